@@ -1,110 +1,78 @@
 /*
  * network_bench.c - attackers play the game of docs/PROTOCOL.md at the default terms of each class
- * of `job open --terms`: what they gain over honest conduct, and what honest parties earn beside
- * them.
+ * of `job open --terms`: what they gain over honest conduct, what honest parties earn beside them,
+ * and what burns.
  *
  *     build/bench/network_bench build/bench/network.json
  *
  * The seed is fixed, so every machine prints the same figures (docs/ECONOMICS.md shows them). Fails
- * if money appears or disappears, if an honest solver is convicted, or if the closed forms of
- * chain/game/economy.h lie outside of what was played.
+ * if anybody but a trusting verifier gains, if the ledger pays what it does not hold, if an honest
+ * solver is convicted, or if a rival with 60 % of a panel voids what a keeper vouched.
  */
 #include <math.h>
 #include <stdio.h>
 
 #include "bench/support/bench.h"
-#include "bench/support/network.h"
+#include "tests/support/network/network_plays.h"
 
-#define SEED     UINT64_C(20261122)
-#define JOBS     4000
-#define SEGMENTS 100.0
-/* With about 100 comparisons, 4.5 standard errors come by chance in one of 1,500 benchmarks. */
-#define ALARM_Z  4.5
+#define SEED           UINT64_C(20261128)
+#define SHOWN_JOBS     400
+#define SHOWN_SEGMENTS 100
+#define GRID_SEGMENTS  2000 /* of each setting of the grid */
+#define BEST_SEGMENTS  40000
+#define KILLS          20
 
-/* As client/job_terms.c has them. */
-static const struct {
-    const char *name;
-    double seats;
-    double coverage;
-} classes[] = {{"lean", 1.0, 0.1}, {"standard", 1.0, 0.2}, {"careful", 2.0, 0.5}};
-
-static const double shares[] = {0.1, 0.3, 0.5};
-
-static const struct play {
-    const char *name;
-    enum network_solver solver;
-    enum network_panel panel;
-    double false_share;
-    double swarm;
-    bool kept;
-    bool attacks_client;
-    bool shared; /* played at every share; else at the first alone */
-} plays[] = {
-    {"everybody is honest", SOLVER_HONEST, PANEL_HONEST, 0, 0, true, false, false},
-    {"sloppy: 2 % false", SOLVER_FALSE, PANEL_PARTNER, 0.02, 0, true, false, true},
-    {"colluding: 20 % false", SOLVER_FALSE, PANEL_PARTNER, 0.2, 0, true, false, true},
-    {"lazy: all false", SOLVER_FALSE, PANEL_PARTNER, 1.0, 0, true, false, true},
-    {"withholding, data kept", SOLVER_WITHHOLDING, PANEL_PARTNER, 0.2, 0, true, false, true},
-    {"withholding, data lost", SOLVER_WITHHOLDING, PANEL_PARTNER, 0.2, 0, false, false, true},
-    {"honeypot: serves nobody", SOLVER_SILENT, PANEL_PARTNER, 0, 0, false, false, true},
-    {"trusting verifiers", SOLVER_HONEST, PANEL_TRUSTING, 0, 0, true, false, true},
-    {"guessing verifiers", SOLVER_HONEST, PANEL_GUESSING, 0, 0, true, false, true},
-    {"absent verifiers", SOLVER_HONEST, PANEL_ABSENT, 0, 0, true, false, true},
-    {"alarming verifiers", SOLVER_HONEST, PANEL_ALARMING, 0, 0, true, false, true},
-    {"swarm of ten claims", SOLVER_HONEST, PANEL_HONEST, 0, 10, true, false, false},
-    {"free work: all denied", SOLVER_HONEST, PANEL_DENYING, 0, 0, true, true, true},
-};
-
-static struct network_terms terms_of(size_t class, const struct play *play, double share)
+static bool play_at(struct network *network, struct network_gain *gain, uint64_t seed,
+                    const struct network_play *play, const struct network_setting *setting,
+                    uint64_t jobs)
 {
-    const double fee = 1.3;
-    const double reward = 1.3;
+    const struct network_terms terms = network_terms_of(play, setting);
 
-    return (struct network_terms){
-        .economy = {.segments = SEGMENTS,
-                    .reward = reward,
-                    .cost = 1.0,
-                    .fee = fee,
-                    .stake = SEGMENTS * reward,
-                    .seats = classes[class].seats,
-                    .panel = ECONOMY_PANEL_USUAL,
-                    .coverage = classes[class].coverage,
-                    .saved = 1.0,
-                    .watchers = 10.0,
-                    .extra = 0.01,
-                    .open_segments = 3.0,
-                    .overhead = 0.05,
-                    .gas = 0.01},
-        .bond = 10.0 * fee,
-        .replay = 1.05,
-        .open_segments = 3,
-        .solver = play->solver,
-        .panel = play->panel,
-        .share = share,
-        .false_share = play->false_share,
-        .first = 1.0,
-        .swarm = play->swarm,
-        .kept = play->kept,
-        .attacks_client = play->attacks_client,
-    };
+    network_init(network, &terms, seed);
+    *gain = network_play_jobs(network, jobs);
+    return network_is_sound(network) && (play->may_gain || !network_gains(gain));
 }
 
-/* Of false segments whose fate was decided by somebody who looked: as economy.h says? The last
- * segment is always covered, so jobs that reach it are a little better than the closed form. */
-static bool is_as_expected(const struct network *network)
+/* The most that a play gains, or the least that it loses, in all settings: where it seemed so, it
+ * is played again, and more often. */
+static bool play_grid(double *most, const struct network_play *play)
 {
-    const struct network_terms *terms = &network->terms;
-    struct economy_cheat cheat;
-    double played;
-    double error;
+    struct network_setting best = {.class = NULL};
+    struct network network;
+    struct network_gain gain;
+    double highest = -INFINITY;
+    bool good = true;
 
-    if (terms->solver != SOLVER_FALSE || network->falses == 0) {
-        return true;
+    for (uint32_t i = 0; i < NETWORK_SETTINGS; i++) {
+        struct network_setting setting;
+
+        if (!network_setting(&setting, play, i)) {
+            continue;
+        }
+        good &=
+            play_at(&network, &gain, SEED, play, &setting, network_jobs(&setting, GRID_SEGMENTS));
+        if (gain.mean > highest) {
+            highest = gain.mean;
+            best = setting;
+        }
     }
-    economy_cheat(&cheat, &terms->economy, terms->share, true);
-    played = (double)network->convicted / (double)network->falses;
-    error = sqrt(cheat.detection * (1.0 - cheat.detection) / (double)network->falses);
-    return fabs(played - cheat.detection) <= ALARM_Z * error + 1.0 / terms->economy.segments;
+    if (best.class == NULL) { /* nobody attacks */
+        *most = 0.0;
+        return good;
+    }
+    good &= play_at(&network, &gain, SEED + 1, play, &best, network_jobs(&best, BEST_SEGMENTS));
+    *most = gain.mean;
+    if (!good) {
+        (void)fprintf(stderr, "network: %s: %+.3f, error %.3f: %s, %u of %u s, %g of %u%s\n",
+                      play->name, gain.mean, gain.error, best.class->name, best.segments,
+                      best.segment_s, best.share, best.panel, best.keeper ? ", keeper" : "");
+    }
+    return good;
+}
+
+static double rounded(double value)
+{
+    return fabs(value) < 0.005 ? 0.0 : value;
 }
 
 static void print_net(double net)
@@ -112,64 +80,116 @@ static void print_net(double net)
     if (isnan(net)) {
         printf(" - |");
     } else {
-        printf(" %+.3f |", net);
+        printf(" %+.2f |", rounded(net));
     }
 }
 
-static bool play(struct bench *bench, size_t class, const struct play *one, double share,
-                 uint64_t seed)
+static bool show_play(struct bench *bench, const struct network_play *play)
 {
-    struct network_terms terms = terms_of(class, one, share);
+    static const double shares[] = {0.33, 0.45};
     struct network network;
-    char name[BENCH_NAME_MAX];
-    double advantage;
-    bool sound;
+    struct network first;
+    struct network_gain gain;
+    bool good = true;
+    double most;
 
-    network_init(&network, &terms, seed);
-    for (int i = 0; i < JOBS; i++) {
-        network_play(&network);
+    printf("| %s |", play->name);
+    for (int keeper = 0; keeper < 2; keeper++) {
+        for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+            const struct network_setting setting = {.class = &network_classes[1],
+                                                    .segments = SHOWN_SEGMENTS,
+                                                    .segment_s = 3600,
+                                                    .panel = 12,
+                                                    .share = shares[i],
+                                                    .keeper = keeper > 0};
+            bool fair = play_at(&network, &gain, SEED, play, &setting, SHOWN_JOBS);
+
+            good &= fair || shares[i] > play->share_most;
+            printf(" %+.2f |", rounded(gain.mean));
+            first = keeper == 0 && i == 0 ? network : first;
+        }
     }
-    advantage = network_advantage(&network);
-    sound = fabs(network_leak(&network)) < 1e-6 * fabs(network.client.money) &&
-            network.unfairly == 0 && is_as_expected(&network);
-    printf("| %s | %s | %g %% | %+.2f | %s |", classes[class].name, one->name, 100.0 * share,
-           fabs(advantage) < 0.005 ? 0.0 : advantage,
-           fabs(advantage) < 0.005 ? "-"
-           : advantage > 0.0       ? "**gains**"
-                                   : "loses");
-    print_net(network_solver_net(&network));
-    print_net(network_seat_net(&network));
-    printf(" %.1f %% |%s\n",
-           network.falses == 0 ? 0.0 : 100.0 * (double)network.passed / (double)network.falses,
-           sound ? "" : " UNSOUND");
-    (void)snprintf(name, sizeof(name), "%s, %s, %g %%", classes[class].name, one->name,
-                   100.0 * share);
-    bench_record(bench, name, "gain of a job", advantage, 0.0, 0);
-    return sound;
+    good &= play_grid(&most, play);
+    printf(" %+.2f |", rounded(most));
+    print_net(network_solver_net(&first));
+    print_net(network_seat_net(&first));
+    printf(" %.1f |%s\n", (double)first.client_burned / NETWORK_UNIT / (double)first.jobs,
+           good ? "" : " **gains**");
+    (void)fflush(stdout);
+    bench_record(bench, play->name, "gain of a job at most", most, 0.0, 0);
+    return good;
+}
+
+/* More than half of a panel denies: what burns, without a keeper and with one. */
+static bool show_rival(void)
+{
+    static const struct network_play rival = {.name = "", .panel = PANEL_DENYING};
+    struct network_setting setting = {.class = &network_classes[1],
+                                      .segments = SHOWN_SEGMENTS,
+                                      .segment_s = 3600,
+                                      .panel = 24,
+                                      .share = 0.6};
+    struct network network;
+    struct network_gain gain;
+
+    (void)play_at(&network, &gain, SEED, &rival, &setting, SHOWN_JOBS);
+    printf("A rival with 60 %% of 24 entries voids %.1f legs of a job without a keeper, and burns "
+           "%.1f "
+           "of the client's each time.\n\n",
+           (double)network.voids / (double)network.jobs,
+           (double)network.client_burned / NETWORK_UNIT / (double)network.voids);
+    setting.keeper = true;
+    (void)play_at(&network, &gain, SEED, &rival, &setting, SHOWN_JOBS);
+    printf("With a keeper it voids %llu legs in %d jobs.\n\n", (unsigned long long)network.voids,
+           SHOWN_JOBS);
+    return network.voids == 0;
+}
+
+static bool show_kills(bool keeper)
+{
+    double burned = 0.0;
+    double open = 0.0;
+    uint32_t whole = 0;
+
+    for (uint64_t i = 0; i < KILLS; i++) {
+        struct network_kill kill = network_kill(keeper, SEED + i);
+
+        burned += kill.burned;
+        open += kill.open;
+        whole += !kill.voided;
+    }
+    printf(
+        "A solver of 100 ten-minute segments that is killed at a random moment, %s a keeper: the "
+        "client burns nothing in %u of %d, and %.1f on average.\n\n",
+        keeper ? "with" : "without", whole, KILLS, burned / KILLS);
+    return keeper ? whole >= 17 : burned / KILLS <= 8.0;
 }
 
 int main(int argc, char **argv)
 {
-    struct bench bench;
-    uint64_t seed = SEED;
+    static struct bench bench;
     bool good = true;
+    double busy;
 
     bench_init(&bench, "network", "nothing", argc, argv);
-    printf("%d jobs of %g segments in each row; in costs of computing a segment\n\n"
-           "| class | attacker | share of the panel | gains in a job | so it | honest solver, a "
-           "segment | honest seat | false and final |\n|---|---|---|---|---|---|---|---|\n",
-           JOBS, SEGMENTS);
-    for (size_t class = 0; class < sizeof(classes) / sizeof(classes[0]); class ++) {
-        for (size_t i = 0; i < sizeof(plays) / sizeof(plays[0]); i++) {
-            for (size_t s = 0; s < (plays[i].shared ? sizeof(shares) / sizeof(shares[0]) : 1);
-                 s++) {
-                good &= play(&bench, class, &plays[i], shares[s], seed += 1000);
-            }
-        }
+    printf("| attack | no keeper, 33 %% | 45 %% | keeper, 33 %% | 45 %% | most anywhere | honest "
+           "solver, "
+           "a segment | honest seat | client burns |\n|---|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < network_play_count; i++) {
+        good &= show_play(&bench, &network_plays[i]);
     }
     printf("\n");
+    good &= show_rival();
+    good &= show_kills(true);
+    good &= show_kills(false);
+    busy = network_busy(true, SEED);
+    printf(
+        "A solver of 1,000 ten-minute segments computes %.1f %% of the time with a keeper, %.1f %% "
+        "without.\n\n",
+        100.0 * busy, 100.0 * network_busy(false, SEED));
+    good &= busy >= 0.95;
     if (!good) {
-        (void)fprintf(stderr, "network: played and closed form differ, or money was made\n");
+        (void)fprintf(stderr, "network: somebody gains, or what the rules promise is not so\n");
     }
     return bench_finish(&bench) != 0 ? 2 : !good;
 }

@@ -143,16 +143,14 @@ static enum status open_job(struct solver_options *solver, const struct job *job
                             const struct signer *signer, struct error *error)
 {
     static const struct game_bytes no_contact;
-    struct game_terms terms = {.reward_from = 1,
-                               .reward_to = 1,
+    struct game_terms terms = {.reward = 1,
                                .stake = 2,
                                .bond = 1,
                                .segment_period_s = 1000000,
                                .seal_period_s = 1,
                                .reveal_period_s = 1,
                                .claim_period_s = 1000000,
-                               .clock_s = 1,
-                               .delivery_period_s = 1};
+                               .clock_s = 1};
     struct ledger *ledger = NULL;
     struct ledger_clock clock;
     enum status status;

@@ -2,8 +2,8 @@
 #include "client/commands.h"
 
 #include "base/web/ports.h"
+#include "client/job_change.h"
 #include "client/job_collect.h"
-#include "client/job_deliver.h"
 #include "client/job_fetch.h"
 #include "client/job_list.h"
 #include "client/job_new.h"
@@ -11,6 +11,7 @@
 #include "client/job_open.h"
 #include "client/job_serve.h"
 #include "client/judge/job_eval.h"
+#include "client/keeper/job_keep.h"
 #include "client/watch/job_watch.h"
 
 static const struct command commands[] = {
@@ -72,9 +73,11 @@ static const struct command commands[] = {
          "'prover run KEY' and 'verifier "
          "run' find them with nothing but the ledger, where 'job open --contact URL' has told the "
          "address. With --push-token it also takes in and serves what solvers behind a router "
-         "push ('prover publish --push').",
+         "push ('prover publish --push'). With --keep it is the job's keeper too.",
      .arguments = "JOB",
-     .example = "lockstep job serve text.job --data text.u8 --at 0.0.0.0:" PORT_JOB_SERVE,
+     .example =
+         "lockstep job serve text.job --data text.u8 --at 0.0.0.0:" PORT_JOB_SERVE "\n"
+         "lockstep job serve text.job --data text.u8 --keep 0x51dc0a7f --account 0x9f2c...41",
      .options = job_serve_options,
      .option_count = JOB_SERVE_OPTIONS,
      .run = job_serve_run},
@@ -89,8 +92,10 @@ static const struct command commands[] = {
      .description =
          "Reads the ledger, and asks the job's mirrors for what the steps said: the curve of the "
          "loss, and of the loss on held-out data. No root binds a loss: the curve is the word of "
-         "the mirror that is named beside it. Counts down the time for acknowledgement, and says "
-         "what the one round of the panel costs. Needs no key. Without a terminal it prints a line "
+         "the mirror that is named beside it. Says when the job is barred or refused, what burned, "
+         "and "
+         "for how long its keeper has vouched nothing. Needs no key. Without a terminal it prints "
+         "a line "
          "for each change, with --json an object. Ends when the job is over.",
      .arguments = "KEY",
      .example = "lockstep job watch 0x51dc0a7f --ledger local:try.ledger\n"
@@ -98,20 +103,72 @@ static const struct command commands[] = {
      .options = job_watch_options,
      .option_count = JOB_WATCH_OPTIONS,
      .run = job_watch_run},
-    {.name = "cancel",
-     .summary = "take back a job that nobody has accepted, with its escrow",
+    {.name = "keep",
+     .summary = "run the keeper of a job: hold its states, and say so",
+     .description =
+         "Follows one job with a key of its own, which 'job open --keeper' names. Fetches start "
+         "and end of each covered segment, checks them against their roots, keeps and serves "
+         "them, and signs for it: then nobody can deny that they are there. Hands the signature "
+         "to the solver; announces it, or brings it itself, where the account has gas. Where it "
+         "could not have the states in time it refuses. Where seats disagree, or none says right, "
+         "it replays the segment and claims what is false; that takes a bond and gas. Whoever has "
+         "its key can give this escrow away, and nothing else. Stop it with SIGTERM; it resumes "
+         "where it was.",
      .arguments = "KEY",
-     .example = "lockstep job cancel 0x51dc0a7f --ledger local:try.ledger",
-     .options = job_open_cancel_options,
-     .option_count = JOB_OPEN_CANCEL_OPTIONS,
-     .run = job_open_cancel},
+     .example =
+         "lockstep job keep 0x51dc0a7f --account 0x9f2c...41 --serve 0.0.0.0:" PORT_JOB_KEEP "\n"
+         "lockstep job keep 0x51dc0a7f --account 0x9f2c...41 --no-replay --known 0x71aa...0e",
+     .options = job_keep_options,
+     .option_count = JOB_KEEP_OPTIONS,
+     .run = job_keep_run},
+    {.name = "close",
+     .summary = "take back a job that no solver has, with its escrow",
+     .description = "What is not final comes back, but for what a void burned. After the deadline "
+                    "anybody may do it; the money is the client's.",
+     .arguments = "KEY",
+     .example = "lockstep job close 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_change_options,
+     .option_count = JOB_CHANGE_OPTIONS,
+     .run = job_change_close},
+    {.name = "stop",
+     .summary = "end a running job with the next segment",
+     .description = "The next segment becomes the last one. The escrow of those behind it comes "
+                    "back at once, the pool when the job is closed.",
+     .arguments = "KEY",
+     .example = "lockstep job stop 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_change_options,
+     .option_count = JOB_CHANGE_OPTIONS,
+     .run = job_change_stop},
+    {.name = "resume",
+     .summary = "put back what a void burned, so that a solver may come again",
+     .arguments = "KEY",
+     .example = "lockstep job resume 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_change_paid_options,
+     .option_count = JOB_CHANGE_PAID_OPTIONS,
+     .run = job_change_resume},
+    {.name = "refuse",
+     .summary = "say that the states of what is open cannot be had",
+     .description =
+         "Ends the tenure of the solver. What nobody has vouched for and what still waits for "
+         "claims becomes void: its price burns on both sides. What is vouched is paid first.",
+     .arguments = "KEY",
+     .example = "lockstep job refuse 0x51dc0a7f --ledger local:try.ledger",
+     .options = job_change_paid_options,
+     .option_count = JOB_CHANGE_PAID_OPTIONS,
+     .run = job_change_refuse},
+    {.name = "cancel",
+     .summary = "gone: 'job close' takes a job back",
+     .arguments = "KEY",
+     .example = "lockstep job close 0x51dc0a7f --ledger local:try.ledger",
+     .run = job_change_cancel},
     {.name = "collect",
      .summary = "make the due moves of a job and withdraw what the ledger owes",
      .description =
          "Without a job, only withdraws what the ledger owes this account. With a job it first "
          "makes every due move that anybody may make: ends claims whose turn passed unused, "
-         "finalizes segments in order, begins another round where verdicts are missing, releases "
-         "a late solver, and closes a job whose time is over. A running solver makes most of "
+         "settles covered segments, pays their legs, releases a late solver, and closes a job "
+         "whose "
+         "time is over. A running solver makes most of "
          "these moves itself. Prints each move that it made, what the job waits for, and until "
          "when. May be run again at any time.",
      .arguments = "[KEY]",
@@ -126,12 +183,11 @@ static const struct command commands[] = {
          "Fetches the last final state from several mirrors at once: those of --mirror, and those "
          "that the solver, the client and the panel announce on the ledger. Every piece is checked "
          "by its hash before it is kept; a mirror that gives a false one is named and dropped. The "
-         "same command goes on where it stopped. When the job is closed and the model is whole, "
-         "the delivery is acknowledged, and the solver gets the part that is held.",
+         "same command goes on where it stopped. Needs no key.",
      .arguments = "KEY",
      .example = "lockstep job fetch 0x51dc0a7f --out model --ledger local:try.ledger\n"
                 "lockstep job fetch 0x51dc0a7f --out model --mirror https://solver.example \\\n"
-                "    --segment 3 --no-acknowledge --ledger local:try.ledger",
+                "    --segment 3 --ledger local:try.ledger",
      .options = job_fetch_options,
      .option_count = JOB_FETCH_OPTIONS,
      .run = job_fetch_run},
@@ -144,36 +200,6 @@ static const struct command commands[] = {
      .options = job_fetch_check_options,
      .option_count = JOB_FETCH_CHECK_OPTIONS,
      .run = job_fetch_check},
-    {.name = "acknowledge",
-     .summary = "say that the model was delivered: the solver gets the part that is held",
-     .description =
-         "A part of each reward is held until the client has the model. Without this the "
-         "solver gets it when the delivery period is over.",
-     .arguments = "KEY",
-     .example = "lockstep job acknowledge 0x51dc0a7f --ledger local:try.ledger",
-     .options = job_deliver_options,
-     .option_count = JOB_DELIVER_OPTIONS,
-     .run = job_deliver_acknowledge},
-    {.name = "ask-panel",
-     .summary = "ask the panel once whether the last state of a closed job can be had",
-     .description =
-         "Pays the seats for one more round, in the first half of the delivery period. Where the "
-         "panel finds by a score of -10 that the state is unavailable, the part that is held comes "
-         "back to the client.",
-     .arguments = "KEY",
-     .example = "lockstep job ask-panel 0x51dc0a7f --ledger local:try.ledger",
-     .options = job_deliver_options,
-     .option_count = JOB_DELIVER_OPTIONS,
-     .run = job_deliver_ask_panel},
-    {.name = "rewind",
-     .summary = "count final segments as not final again, and pay for them once more",
-     .description = "For a job that is open and whose last final state nobody has any more: the "
-                    "next solver continues from an earlier one.",
-     .arguments = "KEY",
-     .example = "lockstep job rewind 0x51dc0a7f --to 3 --ledger local:try.ledger",
-     .options = job_deliver_rewind_options,
-     .option_count = JOB_DELIVER_REWIND_OPTIONS,
-     .run = job_deliver_rewind},
 };
 
 const struct command_group job_commands = {.name = "job",

@@ -58,7 +58,7 @@ struct collector {
 static void report_move(struct collector *collector, const struct due_move *move)
 {
     bool of_claim = move->kind == DUE_MOVE_TIMEOUT || move->kind == DUE_MOVE_LAPSE;
-    bool of_segment = of_claim || (move->kind >= DUE_MOVE_DRAW && move->kind <= DUE_MOVE_FORFEIT);
+    bool of_segment = of_claim || move->kind == DUE_MOVE_DRAW || move->kind == DUE_MOVE_SETTLE;
     const char *name = due_move_name(move->kind);
     char claim[HEX_DATA_SIZE(HASH32_SIZE)];
 
@@ -89,7 +89,8 @@ static void report_move(struct collector *collector, const struct due_move *move
 static bool is_same(const struct due_move *a, const struct due_move *b)
 {
     return a->kind == b->kind && a->index == b->index && hash32_equal(&a->claim, &b->claim) &&
-           a->turn_s == b->turn_s && a->entry == b->entry && a->generation == b->generation;
+           a->turn_s == b->turn_s && a->entry == b->entry && a->generation == b->generation &&
+           a->round == b->round && a->vouched == b->vouched && a->because == b->because;
 }
 
 static enum status pause_for_ledger(struct collector *collector, struct error *error)

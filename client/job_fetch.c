@@ -16,16 +16,12 @@
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
 #include "chain/job/job_states.h"
-#include "client/job_moves.h"
 #include "proofs/bundle/checkpoint_file.h"
 #include "proofs/bundle/model_export.h"
 #include "proofs/mirror/piece_fetch.h"
 
 const struct option_spec job_fetch_options[JOB_FETCH_OPTIONS] = {
     CHAIN_LEDGER_OPTIONS,
-    CHAIN_KEY_OPTIONS,
-    CHAIN_ACCOUNT_OPTION,
-    JOB_MOVES_TIMEOUT_OPTION,
     JOB_SOURCE_OPTIONS,
     {.name = "out",
      .kind = OPTION_TEXT,
@@ -54,9 +50,6 @@ const struct option_spec job_fetch_options[JOB_FETCH_OPTIONS] = {
     {.name = "with-optimizer",
      .kind = OPTION_FLAG,
      .help = "the whole state, as a checkpoint, to train on: three times as large with AdamW"},
-    {.name = "no-acknowledge",
-     .kind = OPTION_FLAG,
-     .help = "do not tell the ledger that the model was delivered; no account is needed"},
 };
 
 const struct option_spec job_fetch_check_options[JOB_FETCH_CHECK_OPTIONS] = {
@@ -72,7 +65,6 @@ const struct option_spec job_fetch_check_options[JOB_FETCH_CHECK_OPTIONS] = {
 
 struct fetching {
     struct command_context *context;
-    struct signer *signer; /* NULL: --no-acknowledge */
     struct job_source source;
     struct job_states_place place;
     struct piece_fetch fetch;
@@ -80,8 +72,6 @@ struct fetching {
     struct progress progress;
     char path[FILE_PATH_MAX];
     bool final;
-    bool acknowledged;
-    const char *why_not; /* it is not acknowledged */
 };
 
 static enum status choose_state(struct fetching *fetching, struct error *error)
@@ -144,50 +134,6 @@ static enum status fetch_state(struct fetching *fetching, struct error *error)
     return status;
 }
 
-/* ---- the acknowledgement ------------------------------------------------------------------- */
-
-/* NULL: the delivery is to be acknowledged. */
-static const char *why_not(const struct fetching *fetching)
-{
-    const struct job_record *record = &fetching->source.record;
-
-    if (fetching->signer == NULL) {
-        return "it was not to be acknowledged";
-    }
-    if (record->phase != GAME_PHASE_CLOSED) {
-        return "the job is not closed yet";
-    }
-    if (fetching->place.segment + 1 != record->finalized) {
-        return "this is not the last state";
-    }
-    if (!address_equal(signer_address(fetching->signer), &record->client)) {
-        return "this account is not the client";
-    }
-    if (record->delivered || record->held == 0 || record->terms.held_ppm == 0) {
-        return "nothing is held any more";
-    }
-    return record->asked ? "the panel was asked; its answer decides" : NULL;
-}
-
-static enum status acknowledge(struct fetching *fetching, struct error *error)
-{
-    const struct job_record *record = &fetching->source.record;
-    char key[HEX_DATA_SIZE(HASH32_SIZE)];
-    char name[LEDGER_NAME_MAX];
-
-    fetching->why_not = why_not(fetching);
-    if (fetching->why_not != NULL) {
-        return STATUS_OK;
-    }
-    hex_write(key, record->key.bytes, HASH32_SIZE, true);
-    (void)snprintf(name, sizeof(name), "job %s acknowledge", key);
-    TRY(ledger_acknowledge(fetching->source.ledger, name, &record->key, error));
-    TRY(job_moves_wait(fetching->source.ledger, name, "acknowledge the delivery",
-                       options_number(fetching->context->options, "timeout"), error));
-    fetching->acknowledged = true;
-    return STATUS_OK;
-}
-
 /* ---- the command --------------------------------------------------------------------------- */
 
 static int report(const struct fetching *fetching)
@@ -199,11 +145,10 @@ static int report(const struct fetching *fetching)
     hex_encode(root, fetching->place.root.bytes, DIGEST_SIZE);
     if (context->json) {
         json_t *json =
-            json_pack("{s:s, s:s, s:I, s:I, s:b, s:I, s:I, s:b}", "file", fetching->path, "root",
-                      root, "step", (json_int_t)fetching->place.step, "segment",
+            json_pack("{s:s, s:s, s:I, s:I, s:b, s:I, s:I}", "file", fetching->path, "root", root,
+                      "step", (json_int_t)fetching->place.step, "segment",
                       (json_int_t)fetching->place.segment, "final", (int)fetching->final, "bytes",
-                      (json_int_t)fetch->total, "resumed", (json_int_t)fetch->resumed,
-                      "acknowledged", (int)fetching->acknowledged);
+                      (json_int_t)fetch->total, "resumed", (json_int_t)fetch->resumed);
 
         job_source_report(&fetching->source, json);
         return command_emit(context, json);
@@ -212,11 +157,6 @@ static int report(const struct fetching *fetching)
     fprintf(context->out, "%s: the state before step %" PRIu64 ", root %.16s..., as committed%s\n",
             fetching->path, fetching->place.step, root,
             fetching->final ? " and final" : "; the segment is NOT final and may turn out false");
-    if (fetching->acknowledged) {
-        fprintf(context->out, "delivery acknowledged: the solver gets the part that was held\n");
-    } else if (fetching->signer != NULL) {
-        fprintf(context->out, "delivery not acknowledged: %s\n", fetching->why_not);
-    }
     return COMMAND_OK;
 }
 
@@ -257,11 +197,8 @@ int job_fetch_run(struct command_context *context)
     }
     fetching->context = context;
     fetching->stop.descriptor = -1;
-    if (!options_flag(context->options, "no-acknowledge")) {
-        TRY_OUT(chain_unlock(&fetching->signer, context, &error));
-    }
-    TRY_OUT(job_source_open(&fetching->source, context->options->arguments[0], context,
-                            fetching->signer, &error));
+    TRY_OUT(
+        job_source_open(&fetching->source, context->options->arguments[0], context, NULL, &error));
     TRY_OUT(stop_open(&fetching->stop, &error));
     if (options_flag(context->options, "wait")) {
         TRY_OUT(job_source_wait(&fetching->source, context, &fetching->stop, &error));
@@ -270,7 +207,6 @@ int job_fetch_run(struct command_context *context)
     fetching->source.mirrors.stop = &fetching->stop;
     TRY_OUT(fetch_state(fetching, &error));
     TRY_OUT(export_model(fetching, &error));
-    TRY_OUT(acknowledge(fetching, &error));
 out:
     if (status != STATUS_OK && !context->json) {
         job_source_report(&fetching->source, NULL);
@@ -278,7 +214,6 @@ out:
     code = status == STATUS_OK ? report(fetching) : command_fail(context, &error);
     stop_close(&fetching->stop);
     job_source_close(&fetching->source);
-    signer_free(fetching->signer);
     free(fetching);
     return code;
 }

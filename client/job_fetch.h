@@ -7,7 +7,7 @@
 
 #include "base/cli/command.h"
 
-#define JOB_FETCH_OPTIONS 21
+#define JOB_FETCH_OPTIONS 16
 extern const struct option_spec job_fetch_options[JOB_FETCH_OPTIONS];
 #define JOB_FETCH_CHECK_OPTIONS 10
 extern const struct option_spec job_fetch_check_options[JOB_FETCH_CHECK_OPTIONS];

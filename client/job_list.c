@@ -51,9 +51,11 @@ static const char *phase_word(const struct listed *listed, uint64_t now_s)
 {
     switch (listed->job.phase) {
     case GAME_PHASE_OPEN:
-        return now_s > listed->terms.deadline_s ? "expired" : "open";
+        return now_s > listed->terms.deadline_s ? "expired"
+               : listed->job.barred             ? "barred"
+                                                : "open";
     case GAME_PHASE_RUNNING:
-        return "running";
+        return listed->job.refused_until_s != 0 ? "refused" : "running";
     case GAME_PHASE_CLOSED:
         return listed->job.finalized == listed->job.segments || listed->job.ended ? "done"
                                                                                   : "closed";
@@ -103,22 +105,6 @@ static bool is_over(const struct listed *listed)
     return listed->job.phase == GAME_PHASE_CLOSED;
 }
 
-/* Of a segment: what a solver has agreed to, or what one gets that accepts now. */
-static wei reward_now(const struct listed *listed, uint64_t now_s)
-{
-    return listed->job.phase == GAME_PHASE_OPEN
-               ? game_reward(&listed->terms, listed->job.opened_at_s, now_s)
-           : listed->job.reward > 0 ? listed->job.reward
-                                    : listed->terms.reward_to;
-}
-
-/* Does an open job pay more to who waits? */
-static bool rises(const struct listed *listed, uint64_t now_s)
-{
-    return listed->job.phase == GAME_PHASE_OPEN &&
-           reward_now(listed, now_s) < listed->terms.reward_to;
-}
-
 static void print_rate(FILE *out, bool known, wei amount)
 {
     char text[TERMS_AMOUNT_SIZE];
@@ -137,7 +123,7 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
     char segments[32];
 
     hex_write(key, listed->key.bytes, HASH32_SIZE, true);
-    terms_amount_about(reward, reward_now(listed, now_s) * listed->job.segments);
+    terms_amount_about(reward, listed->terms.reward * listed->job.segments);
     terms_amount_about(stake, listed->terms.stake);
     terms_time(deadline, listed->terms.deadline_s);
     (void)snprintf(segments, sizeof(segments), "%u/%u", listed->job.finalized,
@@ -146,10 +132,9 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
     if (per_hour) { /* in place of what 'job show' has too: a line fits a terminal */
         print_rate(out, listed->price.measured, listed->price.hour);
         print_rate(out, listed->price.million > 0, listed->price.million);
-        fprintf(out, "%11s%s ", reward, rises(listed, now_s) ? "+" : " ");
+        fprintf(out, "%11s  ", reward);
     } else {
-        fprintf(out, "%7s  %11s%s %11s  %-10.10s  ", segments, reward,
-                rises(listed, now_s) ? "+" : " ", stake, deadline);
+        fprintf(out, "%7s  %11s  %11s  %-10.10s  ", segments, reward, stake, deadline);
     }
     fprintf(out, "%s\n", is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
     if (listed->card.title[0] != '\0' || listed->card.model[0] != '\0') {
@@ -185,15 +170,15 @@ static void set_list(json_t *json, const char *name, const struct hash32 *root)
 
 static json_t *terms_json(const struct game_terms *terms)
 {
-    json_t *json = json_pack(
-        "{s:I, s:i, s:i, s:i, s:f, s:i, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:I}", "steps",
-        (json_int_t)terms->steps, "segment_steps", (int)terms->segment_steps, "rise_time",
-        (int)terms->rise_time_s, "seats", (int)terms->seats, "coverage", terms->coverage_ppm / 1e6,
-        "panel_least", (int)terms->panel_least, "held", terms->held_ppm / 1e6, "segment_period",
-        (int)terms->segment_period_s, "seal_period", (int)terms->seal_period_s, "reveal_period",
-        (int)terms->reveal_period_s, "claim_period", (int)terms->claim_period_s, "clock",
-        (int)terms->clock_s, "delivery_period", (int)terms->delivery_period_s, "deadline",
-        (json_int_t)terms->deadline_s);
+    json_t *json =
+        json_pack("{s:I, s:i, s:i, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:I}", "steps",
+                  (json_int_t)terms->steps, "segment_steps", (int)terms->segment_steps, "seats",
+                  (int)terms->seats, "coverage", terms->coverage_ppm / 1e6, "panel_least",
+                  (int)terms->panel_least, "segment_period", (int)terms->segment_period_s,
+                  "seal_period", (int)terms->seal_period_s, "reveal_period",
+                  (int)terms->reveal_period_s, "claim_period", (int)terms->claim_period_s, "clock",
+                  (int)terms->clock_s, "deadline", (json_int_t)terms->deadline_s);
+    char keeper[ADDRESS_TEXT_SIZE];
     char salt[24];
 
     (void)snprintf(salt, sizeof(salt), "%" PRIu64, terms->salt);
@@ -202,14 +187,16 @@ static json_t *terms_json(const struct game_terms *terms)
     set_digest(json, "program_root", &terms->program_root);
     set_digest(json, "data_root", &terms->data_root);
     set_digest(json, "first_state_root", &terms->first_state_root);
-    set_amount(json, "reward_from_wei", terms->reward_from);
-    set_amount(json, "reward_to_wei", terms->reward_to);
+    set_amount(json, "reward_wei", terms->reward);
     set_amount(json, "fee_wei", terms->fee);
     set_amount(json, "stake_wei", terms->stake);
     set_amount(json, "bond_wei", terms->bond);
     set_amount(json, "query_fee_wei", terms->query_fee);
     set_list(json, "solvers", &terms->solvers);
     set_list(json, "verifiers", &terms->verifiers);
+    address_print(keeper, &terms->keeper);
+    (void)json_object_set_new(json, "keeper",
+                              address_is_zero(&terms->keeper) ? json_null() : json_string(keeper));
     return json;
 }
 
@@ -245,17 +232,18 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
     hex_write(key, listed->key.bytes, HASH32_SIZE, true);
     address_print(client, &listed->job.client);
     address_print(solver, &listed->job.solver);
-    json =
-        json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:o}", "job", key,
-                  "phase", phase_word(listed, now_s), "client", client, "solver",
-                  address_is_zero(&listed->job.solver) ? json_null() : json_string(solver),
-                  "segments", (int)listed->job.segments, "committed", (int)listed->job.committed,
-                  "final", (int)listed->job.finalized, "generation", (int)listed->job.generation,
-                  "due", (json_int_t)listed->job.due_s, "open_claims", (int)listed->job.open_claims,
-                  "panel", (int)listed->job.panel_active, "terms", terms_json(&listed->terms));
+    json = json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:i, s:i, s:I, s:i, s:i, s:b, s:I, s:o}",
+                     "job", key, "phase", phase_word(listed, now_s), "client", client, "solver",
+                     address_is_zero(&listed->job.solver) ? json_null() : json_string(solver),
+                     "segments", (int)listed->job.segments, "committed", (int)listed->job.committed,
+                     "final", (int)listed->job.finalized, "generation", (int)listed->job.generation,
+                     "due", (json_int_t)listed->job.due_s, "open_claims",
+                     (int)listed->job.open_claims, "panel", (int)listed->job.panel, "barred",
+                     (int)listed->job.barred, "refused_until",
+                     (json_int_t)listed->job.refused_until_s, "terms", terms_json(&listed->terms));
     set_amount(json, "escrow_wei", game_escrow(&listed->terms));
-    set_amount(json, "segment_reward_wei", reward_now(listed, now_s));
-    set_amount(json, "held_wei", listed->job.held);
+    set_amount(json, "pool_wei", listed->job.pool);
+    set_amount(json, "missing_wei", listed->job.missing_escrow + listed->job.missing_pool);
     (void)json_object_set_new(json, "card", card_json(&listed->card));
     if (listed->price.measured) {
         set_amount(json, "hour_wei", listed->price.hour);
@@ -297,11 +285,10 @@ static int compare_hours(const void *left, const void *right)
                                       : (a->hour < b->hour) - (a->hour > b->hour);
 }
 
-static void find_price(struct listed *listed, const struct options *options, wei machine,
-                       uint64_t now_s)
+static void find_price(struct listed *listed, const struct options *options, wei machine)
 {
     listed->price =
-        job_price_of(&listed->terms, reward_now(listed, now_s), options_text(options, "device"));
+        job_price_of(&listed->terms, listed->terms.reward, options_text(options, "device"));
     listed->price.hour = listed->price.hour > machine ? listed->price.hour - machine : 0;
 }
 
@@ -321,7 +308,7 @@ static enum status find_rows(struct row *rows, uint64_t *row_count, struct comma
         TRY(status);
         if (!options_flag(context->options, "open") ||
             strcmp(phase_word(listed, now_s), "open") == 0) {
-            find_price(listed, context->options, machine, now_s);
+            find_price(listed, context->options, machine);
             rows[(*row_count)++].listed = listed;
         }
     }
@@ -348,7 +335,6 @@ static enum status list(struct command_context *context, json_t *array, struct l
     struct job_policy policy;
     uint64_t count = 0;
     uint64_t shown = 0;
-    bool rising = false;
     enum status status;
 
     TRY_OUT(rows == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a list") : STATUS_OK);
@@ -364,11 +350,7 @@ static enum status list(struct command_context *context, json_t *array, struct l
         print_head(context->out, per_hour);
     }
     for (uint64_t i = 0; i < shown; i++) {
-        rising = rising || rises(rows[i].listed, clock.time_s);
         show_one(context, array, rows[i].listed, &policy, clock.time_s);
-    }
-    if (array == NULL && rising) {
-        fprintf(context->out, "+ the reward of today; it rises until somebody accepts\n");
     }
 out:
     free(rows);
@@ -439,6 +421,26 @@ static enum status find_card(struct job_card *card, struct ledger *ledger, const
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* What a void burned, and until when a refusal stands. */
+static void print_trouble(FILE *out, const struct listed *listed)
+{
+    char burned[WEI_TEXT_SIZE];
+    char time[TERMS_TIME_SIZE];
+
+    if (listed->job.barred) {
+        wei_print(burned, listed->job.missing_escrow + listed->job.missing_pool);
+        fprintf(out,
+                "barred       %s of escrow and pool burned; 'lockstep job resume' puts it back\n",
+                burned);
+    }
+    if (listed->job.refused_until_s != 0) {
+        terms_time(time, listed->job.refused_until_s);
+        fprintf(out,
+                "refused      until %s claims may come; then what nobody vouched for is void\n",
+                time);
+    }
+}
+
 static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
 {
     const struct game_terms *terms = &listed->terms;
@@ -461,12 +463,10 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
     fprintf(out, "is           %s, deadline %s\n", phase_word(listed, now_s), time);
     fprintf(out, "segments     %u of %u steps: %u committed, %u final\n", listed->job.segments,
             terms->segment_steps, listed->job.committed, listed->job.finalized);
-    print_amount(out, "a segment", reward_now(listed, now_s));
-    if (listed->job.phase == GAME_PHASE_OPEN && terms->rise_time_s > 0) {
-        print_amount(out, "rises to", terms->reward_to);
-    }
+    print_trouble(out, listed);
+    print_amount(out, "a segment", terms->reward);
     print_amount(out, "stake", terms->stake);
-    fprintf(out, "panel        %u entries; a solver waits for %u\n", listed->job.panel_active,
+    fprintf(out, "panel        %u entries; a solver waits for %u\n", listed->job.panel,
             terms->panel_least);
     fprintf(out, "seats        %u for each covered segment, %.4g %% are covered\n", terms->seats,
             terms->coverage_ppm / 1e4);
@@ -481,9 +481,10 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
     terms_period(periods[4], terms->clock_s);
     fprintf(out, "periods      segment %s, seal %s, reveal %s, claim %s, clock %s\n", periods[0],
             periods[1], periods[2], periods[3], periods[4]);
-    terms_period(periods[0], terms->delivery_period_s);
-    fprintf(out, "delivery     %.4g %% is held for %s at most\n", terms->held_ppm / 1e4,
-            periods[0]);
+    if (!address_is_zero(&terms->keeper)) {
+        address_print(text, &terms->keeper);
+        fprintf(out, "keeper       %s\n", text);
+    }
     print_amount(out, "escrow", game_escrow(terms));
     if (listed->job.open_claims > 0) {
         fprintf(out, "claims       %u are open\n", listed->job.open_claims);

@@ -1,5 +1,5 @@
 /*
- * job_open.c - `lockstep job open` and `cancel`: the moves of a client.
+ * job_open.c - `lockstep job open`.
  *
  * Terms that are not given follow from others. All terms are shown and must be confirmed: an escrow
  * cannot be taken back once the job is accepted.
@@ -39,13 +39,6 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
      .kind = OPTION_FLAG,
      .help = "open it without a prompt",
      .command_line_only = true},
-    JOB_MOVES_TIMEOUT_OPTION,
-};
-
-const struct option_spec job_open_cancel_options[JOB_OPEN_CANCEL_OPTIONS] = {
-    CHAIN_LEDGER_OPTIONS,
-    CHAIN_KEY_OPTIONS,
-    CHAIN_ACCOUNT_OPTION,
     JOB_MOVES_TIMEOUT_OPTION,
 };
 
@@ -104,7 +97,7 @@ static enum status look_before(bool *opened, struct ledger *ledger, const struct
                         "this job is on the ledger already, as %.14s, with another --%s", text,
                         other);
         error_advise(error,
-                     "'lockstep job show %.14s' has its terms, 'lockstep job cancel' takes "
+                     "'lockstep job show %.14s' has its terms, 'lockstep job close' takes "
                      "it back while it is open, --salt N opens another",
                      text);
         return STATUS_REFUSED;
@@ -221,39 +214,4 @@ out:
     signer_free(signer);
     job_free(job);
     return code;
-}
-
-/* ---- cancel --------------------------------------------------------------------------------- */
-
-static enum status cancel(struct ledger *ledger, const char *text, uint64_t timeout_s,
-                          struct error *error)
-{
-    char key[HEX_DATA_SIZE(HASH32_SIZE)];
-    char name[LEDGER_NAME_MAX];
-    struct hash32 job;
-
-    TRY(terms_find(&job, NULL, ledger, text, NULL, error));
-    hex_write(key, job.bytes, HASH32_SIZE, true);
-    (void)snprintf(name, sizeof(name), "job %s cancel", key);
-    TRY(ledger_cancel(ledger, name, &job, error));
-    return job_moves_wait(ledger, name, "cancel the job", timeout_s, error);
-}
-
-int job_open_cancel(struct command_context *context)
-{
-    uint64_t timeout_s = options_number(context->options, "timeout");
-    struct ledger *ledger = NULL;
-    struct signer *signer = NULL;
-    struct error error;
-    wei amount = 0;
-    enum status status;
-
-    error_init(&error);
-    TRY_OUT(job_moves_open(&ledger, &signer, context, &error));
-    TRY_OUT(cancel(ledger, context->options->arguments[0], timeout_s, &error));
-    TRY_OUT(job_moves_withdraw(&amount, ledger, signer_address(signer), timeout_s, &error));
-out:
-    ledger_close(ledger);
-    signer_free(signer);
-    return status == STATUS_OK ? job_moves_report(context, amount) : command_fail(context, &error);
 }

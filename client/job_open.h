@@ -1,5 +1,5 @@
 /*
- * job_open.h - `lockstep job open` and `cancel`: the moves of a client.
+ * job_open.h - `lockstep job open`: puts a job on a ledger, with the money for its solver.
  */
 #ifndef CLIENT_JOB_OPEN_H
 #define CLIENT_JOB_OPEN_H
@@ -9,10 +9,7 @@
 
 #define JOB_OPEN_OPTIONS (13 + JOB_TERMS_OPTION_COUNT)
 extern const struct option_spec job_open_options[JOB_OPEN_OPTIONS];
-#define JOB_OPEN_CANCEL_OPTIONS 10
-extern const struct option_spec job_open_cancel_options[JOB_OPEN_CANCEL_OPTIONS];
 
 int job_open_run(struct command_context *context);
-int job_open_cancel(struct command_context *context);
 
 #endif /* CLIENT_JOB_OPEN_H */

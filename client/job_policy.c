@@ -13,15 +13,13 @@ enum status job_policy_read(struct job_policy *policy, const struct options *opt
 static bool ask_solver(struct policy_refusal *refusal, const struct job_policy *policy,
                        const struct game_terms *terms, uint64_t now_s)
 {
-    return policy_solve(refusal, &policy->solver, terms, terms->reward_to, WEI_MAX, &unknown,
-                        now_s);
+    return policy_solve(refusal, &policy->solver, terms, WEI_MAX, &unknown, now_s);
 }
 
 static bool ask_node(struct policy_refusal *refusal, const struct job_policy *policy,
                      const struct game_terms *terms, uint64_t now_s)
 {
-    return (terms->seats == 0 ||
-            policy_enlist(refusal, &policy->node, terms, NULL, &unknown, now_s)) &&
+    return (terms->seats == 0 || policy_enlist(refusal, &policy->node, terms, NULL, NULL, now_s)) &&
            policy_claim(refusal, &policy->node, terms, terms->bond, NULL, &unknown);
 }
 

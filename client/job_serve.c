@@ -10,6 +10,9 @@
 #include "base/io/notify.h"
 #include "base/io/stop.h"
 #include "base/web/ports.h"
+#include "chain/commands/commands.h"
+#include "chain/commands/job_source.h"
+#include "client/keeper/keep_page.h"
 #include "proofs/bundle/checkpoint_write.h"
 #include "proofs/job/job_file.h"
 #include "proofs/mirror/depot.h"
@@ -53,6 +56,26 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
      .fallback = "64G",
      .help = "bytes that the folder may hold"},
     SERVE_OPTIONS,
+    {.name = "keep",
+     .kind = OPTION_TEXT,
+     .value = "KEY",
+     .help = "also be the keeper of this job on a ledger, as 'job keep' is: with --account, and "
+             "what it keeps in --folder"},
+    {.name = "contact",
+     .kind = OPTION_TEXT,
+     .value = "URL",
+     .help = "with --keep: where others find this (default: the address of --at)"},
+    CHAIN_POLL_OPTION("with --keep: how often to look at the ledger"),
+    {.name = "status",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS:PORT",
+     .help = "with --keep: serve the keeper as a page at /, its /metrics, and /health; with a port "
+             "alone to this machine only (default: not at all)"},
+    CHAIN_LEDGER_OPTIONS,
+    CHAIN_KEY_OPTIONS,
+    CHAIN_ACCOUNT_OPTION,
+    JOB_SOURCE_OPTIONS,
+    KEEPER_OPTIONS,
 };
 
 struct serving {
@@ -62,6 +85,8 @@ struct serving {
     struct serve *serve;
     struct stop stop;
     struct notify notify;
+    struct keeper *keeper;      /* NULL: it only serves */
+    struct keep_page page;      /* of the keeper */
     bool has_state;             /* a first state is served */
     char token[TOKEN_FILE_MAX]; /* empty: nothing is taken in */
 };
@@ -241,6 +266,85 @@ static enum status read_token(struct serving *serving, struct error *error)
     return STATUS_OK;
 }
 
+/* ---- the keeper ---------------------------------------------------------------------------- */
+
+/* It keeps in the folder that is served here, and finds the job file there. */
+static enum status give_job(const struct serving *serving, struct error *error)
+{
+    const struct options *given = serving->context->options;
+    char path[FILE_PATH_MAX];
+    struct file_bytes bytes = {0};
+    struct kept *kept = NULL;
+    enum status status;
+
+    if (options_text(given, "keep") == NULL) {
+        return STATUS_OK;
+    }
+    TRY_OUT(kept_open(&kept, options_text(given, "folder"), NULL, error));
+    TRY_OUT(kept_path(path, kept, &serving->job->id, 0, KEPT_JOB, error));
+    if (!file_exists(path)) {
+        TRY_OUT(file_read(&bytes, error, given->arguments[0], JOB_FILE_SIZE_MAX));
+        TRY_OUT(file_write(path, error, bytes.data, bytes.size, 0644));
+    }
+out:
+    file_bytes_release(&bytes);
+    kept_close(kept);
+    return status;
+}
+
+static enum status check_key(const struct serving *serving, struct error *error)
+{
+    return digest_equal(&keeper_record(serving->keeper)->terms.job_id, &serving->job->id)
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "--keep: that job is of another file than %.200s",
+                           serving->context->options->arguments[0]);
+}
+
+static enum status open_keeper(struct serving *serving, const struct listen_place *place,
+                               struct error *error)
+{
+    const struct options *given = serving->context->options;
+    char url[LISTEN_URL_MAX];
+    struct keeper_options options = {.context = serving->context,
+                                     .key = options_text(given, "keep"),
+                                     .stop = &serving->stop,
+                                     .sight = &serving->page.sight,
+                                     .folder = options_text(given, "folder")};
+
+    if (options.key == NULL) {
+        return STATUS_OK;
+    }
+    TRY(chain_contact(&options.contact, given, error));
+    if (options.contact == NULL && !listen_place_is_any(place)) {
+        listen_place_url(url, place, options_text(given, "certificate") != NULL);
+        options.contact = url;
+    }
+    TRY(keeper_open(&serving->keeper, &options, error));
+    TRY(check_key(serving, error));
+    return keep_page_open(&serving->page, serving->context, serving->keeper, error);
+}
+
+/* One look at the ledger. What it cannot do now it says, and tries again. */
+static void keep(struct serving *serving)
+{
+    struct error why;
+    enum status status;
+
+    if (serving->keeper == NULL || keeper_is_done(serving->keeper)) {
+        return;
+    }
+    error_init(&why);
+    status = keeper_round(serving->keeper, &why);
+    if (status != STATUS_OK && status != STATUS_STOPPED) {
+        log_error(serving->context->log, "keeper", "%s", why.text);
+    }
+    keep_page_take(&serving->page, serving->keeper);
+    if (keeper_is_done(serving->keeper)) {
+        log_info(serving->context->log, "keeper",
+                 "the job is closed: nothing is left to keep; it is served on");
+    }
+}
+
 /* ---- the command --------------------------------------------------------------------------- */
 
 static enum status open_all(struct serving *serving, struct listen_place *place,
@@ -256,11 +360,16 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     };
     struct serve_source source;
 
+    if (options_text(given, "status") != NULL && options_text(given, "keep") == NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "--status shows what --keep KEY keeps; name that too");
+    }
     TRY(stop_open(&serving->stop, error)); /* before there are threads */
     TRY(listen_place_read(place, options_text(given, "at"), error));
     TRY(read_token(serving, error));
     TRY(job_read(&serving->job, given->arguments[0], error));
     TRY(give_first_state(serving, error)); /* before its size is counted */
+    TRY(give_job(serving, error));
     TRY(depot_open(&serving->depot, options_text(given, "folder"), options_number(given, "most"),
                    error));
     TRY(show_job(serving, error));
@@ -268,7 +377,7 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     options.place = *place;
     TRY(serve_open(&serving->serve, &source, &options, error));
     place->port = serve_port(serving->serve);
-    return STATUS_OK;
+    return open_keeper(serving, place, error);
 }
 
 static int show_address(struct serving *serving, const struct listen_place *place)
@@ -279,17 +388,19 @@ static int show_address(struct serving *serving, const struct listen_place *plac
 
     listen_place_url(url, place, options_text(context->options, "certificate") != NULL);
     if (context->json) {
-        code = command_emit(context, json_pack("{s:s, s:b, s:b}", "serving", url, "takes_pushes",
-                                               serving->token[0] != '\0', "first_state",
-                                               serving->has_state));
+        code =
+            command_emit(context, json_pack("{s:s, s:b, s:b, s:b}", "serving", url, "takes_pushes",
+                                            serving->token[0] != '\0', "first_state",
+                                            serving->has_state, "keeps", serving->keeper != NULL));
     } else {
         fprintf(context->out,
-                "serving the job%s%s at %s%s\n"
+                "serving the job%s%s at %s%s%s\n"
                 "%s"
                 "'lockstep job open --contact URL' tells it on the ledger    Ctrl-C ends it\n",
                 options_list_count(context->options, "data") > 0 ? " and its data" : "",
                 serving->has_state ? " and its first state" : "", url,
                 serving->token[0] != '\0' ? ", and taking in what is pushed" : "",
+                serving->keeper != NULL ? ", and keeping its states" : "",
                 serving->job->first_state_given && !serving->has_state
                     ? "its first state is not served: --first-state FILE serves it\n"
                     : "");
@@ -302,26 +413,34 @@ int job_serve_run(struct command_context *context)
 {
     struct serving serving = {.context = context, .stop = {.descriptor = -1}};
     struct listen_place place;
+    uint64_t wait_ms;
     struct error error;
     enum status status;
     int code = COMMAND_OK;
 
     error_init(&error);
+    keep_page_init(&serving.page);
     notify_open(&serving.notify);
     TRY_OUT(open_all(&serving, &place, &error));
     code = show_address(&serving, &place);
     notify_ready(&serving.notify, "serving");
-    while (code == COMMAND_OK &&
-           !stop_wait(&serving.stop, (double)notify_wait_ms(&serving.notify, WAIT_MS_MAX) / 1000)) {
+    wait_ms =
+        serving.keeper == NULL ? WAIT_MS_MAX : 1000 * options_number(context->options, "poll");
+    do {
         notify_alive(&serving.notify);
-    }
+        keep(&serving);
+    } while (code == COMMAND_OK &&
+             !stop_wait(&serving.stop, (double)notify_wait_ms(&serving.notify, wait_ms) / 1000));
     notify_stopping(&serving.notify);
 out:
+    keep_page_close(&serving.page);
+    keeper_close(serving.keeper);
     serve_close(serving.serve);
     depot_close(serving.depot);
     job_free(serving.job);
     stop_close(&serving.stop);
     notify_close(&serving.notify);
+    keep_page_release(&serving.page);
     explicit_bzero(serving.token, sizeof(serving.token));
     return status == STATUS_OK ? code : command_fail(context, &error);
 }

@@ -7,7 +7,7 @@
 
 #include "base/cli/command.h"
 
-#define JOB_SERVE_OPTIONS 10
+#define JOB_SERVE_OPTIONS 29
 extern const struct option_spec job_serve_options[JOB_SERVE_OPTIONS];
 
 int job_serve_run(struct command_context *context);

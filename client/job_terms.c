@@ -6,15 +6,22 @@
 
 #include "chain/commands/allow_file.h"
 #include "chain/game/ledger.h"
+#include "chain/game/leg.h"
 #include "chain/game/terms.h"
 
 /* A fee pays a replay with something to spare, and a reward the computing: 13/10 of the cost. */
 #define COVER_NUMERATOR   13
 #define COVER_DENOMINATOR 10
 
-#define BOND_FEES       10
-#define QUERY_FEE_USUAL (WEI_PER_ETHER / 1000)
-#define DEFAULT_UNITS   1000 /* a default has three digits */
+#define BOND_FEES        20
+#define BOND_SHARE       10 /* of the stake, where no seat has a fee */
+#define QUERY_SHARE      10 /* of the bond */
+#define QUERY_FEE_USUAL  (WEI_PER_ETHER / 1000)
+#define OPEN_USUAL       24 /* segments that a solver at its defaults has open at most */
+#define SEGMENTS_FEW     20 /* below, the last segment weighs heavily */
+#define BURN_USUAL_LEAST 5
+#define BURN_USUAL_MOST  25
+#define DEFAULT_UNITS    1000 /* a default has three digits */
 
 /* Coverage is this many times what makes cheating a loss. */
 #define COVERAGE_SPARE 1.5
@@ -25,7 +32,6 @@ struct times {
     uint32_t reveal_s;
     uint32_t claim_s;
     uint32_t clock_s;
-    uint32_t delivery_s;
     uint32_t deadline_s;
 };
 
@@ -35,12 +41,11 @@ struct times {
 
 static const struct times usual_times = {
     .segment_s = DAY_S,
-    .seal_s = 12 * HOUR_S,
-    .reveal_s = 6 * HOUR_S,
-    .claim_s = 12 * HOUR_S,
+    .seal_s = 2 * HOUR_S,
+    .reveal_s = HOUR_S,
+    .claim_s = 3 * HOUR_S,
     .clock_s = 12 * HOUR_S,
-    .delivery_s = 3 * DAY_S,
-    .deadline_s = 30 * DAY_S,
+    .deadline_s = 14 * DAY_S,
 };
 static const struct times quick_times = {
     .segment_s = 10 * MINUTE_S,
@@ -48,7 +53,6 @@ static const struct times quick_times = {
     .reveal_s = 20,
     .claim_s = 20,
     .clock_s = MINUTE_S,
-    .delivery_s = 10 * MINUTE_S,
     .deadline_s = HOUR_S,
 };
 /* A chain has blocks of some seconds, and moves wait for several. */
@@ -58,7 +62,6 @@ static const struct times quick_chain_times = {
     .reveal_s = 4 * MINUTE_S,
     .claim_s = 4 * MINUTE_S,
     .clock_s = 15 * MINUTE_S,
-    .delivery_s = 2 * HOUR_S,
     .deadline_s = DAY_S,
 };
 
@@ -124,7 +127,12 @@ static void take_times(struct game_terms *terms, const struct options *options)
     terms->reveal_period_s = period(options, "reveal-period", times->reveal_s);
     terms->claim_period_s = period(options, "claim-period", times->claim_s);
     terms->clock_s = period(options, "clock", times->clock_s);
-    terms->delivery_period_s = period(options, "delivery-period", times->delivery_s);
+}
+
+/* From a commit to its payment at the earliest, which is how long a client has to refuse. */
+static uint64_t unseen_s(const struct game_terms *terms)
+{
+    return (uint64_t)terms->seal_period_s + terms->reveal_period_s + terms->claim_period_s;
 }
 
 /* ---- money ------------------------------------------------------------------------------ */
@@ -166,43 +174,28 @@ static wei round_up(wei amount)
 static enum status take_reward(struct game_terms *terms, const struct job *job,
                                const struct options *options, struct error *error)
 {
-    bool whole = options_given(options, "reward");
-    bool from = options_given(options, "reward-from");
-    bool to = options_given(options, "reward-to");
-    bool over = options_given(options, "over");
     uint32_t segments = game_segment_count(terms);
-    wei low = 0;
-    wei high = 0;
+    wei whole = 0;
 
-    if (whole ? from || to || over : !(from && to && over)) {
-        (void)error_set(error, STATUS_USAGE,
-                        "a job has --reward, or --reward-from, --reward-to and --over");
-        error_advise(error, "--reward 0.5eth pays the same whenever a solver accepts");
+    if (!options_given(options, "reward")) {
+        (void)error_set(error, STATUS_USAGE, "a job has a --reward");
+        error_advise(error, "--reward 0.5eth pays that for the whole job, a part for each segment");
         return STATUS_USAGE;
     }
-    TRY(take_amount(&low, options, whole ? "reward" : "reward-from", error));
-    TRY(take_amount(&high, options, whole ? "reward" : "reward-to", error));
-    TRY(job_price_whole(&low, low, job, options, error));
-    TRY(job_price_whole(&high, high, job, options, error));
-    if (low > high) {
-        return error_set(error, STATUS_USAGE, "--reward-to: less than --reward-from");
-    }
-    terms->reward_from = low / segments;
-    terms->reward_to = high / segments;
-    terms->rise_time_s =
-        terms->reward_from < terms->reward_to ? (uint32_t)options_number(options, "over") : 0;
-    if (terms->reward_to == 0) {
-        return error_set(error, STATUS_USAGE, "--%s: less than a wei for each of %u segments",
-                         whole ? "reward" : "reward-to", segments);
-    }
-    return STATUS_OK;
+    TRY(take_amount(&whole, options, "reward", error));
+    TRY(job_price_whole(&whole, whole, job, options, error));
+    terms->reward = whole / segments;
+    return terms->reward > 0
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "--reward: less than a wei for each of %u segments",
+                           segments);
 }
 
 /* Fee, bond and stake hang together: a bond holds four fees, a stake a bond. */
 static enum status take_deposits(struct game_terms *terms, wei segment_cost,
                                  const struct options *options, struct error *error)
 {
-    wei whole = terms->reward_to * game_segment_count(terms);
+    wei whole = terms->reward * game_segment_count(terms);
 
     terms->fee =
         terms->seats == 0 ? 0 : round_up(segment_cost * COVER_NUMERATOR / COVER_DENOMINATOR);
@@ -210,21 +203,31 @@ static enum status take_deposits(struct game_terms *terms, wei segment_cost,
     terms->stake = round_up(more(whole, GAME_FEES_OF_BOND * terms->fee));
     TRY(take_amount(&terms->stake, options, "stake", error));
     terms->bond = terms->fee > 0 ? less(BOND_FEES * terms->fee, terms->stake)
-                                 : round_up(more(terms->stake / BOND_FEES, 1));
+                                 : round_up(more(terms->stake / BOND_SHARE, 1));
     TRY(take_amount(&terms->bond, options, "bond", error));
-    terms->query_fee = less(QUERY_FEE_USUAL, round_up(terms->bond / BOND_FEES));
+    terms->query_fee = less(QUERY_FEE_USUAL, round_up(terms->bond / QUERY_SHARE));
     return take_amount(&terms->query_fee, options, "query-fee", error);
+}
+
+/* Where no keeper says that the states are there, one seat's word is not enough. */
+static uint32_t usual_seats(const struct game_terms *terms, const struct terms_class *class)
+{
+    return address_is_zero(&terms->keeper) && class != &classes[0] && class->seats < 2
+               ? 2
+               : class->seats;
 }
 
 static enum status take_seats(struct game_terms *terms, const struct terms_class *class,
                               const struct options *options, struct error *error)
 {
-    terms->seats =
-        options_given(options, "seats") ? (uint32_t)options_number(options, "seats") : class->seats;
-    terms->panel_least = options_given(options, "panel")
-                             ? (uint32_t)options_number(options, "panel")
-                         : terms->seats > 0 ? class->panel
-                                            : 0;
+    terms->seats = usual_seats(terms, class);
+    if (options_given(options, "seats")) {
+        terms->seats = (uint32_t)options_number(options, "seats");
+    }
+    terms->panel_least = terms->seats > 0 ? class->panel : 0;
+    if (options_given(options, "panel")) {
+        terms->panel_least = (uint32_t)options_number(options, "panel");
+    }
     if (terms->panel_least < terms->seats) {
         return error_set(error, STATUS_USAGE, "--panel: fewer entries than --seats");
     }
@@ -236,8 +239,12 @@ static enum status take_coverage(struct game_terms *terms, const struct terms_cl
                                  wei segment_cost, const struct options *options,
                                  struct error *error)
 {
-    struct economy economy = job_terms_economy(terms, segment_cost);
-    double coverage =
+    struct economy economy;
+    double coverage;
+
+    terms->coverage_ppm = (uint32_t)(class->coverage * GAME_PPM);
+    economy = job_terms_economy(terms, segment_cost);
+    coverage =
         fmax(class->coverage, COVERAGE_SPARE * economy_coverage_least(&economy, class->partners));
 
     if (terms->seats == 0) {
@@ -264,6 +271,9 @@ static enum status check(const struct game_terms *terms, struct error *error)
     if (terms->bond == 0 || terms->bond > terms->stake) {
         return error_set(error, STATUS_USAGE, "--bond: more than nothing, and at most the stake");
     }
+    if (terms->seats > 0 && terms->fee == 0) {
+        return error_set(error, STATUS_USAGE, "--fee: seats are paid; --seats 0 has none");
+    }
     if (terms->bond < GAME_FEES_OF_BOND * terms->fee) {
         return error_set(error, STATUS_USAGE, "--bond: at least %d fees", GAME_FEES_OF_BOND);
     }
@@ -277,12 +287,12 @@ static enum status check(const struct game_terms *terms, struct error *error)
 static enum status take_segment_cost(wei *cost, const struct game_terms *terms,
                                      const struct options *options, struct error *error)
 {
-    *cost = terms->reward_to * COVER_DENOMINATOR / COVER_NUMERATOR;
+    *cost = terms->reward * COVER_DENOMINATOR / COVER_NUMERATOR;
     return take_amount(cost, options, "segment-cost", error);
 }
 
-static enum status take_lists(struct game_terms *terms, const struct options *options,
-                              struct error *error)
+static enum status take_accounts(struct game_terms *terms, const struct options *options,
+                                 struct error *error)
 {
     if (options_given(options, "solvers")) {
         TRY(allow_file_root(&terms->solvers, options_text(options, "solvers"), error));
@@ -290,26 +300,24 @@ static enum status take_lists(struct game_terms *terms, const struct options *op
     if (options_given(options, "verifiers")) {
         TRY(allow_file_root(&terms->verifiers, options_text(options, "verifiers"), error));
     }
-    return STATUS_OK;
+    return options_given(options, "keeper") &&
+                   address_parse(&terms->keeper, options_text(options, "keeper")) != STATUS_OK
+               ? error_set(error, STATUS_USAGE, "--keeper: '%.60s' is not an address",
+                           options_text(options, "keeper"))
+               : STATUS_OK;
 }
 
 enum status job_terms_make(struct game_terms *terms, const struct job *job,
                            const struct options *options, struct error *error)
 {
     const struct terms_class *class = class_of(options);
-    double held = options_real(options, "held");
     wei cost = 0;
 
     memset(terms, 0, sizeof(*terms));
     TRY(terms_of_job(terms, job, error));
     terms->salt = options_number(options, "salt");
-    if (!(held * GAME_PPM <= GAME_HELD_PPM_MAX)) {
-        return error_set(error, STATUS_USAGE, "--held: a share from 0 to %g",
-                         (double)GAME_HELD_PPM_MAX / GAME_PPM);
-    }
-    terms->held_ppm = (uint32_t)(held * GAME_PPM + 0.5);
     take_times(terms, options);
-    TRY(take_lists(terms, options, error));
+    TRY(take_accounts(terms, options, error));
     TRY(take_reward(terms, job, options, error));
     TRY(take_segment_cost(&cost, terms, options, error));
     TRY(take_seats(terms, class, options, error));
@@ -324,9 +332,7 @@ const char *job_terms_differ(const struct game_terms *there, const struct game_t
         const char *option;
         bool same;
     } terms[] = {
-        {"reward", there->reward_to == wanted->reward_to},
-        {"reward-from", there->reward_from == wanted->reward_from},
-        {"over", there->rise_time_s == wanted->rise_time_s},
+        {"reward", there->reward == wanted->reward},
         {"stake", there->stake == wanted->stake},
         {"seats", there->seats == wanted->seats},
         {"coverage", there->coverage_ppm == wanted->coverage_ppm},
@@ -336,13 +342,12 @@ const char *job_terms_differ(const struct game_terms *there, const struct game_t
         {"panel", there->panel_least == wanted->panel_least},
         {"solvers", hash32_equal(&there->solvers, &wanted->solvers)},
         {"verifiers", hash32_equal(&there->verifiers, &wanted->verifiers)},
-        {"held", there->held_ppm == wanted->held_ppm},
+        {"keeper", address_equal(&there->keeper, &wanted->keeper)},
         {"segment-period", there->segment_period_s == wanted->segment_period_s},
         {"seal-period", there->seal_period_s == wanted->seal_period_s},
         {"reveal-period", there->reveal_period_s == wanted->reveal_period_s},
         {"claim-period", there->claim_period_s == wanted->claim_period_s},
         {"clock", there->clock_s == wanted->clock_s},
-        {"delivery-period", there->delivery_period_s == wanted->delivery_period_s},
     };
 
     for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
@@ -355,17 +360,23 @@ const char *job_terms_differ(const struct game_terms *there, const struct game_t
 
 struct economy job_terms_economy(const struct game_terms *terms, wei segment_cost)
 {
+    double coverage = (double)terms->coverage_ppm / GAME_PPM;
+
     return (struct economy){
         .segments = game_segment_count(terms),
-        .reward = (double)terms->reward_to,
+        .reward = (double)terms->reward,
         .cost = segment_cost > 0 ? (double)segment_cost
                                  : (double)terms->fee * COVER_DENOMINATOR / COVER_NUMERATOR,
         .fee = (double)terms->fee,
         .stake = (double)terms->stake,
         .seats = terms->seats,
         .panel = terms->panel_least,
-        .coverage = (double)terms->coverage_ppm / GAME_PPM,
+        .coverage = coverage,
         .saved = 1.0,
+        .kept = !address_is_zero(&terms->keeper),
+        /* A solver that is faster than it must be has more of them open, and more to lose. */
+        .open_segments = economy_open_segments(coverage, terms->segment_period_s,
+                                               (double)unseen_s(terms), OPEN_USUAL),
     };
 }
 
@@ -383,7 +394,7 @@ static void show_amount(FILE *out, const char *what, wei amount, const char *why
 static void show_remainder(FILE *out, const struct game_terms *terms, wei reward)
 {
     uint32_t segments = game_segment_count(terms);
-    wei rest = reward - terms->reward_to * segments;
+    wei rest = reward - terms->reward * segments;
     char text[WEI_TEXT_SIZE];
     char wanted[WEI_TEXT_SIZE];
 
@@ -395,11 +406,11 @@ static void show_remainder(FILE *out, const struct game_terms *terms, wei reward
     }
 }
 
-/* What the highest reward is for an hour and for a million tokens, where somebody has measured. */
+/* What the reward is for an hour and for a million tokens, where somebody has measured. */
 static void show_rates(FILE *out, const struct game_terms *terms, const struct options *options)
 {
     const char *device = options_text(options, "device");
-    struct job_price price = job_price_of(terms, terms->reward_to, device);
+    struct job_price price = job_price_of(terms, terms->reward, device);
     char hour[WEI_TEXT_SIZE];
     char million[WEI_TEXT_SIZE];
 
@@ -416,24 +427,11 @@ static void show_reward(FILE *out, const struct game_terms *terms, const struct 
     struct error error;
     wei reward = 0;
 
-    if (terms->rise_time_s > 0) {
-        char from[WEI_TEXT_SIZE];
-        char to[WEI_TEXT_SIZE];
-        char over[TERMS_PERIOD_SIZE];
-
-        wei_print(from, terms->reward_from);
-        wei_print(to, terms->reward_to);
-        terms_period(over, terms->rise_time_s);
-        fprintf(out, "%-16s %s to the solver, rising to %s over %s\n", "a segment pays", from, to,
-                over);
-    } else {
-        show_amount(out, "a segment pays", terms->reward_to, " to the solver");
-    }
+    show_amount(out, "a segment pays", terms->reward, " to the solver");
     show_rates(out, terms, options);
     error_init(&error);
     if (!job_price_is_rate(options) &&
-        take_amount(&reward, options, options_given(options, "reward") ? "reward" : "reward-to",
-                    &error) == STATUS_OK) {
+        take_amount(&reward, options, "reward", &error) == STATUS_OK) {
         show_remainder(out, terms, reward);
     }
 }
@@ -442,6 +440,7 @@ static void show_panel(FILE *out, const struct game_terms *terms, const struct e
 {
     char verifying[WEI_TEXT_SIZE];
     double all = economy_verifying(economy) * economy->segments;
+    double share;
 
     if (terms->seats == 0) {
         fprintf(out, "%-16s none: nobody is paid to look\n", "seats");
@@ -453,8 +452,15 @@ static void show_panel(FILE *out, const struct game_terms *terms, const struct e
             hash32_is_zero(&terms->verifiers) ? "" : " of the allow-list");
     show_amount(out, "a seat gets", terms->fee, "");
     wei_print(verifying, round_up((wei)all));
+    share = all / (economy->reward * economy->segments);
     fprintf(out, "%-16s about %s in all, %.3g %% of the reward; what nobody earns comes back\n",
-            "verifying costs", verifying, 100.0 * all / (economy->reward * economy->segments));
+            "verifying costs", verifying, 100.0 * share);
+    if (economy->segments < SEGMENTS_FEW) {
+        fprintf(out,
+                "%-16s a job of fewer than %d segments pays much for its last, which needs %d "
+                "rights; 'job new --segment' makes shorter ones\n",
+                "WARNING", SEGMENTS_FEW, GAME_LAST_RIGHTS);
+    }
 }
 
 /* What a cheat may expect of one false segment, in shares of what it saves by it. */
@@ -467,15 +473,15 @@ static void show_cheating(FILE *out, const struct economy *economy)
     }
     for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
         struct economy_cheat kept;
-        struct economy_cheat withheld;
+        struct economy_cheat hidden;
 
         economy_cheat(&kept, economy, shares[i], true);
-        economy_cheat(&withheld, economy, shares[i], false);
+        economy_cheat(&hidden, economy, shares[i], false);
         fprintf(out,
                 "%-16s %.2g %% of the panel: %+.3g times what it saves; %+.3g when it hides the "
-                "data and you keep none\n",
+                "states and no keeper runs\n",
                 i == 0 ? "a cheat with" : "", 100.0 * shares[i], kept.value / kept.gain,
-                withheld.value / withheld.gain);
+                hidden.value / hidden.gain);
     }
 }
 
@@ -487,11 +493,54 @@ static void show_times(FILE *out, const struct game_terms *terms)
     terms_period(periods[1], terms->reveal_period_s);
     terms_period(periods[2], terms->claim_period_s);
     terms_period(periods[3], terms->clock_s);
-    terms_period(periods[4], terms->delivery_period_s);
+    terms_period(periods[4], unseen_s(terms));
     fprintf(out, "%-16s seal %s, reveal %s, claim %s; a clock of %s in a dispute\n", "periods",
             periods[0], periods[1], periods[2], periods[3]);
-    fprintf(out, "%-16s %.4g %% of the reward is held until you acknowledge, or for %s\n",
-            "delivery", terms->held_ppm / 1e4, periods[4]);
+    fprintf(out, "%-16s %s after a covered segment, with all before it\n", "paid", periods[4]);
+}
+
+/* ---- what can burn -------------------------------------------------------------------- */
+
+/* What a void of so many open segments burns of the client's money. */
+static wei burned_by(const struct game_terms *terms, uint32_t open)
+{
+    uint32_t segments = game_segment_count(terms);
+    struct leg_void lost = leg_void(terms, game_fees(terms, segments),
+                                    open < segments ? open : segments, segments, 0, false);
+
+    return lost.escrow + lost.pool;
+}
+
+static void show_risk(FILE *out, const struct game_terms *terms)
+{
+    char most[TERMS_AMOUNT_SIZE];
+    char few[TERMS_AMOUNT_SIZE];
+    char many[TERMS_AMOUNT_SIZE];
+    char keeper[ADDRESS_TEXT_SIZE];
+    char away[TERMS_PERIOD_SIZE];
+    char down[TERMS_PERIOD_SIZE];
+
+    terms_period(away, unseen_s(terms));
+    terms_period(down, terms->claim_period_s);
+    if (!address_is_zero(&terms->keeper)) {
+        address_print(keeper, &terms->keeper);
+        fprintf(out, "%-16s %s: whoever has its key can give this escrow away, and nothing else\n",
+                "the keeper", keeper);
+        fprintf(out,
+                "%-16s until the deadline, where 'lockstep job keep' is never down for longer "
+                "than %s; by yourself %s\n",
+                "you may be away", down, away);
+        return;
+    }
+    terms_amount_about(most, burned_by(terms, GAME_OPEN_MAX));
+    terms_amount_about(few, burned_by(terms, BURN_USUAL_LEAST - 1));
+    terms_amount_about(many, burned_by(terms, BURN_USUAL_MOST - 1));
+    fprintf(out,
+            "%-16s usually %s to %s (%d to %d segments), at most %s (%d), once for each time you "
+            "resume it, by whoever burns as much\n",
+            "can burn", few, many, BURN_USUAL_LEAST, BURN_USUAL_MOST, most, GAME_OPEN_MAX + 1);
+    fprintf(out, "%-16s %s: nobody refuses for you later; with --keeper, until the deadline\n",
+            "you may be away", away);
 }
 
 void job_terms_show(FILE *out, const struct game_terms *terms, const struct options *options)
@@ -516,6 +565,7 @@ void job_terms_show(FILE *out, const struct game_terms *terms, const struct opti
     show_amount(out, "a solver stakes", terms->stake, "");
     show_amount(out, "a bond is", terms->bond, ", of a seat or a claim");
     show_times(out, terms);
+    show_risk(out, terms);
     show_cheating(out, &economy);
     if (job_terms_are_quick(options)) {
         fprintf(out,

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 #include "base/cli/options.h"
-#include "chain/game/economy.h"
 #include "chain/game/game.h"
-#include "chain/game/policy.h"
+#include "chain/game/policy/economy.h"
+#include "chain/game/policy/policy.h"
 #include "client/board/job_price.h"
 #include "proofs/job/job.h"
 
@@ -30,22 +30,14 @@
         JOB_TERMS_AMOUNT("reward",                                                                 \
                          "for the whole job, such as 0.5eth; it is split evenly over the "         \
                          "segments"),                                                              \
-        JOB_TERMS_AMOUNT("reward-from", "with --reward-to and --over: the reward rises from this " \
-                                        "one until somebody accepts"),                             \
-        JOB_TERMS_AMOUNT("reward-to", "the highest reward, which is escrowed"),                    \
-        {.name = "over",                                                                           \
-         .kind = OPTION_DURATION,                                                                  \
-         .value = "TIME",                                                                          \
-         .minimum = 1,                                                                             \
-         .maximum = GAME_PERIOD_MAX,                                                               \
-         .help = "how long the reward rises"},                                                     \
         {.name = "terms",                                                                          \
          .kind = OPTION_CHOICE,                                                                    \
          .value = "CLASS",                                                                         \
          .fallback = "standard",                                                                   \
          .choices = POLICY_CLASSES,                                                                \
          .help = "how much is verified: lean, a tenth of the segments by one seat; standard, a "   \
-                 "fifth; careful, half of them by two; more where the job is short. Their "        \
+                 "fifth; careful, half of them by two; more where the job is short, and by two "   \
+                 "where it has no keeper. Their "                                                  \
                  "periods are hours. quick is for trying, not for real money: all by one seat of " \
                  "a panel of one, in seconds (on a chain, minutes)"},                              \
         JOB_TERMS_AMOUNT("segment-cost", "what it costs a solver to compute a segment (default: "  \
@@ -63,7 +55,7 @@
          .value = "X",                                                                             \
          .help = "share of the segments that is covered, from 0 to 1 (default: by --terms)"},      \
         JOB_TERMS_AMOUNT("fee", "of a seat of a segment (default: 1.3 times --segment-cost)"),     \
-        JOB_TERMS_AMOUNT("bond", "of a seat, and the least of a claim (default: ten fees)"),       \
+        JOB_TERMS_AMOUNT("bond", "of a seat, and the least of a claim (default: 20 fees)"),        \
         JOB_TERMS_AMOUNT("query-fee", "what a claimant pays the solver for each reply on the "     \
                                       "ledger (default: 0.001eth, or a tenth of the bond)"),       \
         {.name = "panel",                                                                          \
@@ -78,30 +70,28 @@
         {.name = "verifiers",                                                                      \
          .kind = OPTION_TEXT,                                                                      \
          .value = "FILE",                                                                          \
-         .help = "only these accounts may enlist; their silence then never blocks a segment"},     \
-        {.name = "held",                                                                           \
-         .kind = OPTION_REAL,                                                                      \
-         .value = "X",                                                                             \
-         .fallback = "0.2",                                                                        \
-         .help = "share of the reward that is held until delivery, at most 0.5"},                  \
+         .help = "only these accounts may enlist: one address a line"},                            \
+        {.name = "keeper",                                                                         \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "ADDRESS",                                                                       \
+         .help = "the account of your 'job keep', a key of its own: it says that the states are "  \
+                 "there, so that nobody can deny it (default: nobody; then a job has two seats)"}, \
         JOB_TERMS_PERIOD("segment-period",                                                         \
                          "the solver must commit a segment at least this often"),                  \
         JOB_TERMS_PERIOD("seal-period", "how long seats may replay and seal a verdict"),           \
         JOB_TERMS_PERIOD("reveal-period", "and then reveal it"),                                   \
         JOB_TERMS_PERIOD("claim-period", "and then claims may come"),                              \
         JOB_TERMS_PERIOD("clock", "what each side of a dispute has for all of its moves"),         \
-        JOB_TERMS_PERIOD("delivery-period",                                                        \
-                         "after the last segment: how long the client may take to acknowledge"),   \
         {.name = "deadline",                                                                       \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
          .minimum = 60,                                                                            \
-         .help = "from now until the last segment must be committed (default: by --terms)"},       \
+         .help = "from now until the last segment must be committed (default: 14d; quick: 1h)"},   \
     {                                                                                              \
         .name = "salt", .kind = OPTION_INTEGER, .value = "N", .fallback = "0",                     \
         .help = "another number opens the same job once more"                                      \
     }
-#define JOB_TERMS_OPTION_COUNT (24 + JOB_PRICE_OPTION_COUNT)
+#define JOB_TERMS_OPTION_COUNT (20 + JOB_PRICE_OPTION_COUNT)
 
 /* How long the solver has, from when the job is opened. */
 uint64_t job_terms_deadline_s(const struct options *options);

@@ -32,7 +32,7 @@ const headers = [
   {
     path: 'chain/contracts/compiled/registry_code.h',
     folders: ['chain/contracts'],
-    note: 'registry_code.h - the contract Registry as it is deployed: constructor(referee, seeds).',
+    note: 'registry_code.h - the contract Registry as it is deployed: constructor(referee, seeds, token).',
     contracts: { Registry: 'REGISTRY_CODE' },
   },
   {
@@ -46,7 +46,7 @@ const headers = [
   {
     path: 'chain/contracts/compiled/referee_code.h',
     folders: ['chain/contracts'],
-    note: 'referee_code.h - Referee: constructor(examiner, seeds), which makes its registry.',
+    note: 'referee_code.h - Referee: constructor(examiner, seeds, token), which makes its registry.',
     contracts: { Referee: 'REFEREE_CODE' },
   },
   {
@@ -85,6 +85,7 @@ const headers = [
       Harness: 'HARNESS_CODE',
       Thief: 'THIEF_CODE',
       Miser: 'MISER_CODE',
+      Coin: 'COIN_CODE',
     },
   },
   {
@@ -104,16 +105,16 @@ const headers = [
   },
 ];
 
-// What Solidity has of chain/evm/seed_delays.h.
+// What Solidity has of chain/evm/header/seed_delays.h.
 function writeSeedDelays(check) {
-  const rows = readFileSync(join(root, 'chain/evm/seed_delays.h'), 'utf8')
+  const rows = readFileSync(join(root, 'chain/evm/header/seed_delays.h'), 'utf8')
     .matchAll(/ROW\((\d+), (\d+), "([^"]*)"\)/g);
   const lines = [...rows].map(([, id, blocks, name]) => `    if (chainId == ${id}) return ${blocks}; // ${name}\n`);
   const path = join(root, 'chain/contracts/SeedDelays.sol');
   const text = `// SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-// Written by scripts/contracts.mjs from chain/evm/seed_delays.h; not to be edited.
+// Written by scripts/contracts.mjs from chain/evm/header/seed_delays.h; not to be edited.
 
 /// @notice How many blocks behind a commit its seed comes from; zero: this chain is not known.
 function seedDelayOn(uint256 chainId) pure returns (uint256 blocks) {

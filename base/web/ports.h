@@ -15,5 +15,6 @@
 #define PORT_VERIFIER_KEPT  "7575" /* verifier run: --serve */
 #define PORT_JOB_SERVE      "7576" /* job serve */
 #define PORT_PROVER_SERVE   "7577" /* prover serve */
+#define PORT_JOB_KEEP       "7578" /* job keep */
 
 #endif

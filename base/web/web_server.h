@@ -17,6 +17,7 @@
 
 #define WEB_SERVER_TIMEOUT_S 10
 #define WEB_SERVER_PAGE      "text/html; charset=utf-8"
+#define WEB_SERVER_METRICS   "text/plain; version=0.0.4; charset=utf-8" /* of Prometheus */
 
 /* The words behind the "?" of a URL. */
 struct web_query;

@@ -131,3 +131,36 @@ out:
     free(accounts.list);
     return status;
 }
+
+static enum status read_line(struct accounts *accounts, const char *text, struct error *error)
+{
+    *accounts = (struct accounts){.list = calloc(ALLOW_LIST_ACCOUNTS_MAX, sizeof(struct address))};
+    if (accounts->list == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of accounts");
+    }
+    while (*text != '\0') {
+        size_t length = strcspn(text, ",");
+
+        if (!take_line(accounts, text, length)) {
+            return error_set(error, STATUS_USAGE, "'%.60s' is neither a file nor an address", text);
+        }
+        text += length + (text[length] == ',');
+    }
+    return STATUS_OK;
+}
+
+enum status allow_file_accounts(struct address **list, uint32_t *count, const char *text,
+                                struct error *error)
+{
+    struct accounts accounts;
+    enum status status = file_exists(text) ? read_accounts(&accounts, text, error)
+                                           : read_line(&accounts, text, error);
+
+    if (status != STATUS_OK) {
+        free(accounts.list);
+        accounts = (struct accounts){0};
+    }
+    *list = accounts.list;
+    *count = accounts.count;
+    return status;
+}

@@ -1,5 +1,6 @@
 /*
- * allow_file.h - an allow-list as a text file: one address a line, '#' begins a comment.
+ * allow_file.h - accounts in a text file, of an allow-list or of whoever is known: one address a
+ * line, '#' begins a comment.
  */
 #ifndef CHAIN_COMMANDS_ALLOW_FILE_H
 #define CHAIN_COMMANDS_ALLOW_FILE_H
@@ -16,5 +17,9 @@ MUST_CHECK enum status allow_file_path(struct digest siblings[GAME_ALLOW_MAX],
                                        uint32_t *sibling_count, const struct hash32 *root,
                                        const struct address *account, const char *path,
                                        struct error *error);
+
+/* Addresses with commas between them, or a file of one a line. The caller frees *list. */
+MUST_CHECK enum status allow_file_accounts(struct address **list, uint32_t *count, const char *text,
+                                           struct error *error);
 
 #endif /* CHAIN_COMMANDS_ALLOW_FILE_H */

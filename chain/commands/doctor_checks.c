@@ -14,7 +14,9 @@
 #include "chain/commands/commands.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_open.h"
+#include "chain/evm/evm_registry.h"
 #include "chain/evm/evm_seeds.h"
+#include "chain/evm/evm_token.h"
 
 enum {
     ANSWER_MS = 3000, /* of an endpoint: doctor is asked by somebody who waits */
@@ -151,13 +153,63 @@ static void tell_endpoints(struct doctor_finding *finding, const struct rpc *rpc
     }
 }
 
+/* What a registry plays for, where that is not the chain's coin. */
+static enum status tell_token(struct doctor_finding *finding, struct rpc *rpc,
+                              const struct address *registry, struct error *error)
+{
+    struct evm_token about;
+    struct address token;
+    char address[ADDRESS_TEXT_SIZE];
+    size_t used = strlen(finding->text);
+
+    TRY(evm_registry_part(rpc, &token, registry, "TOKEN()", error));
+    if (address_is_zero(&token)) {
+        return STATUS_OK;
+    }
+    TRY(evm_token_look(rpc, &about, &token, error));
+    address_print(address, &token);
+    (void)snprintf(finding->text + used, sizeof(finding->text) - used,
+                   "; all is paid in the token %s %s, of %" PRIu32 " decimals%s", about.symbol,
+                   address, about.decimals, about.rebasing ? ", which is rebasing: unfit" : "");
+    if (about.rebasing) {
+        finding->grade = DOCTOR_BROKEN;
+        (void)snprintf(finding->advice, sizeof(finding->advice),
+                       "its balances change by themselves, so the registry may owe what it has "
+                       "not: play on another");
+    } else if (finding->advice[0] == '\0') {
+        (void)snprintf(finding->advice, sizeof(finding->advice),
+                       "amounts are in its smallest units; a token that is rebasing, or keeps a "
+                       "part of a transfer, is unfit");
+    }
+    return STATUS_OK;
+}
+
+/* Which registry, and is it one to play on? */
+static enum status tell_registry(struct doctor_finding *finding, struct rpc *rpc,
+                                 const struct address *registry, uint64_t chain_id,
+                                 struct error *error)
+{
+    struct evm_seeds seeds;
+
+    TRY(evm_seeds_delay(&seeds.delay, chain_id, error));
+    if (!address_is_zero(registry)) {
+        TRY(tell_token(finding, rpc, registry, error));
+        return evm_seeds_find(&seeds, rpc, registry, chain_id, error);
+    }
+    if (finding->advice[0] == '\0') {
+        finding->grade = DOCTOR_NOTE;
+        (void)snprintf(finding->advice, sizeof(finding->advice),
+                       "no registry= is named: 'lockstep ledger deploy' makes one");
+    }
+    return STATUS_OK;
+}
+
 /* Without outbox and index, which doctor must not make. */
 static enum status look_at_chain(struct doctor_finding *finding,
                                  const struct ledger_options *options, struct error *error)
 {
     struct rpc *rpc = NULL;
     struct evm_block block;
-    struct evm_seeds seeds;
     uint64_t chain_id = 0;
     uint64_t height = 0;
     char name[LEDGER_CHAIN_MAX];
@@ -171,14 +223,7 @@ static enum status look_at_chain(struct doctor_finding *finding,
     evm_check_chain(rpc, chain_id);
     tell_block(finding, name, &(struct ledger_clock){.height = height, .time_s = block.time_s});
     tell_endpoints(finding, rpc);
-    status = address_is_zero(&options->registry)
-                 ? evm_seeds_delay(&seeds.delay, chain_id, error)
-                 : evm_seeds_find(&seeds, rpc, &options->registry, chain_id, error);
-    if (status == STATUS_OK && address_is_zero(&options->registry) && finding->advice[0] == '\0') {
-        finding->grade = DOCTOR_NOTE;
-        (void)snprintf(finding->advice, sizeof(finding->advice),
-                       "no registry= is named: 'lockstep ledger deploy' makes one");
-    }
+    TRY_OUT(tell_registry(finding, rpc, &options->registry, chain_id, error));
 out:
     rpc_free(rpc);
     return status;

@@ -12,6 +12,8 @@
 #include "chain/game/terms.h"
 #include "chain/job/job_event.h"
 #include "chain/local/ledger_local.h"
+#include "chain/money/money_book.h"
+#include "chain/money/money_text.h"
 
 enum {
     WATCH_WAIT_S = 2,
@@ -220,6 +222,10 @@ static const struct option_spec deploy_options[] = {
      .value = "NAME",
      .fallback = "registry",
      .help = "the same name is the same contract, also after a crash; another makes another"},
+    {.name = "token",
+     .kind = OPTION_TEXT,
+     .value = "ADDRESS",
+     .help = "the token (ERC-20) that all is paid in; without it the chain's coin"},
     {.name = "timeout",
      .kind = OPTION_DURATION,
      .value = "TIME",
@@ -236,8 +242,10 @@ static enum status deploy(struct command_context *context, struct address *regis
     char state_dir[FILE_PATH_MAX];
     struct ledger_options options;
     struct signer *signer = NULL;
+    struct address token;
     enum status status;
 
+    TRY_OUT(read_address(&token, options_text(given, "token"), "--token", error));
     TRY_OUT(chain_unlock(&signer, context, error));
     TRY_OUT(chain_ledger_options(&options, state_dir, context, signer, error));
     if (strncmp(options.url, "http", 4) != 0) {
@@ -246,7 +254,7 @@ static enum status deploy(struct command_context *context, struct address *regis
                           "lockstep ledger init"));
     }
     (void)snprintf(name, sizeof(name), "deploy %.150s", options_text(given, "name"));
-    TRY_OUT(ledger_evm_deploy(&options, name, registry, height,
+    TRY_OUT(ledger_evm_deploy(&options, name, registry, height, &token,
                               (uint32_t)options_number(given, "timeout"), error));
 out:
     signer_free(signer);
@@ -278,12 +286,6 @@ static int run_deploy(struct command_context *context)
 
 static const struct option_spec status_options[] = {CHAIN_LEDGER_OPTIONS, CHAIN_KEY_OPTIONS};
 
-struct money {
-    struct address account;
-    wei purse;
-    wei owed;
-};
-
 /* Leaves out the keys whose address only a passphrase gives, and says so. */
 static size_t drop_unnamed(struct wallet_entry *entries, size_t count, FILE *out)
 {
@@ -300,89 +302,138 @@ static size_t drop_unnamed(struct wallet_entry *entries, size_t count, FILE *out
     return kept;
 }
 
-/* *money is the caller's, one for each key. */
-static enum status count_money(struct money **money, struct ledger *ledger,
-                               const struct wallet_entry *entries, size_t count,
-                               struct error *error)
+/* The account that is named, or those of the wallet. *accounts is the caller's. */
+static enum status choose_accounts(struct address **accounts, uint32_t *count,
+                                   struct command_context *context, struct error *error)
 {
-    struct money *made = calloc(count + 1, sizeof(*made));
+    const struct options *given = context->options;
+    struct wallet_entry *entries = NULL;
+    char folder[FILE_PATH_MAX];
+    size_t found = 1;
     enum status status = STATUS_OK;
 
-    *money = made;
-    if (made == NULL) {
-        (void)error_set(error, STATUS_NO_MEMORY, "no memory for the accounts");
-        return STATUS_NO_MEMORY;
+    if (given->argument_count == 0) {
+        TRY(chain_wallet_folder(folder, context, error));
+        TRY(wallet_list(&entries, &found, folder, error));
+        found = drop_unnamed(entries, found, context->json ? NULL : context->out);
     }
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        made[i].account = entries[i].address;
-        status = ledger_get_account(ledger, &made[i].purse, &made[i].owed, &made[i].account, error);
+    *accounts = calloc(found + 1, sizeof(**accounts));
+    if (*accounts == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for the accounts");
+    } else if (given->argument_count > 0) {
+        status = read_address(*accounts, given->arguments[0], "ADDRESS", error);
     }
+    for (size_t i = 0; entries != NULL && status == STATUS_OK && i < found; i++) {
+        (*accounts)[i] = entries[i].address;
+    }
+    *count = (uint32_t)found;
+    free(entries);
     return status;
 }
 
-static int show_status(struct command_context *context, const char *chain,
-                       const struct ledger_clock *clock, const struct money *money, size_t count)
+/* *money is the caller's, one for each account. */
+static enum status count_money(struct money **money, struct ledger *ledger,
+                               const struct address *accounts, uint32_t count, struct error *error)
+{
+    struct money_book book = {0};
+    struct board board = {0};
+    enum status status;
+
+    *money = calloc(count + 1, sizeof(**money));
+    if (*money == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the accounts");
+    }
+    if (count == 0) {
+        return STATUS_OK;
+    }
+    TRY_OUT(money_book_open(&book, &board, accounts, count, error));
+    TRY_OUT(money_book_read(&book, *money, &board, ledger, error));
+out:
+    board_release(&board);
+    money_book_release(&book);
+    return status;
+}
+
+static void show_head(struct command_context *context, const struct ledger *ledger,
+                      const struct ledger_clock *clock)
+{
+    const struct address *token = ledger_get_token(ledger);
+    char address[ADDRESS_TEXT_SIZE];
+    char time[TERMS_TIME_SIZE];
+
+    terms_time(time, clock->time_s);
+    (void)fprintf(context->out, "chain %s, height %llu, time %s\n", ledger_get_place(ledger)->chain,
+                  (unsigned long long)clock->height, time);
+    if (!address_is_zero(token)) {
+        address_print(address, token);
+        (void)fprintf(context->out, "amounts are of the token %s, in its smallest units\n",
+                      address);
+    }
+}
+
+static json_t *account_json(const struct money *money)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    char purse[WEI_TEXT_SIZE];
+    char owed[WEI_TEXT_SIZE];
+
+    address_print(address, &money->account);
+    wei_print_plain(purse, money->free);
+    wei_print_plain(owed, money->owed);
+    return json_pack("{s:s, s:s, s:s, s:o}", "address", address, "purse_wei", purse, "owed_wei",
+                     owed, "money", money_json(money));
+}
+
+static int show_status(struct command_context *context, const struct ledger *ledger,
+                       const struct ledger_clock *clock, const struct money *money, uint32_t count)
 {
     json_t *accounts = json_array();
 
     if (!context->json) {
-        char time[TERMS_TIME_SIZE];
-
-        terms_time(time, clock->time_s);
-        (void)fprintf(context->out, "chain %s, height %llu, time %s\n", chain,
-                      (unsigned long long)clock->height, time);
+        show_head(context, ledger, clock);
     }
-    for (size_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         char address[ADDRESS_TEXT_SIZE];
-        char purse[WEI_TEXT_SIZE];
-        char owed[WEI_TEXT_SIZE];
 
-        address_print(address, &money[i].account);
-        if (!context->json) {
-            wei_print(purse, money[i].purse);
-            wei_print(owed, money[i].owed);
-            (void)fprintf(context->out, "%s has %s, is owed %s\n", address, purse, owed);
+        if (context->json) {
+            (void)json_array_append_new(accounts, account_json(&money[i]));
             continue;
         }
-        wei_print_plain(purse, money[i].purse);
-        wei_print_plain(owed, money[i].owed);
-        (void)json_array_append_new(accounts, json_pack("{s:s, s:s, s:s}", "address", address,
-                                                        "purse_wei", purse, "owed_wei", owed));
+        address_print(address, &money[i].account);
+        (void)fprintf(context->out, "%s\n", address);
+        money_text_print(context->out, &money[i], "  ");
     }
     if (!context->json) {
         json_decref(accounts);
         return COMMAND_OK;
     }
-    return command_emit(context, json_pack("{s:s, s:I, s:I, s:o}", "chain", chain, "height",
-                                           (json_int_t)clock->height, "time",
-                                           (json_int_t)clock->time_s, "accounts", accounts));
+    return command_emit(context,
+                        json_pack("{s:s, s:I, s:I, s:o}", "chain", ledger_get_place(ledger)->chain,
+                                  "height", (json_int_t)clock->height, "time",
+                                  (json_int_t)clock->time_s, "accounts", accounts));
 }
 
 static int run_status(struct command_context *context)
 {
-    struct wallet_entry *entries = NULL;
+    struct address *accounts = NULL;
     struct ledger *ledger = NULL;
     struct money *money = NULL;
     struct ledger_clock clock = {0};
-    char folder[FILE_PATH_MAX];
     struct error error;
-    size_t count = 0;
+    uint32_t count = 0;
     int code;
     enum status status;
 
     error_init(&error);
     TRY_OUT(open_reader(&ledger, context, &error));
     TRY_OUT(ledger_get_clock(ledger, &clock, &error));
-    TRY_OUT(chain_wallet_folder(folder, context, &error));
-    TRY_OUT(wallet_list(&entries, &count, folder, &error));
-    count = drop_unnamed(entries, count, context->json ? NULL : context->out);
-    TRY_OUT(count_money(&money, ledger, entries, count, &error));
+    TRY_OUT(choose_accounts(&accounts, &count, context, &error));
+    TRY_OUT(count_money(&money, ledger, accounts, count, &error));
 out:
-    code = status == STATUS_OK
-               ? show_status(context, ledger_get_place(ledger)->chain, &clock, money, count)
-               : command_fail(context, &error);
+    code = status == STATUS_OK ? show_status(context, ledger, &clock, money, count)
+                               : command_fail(context, &error);
     free(money);
-    free(entries);
+    free(accounts);
     ledger_close(ledger);
     return code;
 }
@@ -402,8 +453,9 @@ static const struct option_spec watch_options[] = {
 static bool is_of_segment(enum game_event_kind kind)
 {
     static const enum game_event_kind kinds[] = {
-        GAME_COMMITTED, GAME_DRAWN,   GAME_ROUND,     GAME_SEALED_VERDICT, GAME_REVEALED,
-        GAME_ABSENT,    GAME_SETTLED, GAME_DISPROVED, GAME_FINALIZED,      GAME_CLAIMED};
+        GAME_COMMITTED, GAME_DRAWN,       GAME_ROUND,   GAME_SEALED_VERDICT,
+        GAME_REVEALED,  GAME_SAID_UNSEEN, GAME_VOUCHED, GAME_FEE_PAID,
+        GAME_DISPROVED, GAME_FINALIZED,   GAME_CLAIMED};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (kinds[i] == kind) {
@@ -416,7 +468,8 @@ static bool is_of_segment(enum game_event_kind kind)
 static void print_job(FILE *out, const char *job, const struct game_event *event)
 {
     (void)fprintf(out, "\tjob %.18s", job);
-    if (event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED || event->kind == GAME_CLOSED) {
+    if (event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED ||
+        event->kind == GAME_RELEASED || event->kind == GAME_CLOSED) {
         (void)fprintf(out, " with %u segments final", event->index);
     } else if (is_of_segment(event->kind)) {
         (void)fprintf(out, " segment %u", event->index);
@@ -564,6 +617,12 @@ static const struct command commands[] = {
      .run = run_deploy},
     {.name = "status",
      .summary = "show the ledger's height, and the money of the wallet's keys",
+     .arguments = "[ADDRESS]",
+     .description =
+         "Two lines an account, which both add up to what it has: where it lies, and what it "
+         "earned, paid for what was delivered, lost in stakes, bonds and voids, and spent on gas. "
+         "The rest was brought in. Below them what each of the last days had of it. Gas is that "
+         "of the transactions that this machine sent (--ledger-state).",
      .example = "lockstep ledger status --ledger local:try.ledger",
      OPTIONS(status_options),
      .run = run_status},

@@ -106,6 +106,8 @@ enum status policy_options_node(struct policy *policy, const struct options *opt
     TRY(read_common(policy, options, error));
     policy->bond_fees_max = (uint32_t)options_number(options, "bond-fees-most");
     read_period(&policy->seal_least_s, options, "seal-period-least");
+    read_period(&policy->segment_most_s, options, "segment-period-most");
+    TRY(read_amount(&policy->token_price, options, "token-price", error));
     read_period(&policy->reveal_least_s, options, "reveal-period-least");
     TRY(read_amount(&policy->fee_least, options, "fee-least", error));
     TRY(read_cap(&policy->lock_all, options, "lock-most", error));

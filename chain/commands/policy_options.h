@@ -1,6 +1,6 @@
 /*
- * policy_options.h - a policy (chain/game/policy.h) from options, and what `lockstep doctor` says
- * of it.
+ * policy_options.h - a policy (chain/game/policy/policy.h) from options, and what `lockstep doctor`
+ * says of it.
  *
  * As all options they come from the command line, the environment or the config file, so what the
  * config file says holds for the node, the solver, `job list` and `doctor` alike.
@@ -9,7 +9,7 @@
 #define CHAIN_COMMANDS_POLICY_OPTIONS_H
 
 #include "base/cli/command.h"
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 
 /* What a node and a solver have in common, for a command's table. */
 #define POLICY_OPTIONS                                                                             \
@@ -24,7 +24,7 @@
         {.name = "lock-time-most",                                                                 \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
-         .fallback = "90d",                                                                        \
+         .fallback = "30d",                                                                        \
          .maximum = UINT32_MAX,                                                                    \
          .help = "policy: lock no bond and no stake that deadline and periods can hold longer; "   \
                  "0s: any"},                                                                       \
@@ -43,11 +43,12 @@
         {.name = "price",                                                                          \
          .kind = OPTION_TEXT,                                                                      \
          .value = "AMOUNT",                                                                        \
-         .help = "what an hour of this machine costs, such as 0.0005eth (default: not known)"},    \
+         .fallback = "0.0003eth",                                                                  \
+         .help = "what an hour of this machine costs, in the currency of the registry"},           \
     {                                                                                              \
         .name = "cost-cover", .kind = OPTION_REAL, .value = "X", .fallback = "1.3",                \
-        .help = "policy: where --price is known, fee or reward is at least so many times the "     \
-                "cost of computing a segment"                                                      \
+        .help = "policy: fee or reward is at least so many times the cost of computing a "         \
+                "segment at --price, a fee also that of a seat's gas"                              \
     }
 #define POLICY_OPTION_COUNT 6
 
@@ -86,13 +87,24 @@
          .fallback = "10m",                                                                        \
          .maximum = GAME_PERIOD_MAX,                                                               \
          .help = "policy: take no seat with a shorter time to seal a verdict"},                    \
+        {.name = "segment-period-most",                                                            \
+         .kind = OPTION_DURATION,                                                                  \
+         .value = "TIME",                                                                          \
+         .fallback = "2d",                                                                         \
+         .maximum = GAME_PERIOD_MAX,                                                               \
+         .help = "policy: take no seat where a segment may take longer; 0s: any"},                 \
+        {.name = "token-price",                                                                    \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "AMOUNT",                                                                        \
+         .help = "what a coin of the ledger's gas costs in the token of the registry (default: "   \
+                 "no seat where fees are paid in a token)"},                                       \
     {                                                                                              \
         .name = "reveal-period-least", .kind = OPTION_DURATION, .value = "TIME",                   \
         .fallback = "10m", .maximum = GAME_PERIOD_MAX,                                             \
         .help = "policy: take no seat with a shorter time to reveal, in which the machine "        \
                 "must not be off"                                                                  \
     }
-#define POLICY_NODE_OPTION_COUNT 7
+#define POLICY_NODE_OPTION_COUNT 9
 
 /* Of a solver. */
 #define POLICY_SOLVER_OPTIONS                                                                      \

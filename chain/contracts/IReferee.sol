@@ -74,6 +74,7 @@ interface IReferee {
     error BadEvidence();
     error NotGuilty();
 
+    /// @notice Somebody will claim or challenge something.
     event Sealed(bytes32 indexed seal);
     /// @notice A claim is open: a new dispute, or one more claimant of a live one.
     event Claimed(
@@ -91,13 +92,17 @@ interface IReferee {
     event TurnPassed(
         bytes32 indexed claim, ClaimPhase phase, Turn turn, address lead, uint256 deadline
     );
+    /// @notice The solver told the trace root of the step.
     event Answered(bytes32 indexed claim, bytes32 traceRoot);
     /// @notice A claimant's clock ran out.
     event Defaulted(bytes32 indexed claim, address indexed claimant);
+    /// @notice A dispute is closed.
     event Ruled(bytes32 indexed claim, Outcome outcome);
     /// @notice The stake of a conviction is paid.
     event Paid(bytes32 indexed job, uint256 generation, address claimant, uint256 amount);
+    /// @notice The solver is asked, and its clock runs.
     event Queried(bytes32 indexed claim, bytes queried);
+    /// @notice The solver showed what it was asked for.
     event Replied(bytes32 indexed claim, bytes replied);
 
     /// @notice Announces a claim or a challenge without revealing it, so that nobody can file it first.

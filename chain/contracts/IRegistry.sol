@@ -21,23 +21,23 @@ interface IRegistry {
     enum Phase {
         // Zero is "does not exist", so an unknown key can never look like a live job.
         None,
-        Open, // the reward lies in escrow, a solver may accept
+        Open, // the price lies in escrow, verifiers may enlist, a solver may accept
         Running, // a solver has staked and commits segments
-        Closed // nothing but delivery, settling and withdrawing is left
+        Closed // nothing but departing and withdrawing is left
     }
 
     enum Verdict {
         None,
         Right,
-        False,
-        Unavailable
+        False
     }
 
     enum SeatPhase {
         None,
         Sealed,
-        Revealed,
-        Closed // paid, absent, an alarm, or a right that was convicted
+        Revealed, // right
+        Unseen, // it says that it could not get the states
+        Closed // silent, an alarm, or a right that was disproved
     }
 
     struct Terms {
@@ -48,9 +48,7 @@ interface IRegistry {
         uint256 salt; // lets a client open the same job twice
         uint256 steps;
         uint256 segmentSteps; // at most 256
-        uint256 rewardFrom; // of a segment, when the job opens
-        uint256 rewardTo; // of a segment, from riseTime on
-        uint256 riseTime;
+        uint256 reward; // of a segment
         uint256 fee; // of one seat of one segment
         uint256 stake;
         uint256 bond; // of a seat, and the least of a claim
@@ -60,26 +58,25 @@ interface IRegistry {
         uint256 panelLeast; // how many entries a solver waits for
         bytes32 solvers; // root of an allow-list; zero: anybody
         bytes32 verifiers; // root of an allow-list; zero: anybody
-        uint256 heldPpm; // of each reward until delivery
+        address keeper; // says for the client that the states are there; zero: nobody
         uint256 segmentPeriod; // from one commit to the next
         uint256 sealPeriod;
         uint256 revealPeriod;
         uint256 claimPeriod; // after the reveals
         uint256 clock; // of each party of a dispute, for all of its moves
-        uint256 deliveryPeriod;
         uint256 deadline; // the last moment of a commit
     }
 
     /// @notice A committed segment, as in the event Committed. The contract keeps only its hash.
     struct Segment {
         uint256 index;
-        uint256 generation; // how often what was not final became void
+        uint256 generation; // how often the job was open before
         bytes32 root; // of the list of states
         uint256 steps;
         uint256 time;
         uint256 height; // of the block of the commit
         address solver;
-        uint256 panel; // entries of the panel at the commit
+        uint256 panel; // entries of this generation at the commit
         bool diverged; // the state after the last step is not finite
     }
 
@@ -101,8 +98,7 @@ interface IRegistry {
     error ZeroAddress();
     error TooEarly(uint256 bound);
     error TooLate(uint256 bound);
-    error TooLittle(uint256 reward);
-    error TooLong(uint256 most); // a contact
+    error TooLong(uint256 most); // a contact or a vouch
     error SelfDealing();
     error Full(uint256 most);
     error PanelShort(uint256 entries);
@@ -112,10 +108,13 @@ interface IRegistry {
     error AlreadySealed();
     error NotSealed();
     error WrongReveal();
-    error CoverageMissing(uint256 rights);
     error NotNeeded();
-    error Engaged(uint256 until); // so many segments must be final, or the panel have answered
+    error Engaged(uint256 index); // what stands in the way: this segment is not final yet
     error ClaimsOpen(uint256 count);
+    error Barred(); // until the client resumes
+    error StandsRefused(uint256 until); // client or keeper refused what is not final
+    error WrongVouch();
+    error WrongToken(); // it did not move the amount
     error NothingOwed();
     error WithdrawFailed();
 
@@ -123,23 +122,42 @@ interface IRegistry {
     //                           Events                           //
     ////////////////////////////////////////////////////////////////
 
+    /// @notice A job is up, with its price in escrow.
     event Opened(bytes32 indexed job, address indexed client, Terms terms, bytes contact);
-    event Cancelled(bytes32 indexed job);
-    event Rewound(bytes32 indexed job, uint256 index);
-    event Accepted(
-        bytes32 indexed job, address indexed solver, uint256 reward, uint256 due, bytes contact
-    );
-    event SteppedBack(bytes32 indexed job, address indexed solver, uint256 penalty);
+    /// @notice The client put back what a void burned.
+    event Resumed(bytes32 indexed job, uint256 escrow, uint256 pool);
+    /// @notice So many segments are all: the client wants no more.
+    event Stopped(bytes32 indexed job, uint256 segments);
+    /// @notice Client or keeper says that what is not final and not vouched cannot be had.
+    /// @param until Claims may be opened until then; afterwards settle() voids.
+    event Refused(bytes32 indexed job, address indexed by, uint256 until);
+    /// @notice A solver has staked.
+    /// @param due Until then its first commit must come.
+    event Accepted(bytes32 indexed job, address indexed solver, uint256 due, bytes contact);
+    /// @notice A segment is committed, by the states after each of its steps.
     event Committed(bytes32 indexed job, Segment segment, bytes32[] states);
+    /// @notice Entries joined the panel of this generation.
+    /// @param entry The number of the first of them.
     event Enlisted(
-        bytes32 indexed job, address indexed owner, uint256 entry, uint256 count, bytes contact
+        bytes32 indexed job,
+        address indexed owner,
+        uint256 generation,
+        uint256 entry,
+        uint256 count,
+        bytes contact
     );
-    event Left(bytes32 indexed job, uint256 indexed entry, address owner);
-    /// @notice An entry is gone: it left and was paid, was absent twice, alarmed or was convicted.
-    event Gone(bytes32 indexed job, uint256 indexed entry, address owner, uint256 amount);
+    /// @notice An entry departed, and the last one has its number now.
+    event Moved(bytes32 indexed job, uint256 generation, uint256 from, uint256 to);
+    /// @notice An entry is gone: it departed, raised an alarm or was disproved.
+    /// @param amount What of its bond its owner is owed now.
+    event Gone(
+        bytes32 indexed job, uint256 generation, uint256 entry, address owner, uint256 amount
+    );
+    /// @notice A party is found at another address from now on.
     event Announced(bytes32 indexed job, address indexed owner, bytes contact);
+    /// @notice The seed of a segment is known, and with it whether seats check it.
     event Drawn(bytes32 indexed job, uint256 indexed index, bytes32 seed, bool covered);
-    /// @notice Another round of seats; from == to: the draw has ended.
+    /// @notice Another round of seats, at these places.
     event Round(
         bytes32 indexed job,
         uint256 indexed index,
@@ -149,9 +167,11 @@ interface IRegistry {
         uint256 to,
         uint256 start
     );
+    /// @notice A seat has a verdict, and shows it later.
     event SealedVerdict(
         bytes32 indexed job, uint256 indexed index, uint256 place, address owner, bytes32 seal
     );
+    /// @notice A seat showed its verdict. False is an alarm: a claim follows.
     event Revealed(
         bytes32 indexed job,
         uint256 indexed index,
@@ -161,9 +181,13 @@ interface IRegistry {
         bytes16 leaves,
         bytes32 salt
     );
-    event Absent(bytes32 indexed job, uint256 indexed index, uint256 place, uint256 entry);
-    /// @notice A right is paid.
-    event Settled(
+    /// @notice A seat says that it could not get the states of the segment.
+    event Unseen(bytes32 indexed job, uint256 indexed index, uint256 place, address owner);
+    /// @notice The keeper says that it has the states of the segment, and serves them.
+    event Vouched(bytes32 indexed job, uint256 indexed index, bytes32 segment);
+    /// @notice A seat is paid: a right its fee, and where a void was decided, who said unseen a
+    /// part of its gas.
+    event FeePaid(
         bytes32 indexed job, uint256 indexed index, uint256 place, address owner, uint256 amount
     );
     /// @notice A right was convicted: its leaf is another.
@@ -175,13 +199,34 @@ interface IRegistry {
         uint256 entry,
         address mover
     );
-    event Finalized(bytes32 indexed job, uint256 indexed index, uint256 reward);
-    event Voided(bytes32 indexed job, address indexed solver, uint256 resumeAt, uint256 penalty);
+    /// @notice A leg is final and paid.
+    /// @param index Its last segment.
+    /// @param count Of its segments.
+    event Finalized(bytes32 indexed job, uint256 indexed index, uint256 count, uint256 reward);
+    /// @notice What was committed and not final is void: its states cannot be had.
+    /// @param resumeAt The first segment of the next solver.
+    /// @param count Of the segments whose price is burned, if there is that much.
+    /// @param stake Burned of the solver's stake,
+    /// @param escrow of the client's rewards,
+    /// @param pool and of the fees.
+    event Voided(
+        bytes32 indexed job,
+        address indexed solver,
+        uint256 resumeAt,
+        uint256 count,
+        uint256 stake,
+        uint256 escrow,
+        uint256 pool
+    );
+    /// @notice The solver was proven wrong. What it committed and what is not final is void.
     event Convicted(bytes32 indexed job, address indexed solver, uint256 resumeAt);
-    event Released(bytes32 indexed job, address indexed solver, uint256 penalty);
+    /// @notice A solver was late: it is gone, and so is what it left behind the last leg.
+    event Released(
+        bytes32 indexed job, address indexed solver, uint256 resumeAt, uint256 penalty
+    );
+    /// @notice The job has ended, with so many segments final.
     event Closed(bytes32 indexed job, uint256 finalized);
-    event Asked(bytes32 indexed job);
-    event Delivered(bytes32 indexed job, address indexed to, uint256 amount);
+    /// @notice All that an owner was owed is paid out.
     event Withdrawn(address indexed owner, address indexed to, uint256 amount);
 
     ////////////////////////////////////////////////////////////////
@@ -195,34 +240,30 @@ interface IRegistry {
         payable
         returns (bytes32 job);
 
-    /// @notice Takes back a job that no solver holds.
-    function cancel(bytes32 job) external;
+    /// @notice Ends a job that no solver has, and gives the client what is left. After the deadline
+    /// anybody may.
+    function close(bytes32 job) external;
 
-    /// @notice Makes segments from index on count as not final, and pays for them again.
-    function rewind(bytes32 job, uint256 index) external payable;
+    /// @notice Puts back what a void burned, so that a solver may accept again.
+    function resume(bytes32 job) external payable;
 
-    /// @notice Says that the model was delivered: the held part goes to the solver.
-    function acknowledge(bytes32 job) external;
+    /// @notice Makes the next segment the last one. What the others would cost is owed to the
+    /// client.
+    function stop(bytes32 job) external;
 
-    /// @notice Asks the panel once whether the last state of a closed job can be had.
-    function askPanel(bytes32 job, Segment calldata segment) external payable;
+    /// @notice Says that the states cannot be had. Also the keeper's move. The solver commits no
+    /// more, and what is not vouched and not yet through its claim time becomes void.
+    function refuse(bytes32 job) external;
 
     ////////////////////////////////////////////////////////////////
     //                     Moves of the solver                    //
     ////////////////////////////////////////////////////////////////
 
     /// @notice Stakes and takes the job on, from its first segment that is not final.
-    /// @param leastReward Refused where the reward of a segment is below it now.
     /// @param path Siblings of the sender in the allow-list of solvers.
-    function accept(
-        bytes32 job,
-        uint256 leastReward,
-        bytes32[] calldata path,
-        bytes calldata contact
-    ) external payable;
-
-    /// @notice Gives the job back before the first commit, for a sixty-fourth of the stake.
-    function stepBack(bytes32 job) external;
+    function accept(bytes32 job, bytes32[] calldata path, bytes calldata contact)
+        external
+        payable;
 
     /// @notice Commits the next segment by the list of its states.
     /// @param diverged The last state holds a NaN or infinity, and the training ends there.
@@ -239,56 +280,52 @@ interface IRegistry {
         external
         payable;
 
-    /// @notice Leaves the panel; called again when the time is over, pays the bond.
-    function leave(bytes32 job, uint256 entry) external;
+    /// @notice Takes an entry's bond back: while no solver has the job, when it is closed, and of
+    /// any earlier generation. The last entry takes its number.
+    function depart(bytes32 job, uint256 generation, uint256 entry) external;
 
     /// @notice Changes the address at which a party is found.
     function announce(bytes32 job, bytes calldata contact) external;
 
-    /// @notice Fixes the seed of a segment: whether it is covered, and by whom.
-    /// @param proof What the registry's seeds (ISeeds.sol) want to see: RLP of the header of the block
-    /// that the seed comes from, or nothing where it was fixed.
+    /// @notice Fixes the seed of the next segment: whether it is covered, and by whom.
+    /// @param proof What the registry's seeds (ISeeds.sol) want to see: RLP of the header of the
+    /// block that the seed comes from, or nothing where it was fixed.
     function draw(bytes32 job, Segment calldata segment, bytes calldata proof) external;
 
+    /// @notice Seals the verdict of a seat of the last round.
     /// @param segment Its hash.
-    /// @param seal keccak256(owner, segment's hash, verdict, step, leaves, salt); half of it is kept
+    /// @param seal keccak256(owner, segment's hash, verdict, step, leaves, salt); half of it is
+    /// kept
     function seal(bytes32 job, uint256 index, bytes32 segment, uint256 place, bytes32 seal)
         external;
 
-    /// @notice Reveals right or unavailable. False is revealed by the referee's alarm().
+    /// @notice Reveals right. False is revealed by the referee's alarm().
     /// @param segment Its hash.
-    /// @param leaves Of right: for each drawn leaf the first two bytes of its hash.
+    /// @param leaves For each drawn leaf the first two bytes of its hash.
     function reveal(
         bytes32 job,
         uint256 index,
         bytes32 segment,
         uint256 place,
-        Verdict verdict,
         bytes16 leaves,
         bytes32 salt
     ) external;
+
+    /// @notice Says, in place of a seal, that the states of the segment could not be had.
+    /// @param segment Its hash.
+    function unseen(bytes32 job, uint256 index, bytes32 segment, uint256 place) external;
 
     ////////////////////////////////////////////////////////////////
     //                      Moves of anybody                      //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Closes a round, and opens another where verdicts are missing.
-    function renew(bytes32 job, Segment calldata segment) external;
-
-    /// @notice Pays for the first segment that is not final.
-    function finalize(bytes32 job, Segment calldata segment) external;
-
-    /// @notice Ends the work of a solver whose states nobody can get.
-    function forfeit(bytes32 job, Segment calldata segment) external;
+    /// @notice Does whatever is due about a covered segment: notes a vouch, closes its round and
+    /// opens another, pays its leg or voids what is not final.
+    /// @param vouch The keeper's signature over Vouch(job, segment's hash), or nothing.
+    function settle(bytes32 job, Segment calldata segment, bytes calldata vouch) external;
 
     /// @notice Frees a job of a solver that is late.
     function release(bytes32 job) external;
-
-    /// @notice Ends a job whose time is over.
-    function expire(bytes32 job) external;
-
-    /// @notice Pays the held part of a closed job when the time of the client is over.
-    function deliver(bytes32 job) external;
 
     /// @notice Pays out all that the sender is owed.
     function withdraw(address to) external;

@@ -24,17 +24,19 @@ abstract contract Panel is RegistryState {
     ////////////////////////////////////////////////////////////////
 
     uint256 internal constant ENLIST_MAX = 16; // entries in one move
-    uint256 internal constant ENTRIES_MAX = 65_535; // of a job
+    uint256 internal constant ENTRIES_MAX = 65_535; // of a generation
     uint256 internal constant NEAR = 12; // places that stand in the tally; few draws go beyond
-    int256 internal constant VOID_SCORE = -10;
-    uint256 internal constant STRIKES = 2; // an entry that was absent twice is drawn no more
+    uint256 internal constant LEG_MAX = 16; // segments until one is covered whatever its seed says
+    uint256 internal constant LAST_RIGHTS = 3; // that a last segment needs at least
+    uint256 internal constant FULL_ROUND = 5; // from this round on as many seats as all before,
+    uint256 internal constant FULL_SEATS = 9; // ... and at most this many
 
     // What a place of a draw is, four bits each.
     uint256 internal constant SKIPPED = 0;
     uint256 internal constant DRAWN = 1; // sealed, where its seat has a seal
     uint256 internal constant RIGHT = 2;
-    uint256 internal constant UNAVAILABLE = 3;
-    uint256 internal constant CLOSED = 4; // absent, an alarm, or disproved
+    uint256 internal constant UNSEEN = 3;
+    uint256 internal constant CLOSED = 4; // an alarm, or disproved
 
     /// @notice Where all chance of this registry comes from.
     ISeeds public immutable SEEDS;
@@ -53,45 +55,47 @@ abstract contract Panel is RegistryState {
         payable
     {
         Job storage job = _jobs[key];
+        _takeTokenBond(msg.sender, count * job.bond);
         if (job.phase != Phase.Open) _requirePhase(job, Phase.Running);
+        if (job.barred) revert Barred();
         if (count == 0 || count > ENLIST_MAX) revert Full(ENLIST_MAX);
         uint256 first = job.entries;
         if (first + count > ENTRIES_MAX) revert Full(ENTRIES_MAX);
-        if (msg.sender == job.client || msg.sender == job.solver) revert SelfDealing();
+        if (msg.sender == job.client || msg.sender == job.solver || msg.sender == job.keeper) {
+            revert SelfDealing();
+        }
         _requireAllowed(job.verifiers, path);
         _requireShort(contact);
-        _takeBond(count * job.bond);
+        _takeCoinBond(msg.sender, count * job.bond);
 
+        uint256 generation = job.generation;
         job.entries = uint16(first + count);
-        job.active += uint16(count);
         for (uint256 i = 0; i < count; i++) {
-            entries[key][first + i].owner = msg.sender;
+            entries[key][generation][first + i].owner = msg.sender;
         }
 
-        emit Enlisted(key, msg.sender, first, count, contact);
+        emit Enlisted(key, msg.sender, generation, first, count, contact);
     }
 
     /// @inheritdoc IRegistry
-    function leave(bytes32 key, uint256 number) external {
+    function depart(bytes32 key, uint256 generation, uint256 number) external {
         Job storage job = _jobs[key];
-        Entry storage entry = entries[key][number];
-        _requireSender(entry.owner);
-        if (entry.gone) revert NotNeeded();
-        if (job.phase == Phase.Closed) {
-            // Whom the client may have asked stays until that is answered.
-            if (job.asked && job.held != 0) revert Engaged(job.finalized);
-        } else if (!entry.left) {
-            if (job.active <= job.panelLeast) revert PanelShort(job.active);
-            _markLeft(key, job, number, entry);
-            return;
-        } else if (entry.generation == job.generation && entry.until > job.finalized) {
-            revert Engaged(entry.until);
-        }
+        mapping(uint256 => Entry) storage panel = entries[key][generation];
+        _requireSender(panel[number].owner);
+        if (panel[number].gone) revert NotNeeded();
+        bool isNow = generation == job.generation;
+        if (isNow && job.phase == Phase.Running) revert Engaged(job.finalized);
 
-        uint256 amount = _remove(job, entry);
-        _owe(msg.sender, amount);
+        panel[number].gone = true;
+        _owe(msg.sender, job.bond);
+        emit Gone(key, generation, number, msg.sender, job.bond);
+        if (!isNow || job.phase == Phase.Closed) return;
 
-        emit Gone(key, number, msg.sender, amount);
+        uint256 last = job.entries - 1;
+        job.entries = uint16(last);
+        panel[number] = panel[last];
+        delete panel[last];
+        if (number != last) emit Moved(key, generation, last, number);
     }
 
     /// @inheritdoc IRegistry
@@ -105,27 +109,27 @@ abstract contract Panel is RegistryState {
     /// @inheritdoc IRegistry
     function draw(bytes32 key, Segment calldata segment, bytes calldata proof) external {
         Job storage job = _jobs[key];
-        bytes32 hash = _hashSegment(key, segment);
-        _requireSubject(key, job, segment.index, hash);
-        if (job.seats == 0) revert NotNeeded();
-        Tally storage tally = _tallies[hash];
-        if (tally.start != 0) revert AlreadyDrawn();
-        (bytes32 random, bool covered) = SEEDS.randomOf(segment.height, segment.time, proof);
-        // Nobody can try more than a few, so few bytes are as good as all.
-        uint256 seed = uint64(uint256(keccak256(abi.encode(random, hash))));
+        bytes32 hash = _requireCommitted(key, job, segment);
+        uint256 drawn = job.drawn;
+        if (segment.index < drawn) revert AlreadyDrawn();
+        if (segment.index != drawn) revert WrongIndex(drawn);
+        (uint256 seed, bool covered) = _chance(job, segment, hash, proof);
 
-        // A seed that came late, the end of a job and what its client asks for are covered anyway.
-        covered = covered || job.phase == Phase.Closed || segment.diverged
-            || segment.index + 1 == job.segments || seed % PPM < job.coveragePpm;
-        emit Drawn(key, segment.index, bytes32(seed), covered);
-        if (!covered) {
+        job.drawn = uint24(drawn + 1);
+        emit Drawn(key, drawn, bytes32(seed), covered);
+        if (!covered) return;
+        Tally storage tally = _tallies[hash];
+        tally.legStart = job.legStart;
+        job.legStart = uint24(drawn + 1);
+        if (job.seats == 0) {
             tally.start = uint40(segment.time);
+            tally.to = uint8(PLACES);
             return;
         }
         tally.seed = uint64(seed);
-        tally.covered = true;
         tally.panel = uint16(segment.panel);
-        _openRound(key, segment, hash, tally, job.seats);
+        _openRound(key, segment, hash, tally, _wanted(job, segment));
+        tally.first = tally.to;
     }
 
     /// @inheritdoc IRegistry
@@ -133,11 +137,9 @@ abstract contract Panel is RegistryState {
         external
     {
         Job storage job = _jobs[key];
-        _requireSubject(key, job, index, hash);
+        _requireStanding(key, job, index, hash);
         Tally storage tally = _tallies[hash];
-        (Seat memory seat,) = _requireSeat(key, hash, tally, place, msg.sender);
-        if (seat.phase != DRAWN || seat.value != 0) revert AlreadySealed();
-        _requireNotAfter(uint256(tally.start) + job.sealPeriod);
+        Seat memory seat = _requireSilent(key, job, hash, tally, place);
 
         _seats[hash][seat.pair] = seat.both | (uint256(uint128(bytes16(value))) << seat.shift);
 
@@ -150,57 +152,64 @@ abstract contract Panel is RegistryState {
         uint256 index,
         bytes32 hash,
         uint256 place,
-        Verdict verdict,
         bytes16 leaves,
         bytes32 salt
     ) external {
         Job storage job = _jobs[key];
-        _requireSubject(key, job, index, hash);
+        _requireStanding(key, job, index, hash);
         Tally storage tally = _tallies[hash];
-        (Seat memory seat,) = _requireSeat(key, hash, tally, place, msg.sender);
-        bool isRight = verdict == Verdict.Right;
-        bytes32 value = _sealOf(msg.sender, hash, verdict, 0, leaves, salt);
+        (Seat memory seat,) = _requireSeat(key, job, hash, tally, place, msg.sender);
+        bytes32 value = _sealOf(msg.sender, hash, Verdict.Right, 0, leaves, salt);
         _requireReveal(job, tally, seat, value);
-        if (!isRight && verdict != Verdict.Unavailable) revert WrongReveal();
 
-        if (isRight) tally.rights++;
-        else tally.unavailables++;
-        _setPhase(hash, tally, place, isRight ? RIGHT : UNAVAILABLE);
+        tally.rights++;
+        _setPhase(hash, tally, place, RIGHT);
 
-        emit Revealed(key, index, place, msg.sender, verdict, leaves, salt);
+        emit Revealed(key, index, place, msg.sender, Verdict.Right, leaves, salt);
+    }
+
+    /// @inheritdoc IRegistry
+    function unseen(bytes32 key, uint256 index, bytes32 hash, uint256 place) external {
+        Job storage job = _jobs[key];
+        _requireStanding(key, job, index, hash);
+        Tally storage tally = _tallies[hash];
+        _requireSilent(key, job, hash, tally, place);
+
+        tally.unseen++;
+        _setPhase(hash, tally, place, UNSEEN);
+
+        emit Unseen(key, index, place, msg.sender);
     }
 
     ////////////////////////////////////////////////////////////////
-    //                      Moves of anybody                      //
+    //                      Internal: draws                       //
     ////////////////////////////////////////////////////////////////
 
-    /// @inheritdoc IRegistry
-    function renew(bytes32 key, Segment calldata segment) external {
-        Job storage job = _jobs[key];
-        bytes32 hash = _hashSegment(key, segment);
-        _requireSubject(key, job, segment.index, hash);
-        Tally storage tally = _tallies[hash];
-        if (tally.start == 0) revert NotDrawn();
-        if (!tally.covered || _isAnswered(job, segment.index)) revert NotNeeded();
-        _requireAfter(_roundEnd(job, tally));
-        if (tally.closed && (_hasScore(job, tally) || tally.asleep)) revert NotNeeded();
+    /// @dev The seed of a segment, and whether it is covered: by the seed, or whatever that says.
+    function _chance(Job storage job, Segment calldata segment, bytes32 hash, bytes calldata proof)
+        internal
+        view
+        returns (uint256 seed, bool covered)
+    {
+        if (job.seats == 0) return (0, true);
+        bytes32 random;
+        (random, covered) = SEEDS.randomOf(segment.height, segment.time, proof); // or late
+        // Nobody can try more than a few, so few bytes are as good as all.
+        seed = uint64(uint256(keccak256(abi.encode(random, hash))));
+        covered = covered || _isLast(job, segment)
+            || segment.index + 1 >= job.legStart + LEG_MAX
+            || segment.time + job.segmentPeriod > job.deadline || seed % PPM < job.coveragePpm;
+    }
 
-        _closeRound(key, job, segment.index, hash, tally);
-        tally.closed = true;
-        if (_hasScore(job, tally)) {
-            _emitRound(key, segment, tally);
-        } else if (tally.to == PLACES) {
-            tally.asleep = true;
-            tally.from = uint8(PLACES);
-            tally.start = uint40(_now());
-            _emitRound(key, segment, tally);
-        } else {
-            tally.round++;
-            // At least as many again: so there are at most seven rounds.
-            uint256 need =
-                uint256(int256(uint256(job.seats)) - _score(tally)) + tally.absents;
-            _openRound(key, segment, hash, tally, need < tally.drawn ? tally.drawn : need);
-        }
+    function _isLast(Job storage job, Segment calldata segment) internal view returns (bool) {
+        return segment.diverged || segment.index + 1 == job.segments;
+    }
+
+    /// @dev How many rights make it final.
+    function _wanted(Job storage job, Segment calldata segment) internal view returns (uint256) {
+        uint256 seats = job.seats;
+        if (seats == 0 || seats >= LAST_RIGHTS || !_isLast(job, segment)) return seats;
+        return LAST_RIGHTS;
     }
 
     ////////////////////////////////////////////////////////////////
@@ -270,17 +279,31 @@ abstract contract Panel is RegistryState {
     /// @dev The owner's seat, in the last round.
     function _requireSeat(
         bytes32 key,
+        Job storage job,
         bytes32 hash,
         Tally storage tally,
         uint256 place,
         address owner
     ) internal view returns (Seat memory seat, uint256 number) {
-        if (tally.start == 0) revert NotDrawn();
+        if (tally.to == 0) revert NotDrawn();
         seat = _seatAt(hash, tally, place);
         if (place < tally.from || place >= tally.to || seat.phase == SKIPPED) revert WrongPlace();
         number = _entryOf(tally, place);
-        Entry storage entry = entries[key][number];
+        Entry storage entry = entries[key][job.generation][number];
         if (entry.gone || entry.owner != owner) revert NotYours(entry.owner);
+    }
+
+    /// @dev The sender's seat, which has said nothing yet and may.
+    function _requireSilent(
+        bytes32 key,
+        Job storage job,
+        bytes32 hash,
+        Tally storage tally,
+        uint256 place
+    ) internal view returns (Seat memory seat) {
+        (seat,) = _requireSeat(key, job, hash, tally, place, msg.sender);
+        if (seat.phase != DRAWN || seat.value != 0) revert AlreadySealed();
+        _requireNotAfter(uint256(tally.start) + job.sealPeriod);
     }
 
     function _requireReveal(Job storage job, Tally storage tally, Seat memory seat, bytes32 value)
@@ -293,63 +316,54 @@ abstract contract Panel is RegistryState {
         if (seat.value != bytes16(value)) revert WrongReveal();
     }
 
-    /// @dev A right that was not disproved.
-    function _requireRight(bytes32 key, Segment calldata segment, uint256 place)
-        internal
-        view
-        returns (bytes32 hash, Seat memory seat)
-    {
-        hash = _hashSegment(key, segment);
-        seat = _seatAt(hash, _tallies[hash], place);
-        if (seat.phase != RIGHT) revert WrongPlace();
-    }
-
-    /// @dev What the panel was drawn for is final, or was delivered.
-    function _isAnswered(Job storage job, uint256 index) internal view returns (bool) {
-        if (job.phase != Phase.Closed) return index < job.finalized;
-        return index + 1 != job.finalized || job.held == 0;
-    }
-
-    function _score(Tally storage tally) internal view returns (int256) {
-        return int256(uint256(tally.rights)) - int256(uint256(tally.unavailables));
-    }
-
-    /// @dev More must say right than cannot get it, but silence blocks nothing where the client chose
-    /// who may be drawn.
-    function _isEnoughAsleep(Job storage job, Tally storage tally) internal view returns (bool) {
-        int256 score = _score(tally);
-        return tally.asleep && (score > 0 || (score > VOID_SCORE && job.verifiers != 0));
-    }
-
-    /// @dev The score ends the draw.
-    function _hasScore(Job storage job, Tally storage tally) internal view returns (bool) {
-        int256 score = _score(tally);
-        return score >= int256(uint256(job.seats)) || score <= VOID_SCORE;
-    }
-
     /// @dev Walks on from the last place to as many entries as are needed, or to the last place.
+    /// Where it finds nobody nothing changes, but that the draw has ended.
     function _openRound(
         bytes32 key,
         Segment calldata segment,
         bytes32 hash,
         Tally storage tally,
         uint256 need
-    ) internal {
+    ) internal returns (uint256 found) {
+        uint256 first = tally.to;
+        uint256 place;
+        uint256 word = _placesOf(hash, tally);
+        (place, found, word) = _walk(key, segment, tally, need, word);
+
+        tally.to = uint8(place);
+        if (found == 0 && first != 0) return 0;
+        if (first != 0) tally.round++;
+        tally.from = uint8(first);
+        tally.drawn += uint8(found);
+        tally.start = uint40(_now());
+        tally.near = uint48(word);
+        if (place > NEAR) _farPlaces[hash] = word >> (4 * NEAR);
+        emit Round(
+            key, segment.index, segment.generation, tally.round, first, place, tally.start
+        );
+    }
+
+    /// @dev Skips entries that are gone or the solver's, and those that the draw has had.
+    function _walk(
+        bytes32 key,
+        Segment calldata segment,
+        Tally storage tally,
+        uint256 need,
+        uint256 word
+    ) internal view returns (uint256 place, uint256 found, uint256) {
+        mapping(uint256 => Entry) storage owners = entries[key][segment.generation];
         uint256 seed = tally.seed;
         uint256 panel = tally.panel;
         uint256 first = tally.to;
-        uint256 word = _placesOf(hash, tally);
         uint256[] memory taken = new uint256[]((panel >> 8) + 1); // a bit for each entry
-        uint256 found = 0;
-        uint256 place = 0;
         for (; place < PLACES && found < need; place++) {
             uint256 number = _entryAt(seed, panel, place);
             bool sits;
             if (place < first) {
                 sits = (word >> (4 * place)) & 15 != SKIPPED;
             } else if ((taken[number >> 8] >> (number & 255)) & 1 == 0) {
-                Entry storage entry = entries[key][number];
-                sits = !entry.gone && !entry.left && entry.owner != segment.solver;
+                Entry storage entry = owners[number];
+                sits = !entry.gone && entry.owner != segment.solver;
                 if (sits) {
                     word |= DRAWN << (4 * place);
                     found++;
@@ -357,84 +371,54 @@ abstract contract Panel is RegistryState {
             }
             if (sits) taken[number >> 8] |= 1 << (number & 255);
         }
-
-        tally.from = uint8(first);
-        tally.to = uint8(place);
-        tally.drawn += uint8(found);
-        tally.closed = false;
-        tally.start = uint40(_now());
-        tally.near = uint48(word);
-        if (place > NEAR) _farPlaces[hash] = word >> (4 * NEAR);
-        _emitRound(key, segment, tally);
+        return (place, found, word);
     }
 
-    function _emitRound(bytes32 key, Segment calldata segment, Tally storage tally) internal {
-        uint256 from = tally.closed ? tally.to : tally.from;
-        emit Round(
-            key, segment.index, segment.generation, tally.round, from, tally.to, tally.start
-        );
-    }
-
-    /// @dev Who did not reveal loses two fees; who did not twice is drawn no more.
-    function _closeRound(
+    /// @dev Another round for the rights that are missing.
+    /// @return found Its seats; 0: the draw has ended.
+    function _nextRound(
         bytes32 key,
-        Job storage job,
-        uint256 index,
+        Segment calldata segment,
         bytes32 hash,
-        Tally storage tally
-    ) internal {
-        if (tally.closed) return;
-        uint256 to = tally.to;
-        uint256 word = _placesOf(hash, tally);
-        for (uint256 place = tally.from; place < to; place++) {
-            if ((word >> (4 * place)) & 15 != DRAWN) continue;
-            uint256 number = _entryOf(tally, place);
-            Entry storage entry = entries[key][number];
-            _setPhase(hash, tally, place, CLOSED);
-            tally.absents++;
-            emit Absent(key, index, place, number);
-            if (entry.gone || entry.strikes == STRIKES) continue;
-            job.pool += 2 * job.fee;
-            entry.strikes++;
-            if (entry.strikes == STRIKES && !entry.left) _markLeft(key, job, number, entry);
+        Tally storage tally,
+        uint256 need
+    ) internal returns (uint256) {
+        if (tally.round + 2 >= FULL_ROUND) {
+            uint256 drawn = tally.drawn;
+            if (drawn > FULL_SEATS) drawn = FULL_SEATS;
+            if (need < drawn) need = drawn;
+        }
+        return _openRound(key, segment, hash, tally, need);
+    }
+
+    /// @dev Seats that said that they could not get the states.
+    function _unseenSeats(bytes32 hash) internal view returns (uint256 count) {
+        for (uint256 word = _placesOf(hash, _tallies[hash]); word != 0; word >>= 4) {
+            if (word & 15 == UNSEEN) count++;
         }
     }
 
-    /// @dev Pays all rights alike.
-    function _payRights(
+    /// @dev Pays the seats of a phase.
+    /// @param each Those of the first round, and the others
+    /// @param later so much.
+    function _paySeats(
         bytes32 key,
-        Job storage job,
-        uint256 index,
+        Segment calldata segment,
         bytes32 hash,
-        Tally storage tally
-    ) internal {
-        uint256 rights = tally.rights;
-        if (rights == 0) return;
-        uint256 each = job.pool / rights;
-        if (each > job.fee) each = job.fee;
-        job.pool -= uint96(each * rights);
+        uint256 phase,
+        uint256 each,
+        uint256 later
+    ) internal returns (uint256 paid) {
+        Tally storage tally = _tallies[hash];
+        uint256 first = tally.first;
         uint256 word = _placesOf(hash, tally);
         for (uint256 place = 0; word >> (4 * place) != 0; place++) {
-            if ((word >> (4 * place)) & 15 != RIGHT) continue;
-            address owner = entries[key][_entryOf(tally, place)].owner;
-            _owe(owner, each);
-            emit Settled(key, index, place, owner, each);
+            if ((word >> (4 * place)) & 15 != phase) continue;
+            address owner = entries[key][segment.generation][_entryOf(tally, place)].owner;
+            uint256 amount = place < first ? each : later;
+            paid += amount;
+            _owe(owner, amount);
+            emit FeePaid(key, segment.index, place, owner, amount);
         }
-    }
-
-    /// @dev From now on it is not drawn; where it sits, it sits.
-    function _markLeft(bytes32 key, Job storage job, uint256 number, Entry storage entry) internal {
-        entry.left = true;
-        entry.generation = job.generation;
-        entry.until = job.committed;
-        job.active--;
-        emit Left(key, number, entry.owner);
-    }
-
-    /// @dev Takes an entry off the panel. Returns what its bond still is.
-    function _remove(Job storage job, Entry storage entry) internal returns (uint256) {
-        entry.gone = true;
-        if (!entry.left) job.active--;
-        return job.bond - 2 * uint256(entry.strikes) * job.fee;
     }
 }

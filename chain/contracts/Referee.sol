@@ -72,6 +72,7 @@ contract Referee is IReferee {
 
     Registry public immutable REGISTRY;
     IExaminer public immutable EXAMINER;
+    bool internal immutable BY_TOKEN; // which is taken before anything is looked at: Purse.sol
 
     mapping(bytes32 claim => Dispute) internal _disputes;
     mapping(bytes32 job => mapping(uint256 generation => Docket)) internal _dockets;
@@ -79,13 +80,15 @@ contract Referee is IReferee {
     mapping(bytes32 seal => uint256 height) public seals;
 
     /// @dev Makes its registry: neither can exist with another partner.
-    constructor(IExaminer examiner, ISeeds seeds) {
+    /// @param token Zero: the chain's coin.
+    constructor(IExaminer examiner, ISeeds seeds, address token) {
         EXAMINER = examiner;
-        REGISTRY = _found(seeds);
+        REGISTRY = _found(seeds, token);
+        BY_TOKEN = token != address(0);
     }
 
-    function _found(ISeeds seeds) internal virtual returns (Registry) {
-        return new Registry(address(this), seeds);
+    function _found(ISeeds seeds, address token) internal virtual returns (Registry) {
+        return new Registry(address(this), seeds, token);
     }
 
     function _now() internal view virtual returns (uint256) {
@@ -117,25 +120,23 @@ contract Referee is IReferee {
         returns (bytes32 key)
     {
         Registry.Standing memory standing = REGISTRY.standing(job, shown.segment);
+        Docket storage docket = _dockets[job][standing.generation];
+        uint256 bond = standing.bond * (4 + docket.outsiders) / 4;
+        if (BY_TOKEN) {
+            REGISTRY.takeBond{value: msg.value}(msg.sender, bond);
+            standing = REGISTRY.standing(job, shown.segment);
+        }
         bytes32 subject = _subject(standing.hash, shown.step, shown.preState, shown.postState);
         _openSeal(keccak256(abi.encode(msg.sender, subject, salt)));
         if (msg.sender == shown.segment.solver) revert IRegistry.SelfDealing();
-        if (_now() > standing.claimEnd && standing.openClaims == 0) {
-            revert IRegistry.TooLate(standing.claimEnd);
+        if (standing.refusedUntil != 0 && _now() > standing.refusedUntil) {
+            revert IRegistry.TooLate(standing.refusedUntil);
         }
         _checkCase(job, shown, standing.firstStep);
-        Docket storage docket = _dockets[job][standing.generation];
-        uint256 outsiders = docket.outsiders;
-        if (outsiders >= OUTSIDERS_MAX) revert IRegistry.Full(OUTSIDERS_MAX);
+        if (docket.outsiders >= OUTSIDERS_MAX) revert IRegistry.Full(OUTSIDERS_MAX);
         key = _keyOf(subject);
         _requireNew(_disputes[key]);
-        uint256 bond = standing.bond * (4 + outsiders) / 4;
-        if (msg.value == 0) {
-            REGISTRY.spend(msg.sender, bond);
-        } else {
-            _requireValue(bond);
-            REGISTRY.deposit{value: bond}();
-        }
+        if (!BY_TOKEN) REGISTRY.takeBond{value: msg.value}(msg.sender, bond);
 
         docket.outsiders++;
         uint64 rank = OUTSIDER | (docket.opened + 1);
@@ -200,10 +201,11 @@ contract Referee is IReferee {
         external
         payable
     {
+        if (BY_TOKEN) _takeFee(_disputes[key]);
         Dispute storage dispute = _requireTried(key, Turn.Claimant);
         if (dispute.queries == QUERIES_MAX) revert IRegistry.Full(QUERIES_MAX);
         IExaminer.Context memory context = _context(dispute, shown);
-        _requireValue(dispute.queryFee);
+        if (!BY_TOKEN) _takeFee(dispute);
         try EXAMINER.query(context, ledgerQuery) returns (bytes memory queried) {
             dispute.said = keccak256(queried);
             emit Queried(key, queried);
@@ -212,7 +214,6 @@ contract Referee is IReferee {
         }
 
         dispute.queries++;
-        if (msg.value != 0) REGISTRY.deposit{value: msg.value}();
         _passTurn(key, dispute);
     }
 
@@ -374,8 +375,8 @@ contract Referee is IReferee {
         delete seals[value];
     }
 
-    function _requireValue(uint256 expected) internal view {
-        if (msg.value != expected) revert IRegistry.WrongValue(expected);
+    function _takeFee(Dispute storage dispute) internal {
+        REGISTRY.take{value: msg.value}(msg.sender, dispute.queryFee);
     }
 
     /// @dev The sender is no claimant yet.

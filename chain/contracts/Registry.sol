@@ -3,21 +3,25 @@ pragma solidity 0.8.37;
 
 import {IRegistry, jobKeyOn} from "./IRegistry.sol";
 import {ISeeds} from "./ISeeds.sol";
+import {Notary} from "./Notary.sol";
 import {Panel} from "./Panel.sol";
+import {Purse} from "./Purse.sol";
 
 /// @title Registry
 /// @notice Holds all money, jobs, segments, panels and verdicts.
-/// @dev Makes no call except to pay out at the end of withdraw(), and to ask its seeds, which can
-/// change nothing. The referee calls this contract, never the other way round. Every move checks first, in the order in which the code reads, and
-/// changes afterwards.
+/// @dev Makes no call except to its token, to pay out at the end of withdraw(), and to ask its
+/// seeds and a keeper that is a contract, which can change nothing. The referee calls this
+/// contract, never the other way round. Every move checks first, in the order in which the code
+/// reads, and changes afterwards.
 ///
-/// INVARIANT: the balance is at least all that is owed, held (escrows, pools, stakes, bonds, pots,
-/// held parts) and burned.
+/// INVARIANT: the balance is at least all that is owed, held (escrows, pools, stakes, bonds, pots)
+/// and burned.
 contract Registry is Panel {
     /// @notice The only account that may judge.
     address public immutable REFEREE;
+    Notary internal immutable NOTARY = new Notary();
 
-    constructor(address referee, ISeeds seeds) Panel(seeds) {
+    constructor(address referee, ISeeds seeds, address token) Panel(seeds) Purse(token) {
         REFEREE = referee;
     }
 
@@ -31,89 +35,80 @@ contract Registry is Panel {
         payable
         returns (bytes32 key)
     {
-        uint256 count = _checkTerms(terms);
-        uint256 pool = _pool(count, terms.seats, terms.fee, terms.coveragePpm);
-        uint256 escrow = count * terms.rewardTo + pool;
-        if (escrow > AMOUNT_MAX) revert BadTerms(8);
+        (uint256 count, uint256 pool) = NOTARY.examine(terms, _now());
+        uint256 escrow = count * terms.reward + pool;
         _requireShort(contact);
-        _requireValue(escrow);
+        _takeToken(msg.sender, escrow);
+        _takeCoin(escrow);
         key = jobKeyOn(address(this), msg.sender, terms.jobId, terms.salt);
         Job storage job = _jobs[key];
         if (job.phase != Phase.None) revert JobExists();
 
+        job.phase = Phase.Open;
         job.client = msg.sender;
         job.segments = uint24(count);
         job.pool = uint96(pool);
+        job.openedAt = uint40(_now());
         _storeTerms(job, terms);
-        _reopen(job);
 
         emit Opened(key, msg.sender, terms, contact);
     }
 
     /// @inheritdoc IRegistry
-    function cancel(bytes32 key) external {
+    function close(bytes32 key) external {
         Job storage job = _jobs[key];
         _requirePhase(job, Phase.Open);
-        _requireSender(job.client);
+        if (_now() <= job.deadline) _requireSender(job.client);
 
-        _close(job);
-
-        emit Cancelled(key);
+        _close(key, job);
     }
 
     /// @inheritdoc IRegistry
-    function rewind(bytes32 key, uint256 index) external payable {
+    function resume(bytes32 key) external payable {
         Job storage job = _jobs[key];
+        uint256 escrow = job.missingEscrow;
+        uint256 pool = job.missingPool;
+        _takeToken(msg.sender, escrow + pool);
         _requirePhase(job, Phase.Open);
         _requireSender(job.client);
-        if (index >= job.finalized) revert WrongIndex(job.finalized);
-        uint256 count = job.finalized - index;
-        uint256 pool = _pool(count, job.seats, job.fee, job.coveragePpm);
-        _requireValue(count * job.rewardTo + pool);
+        if (!job.barred) revert NotNeeded();
+        _requireNotAfter(job.deadline);
+        _takeCoin(escrow + pool);
 
         job.pool += uint96(pool);
-        job.generation++;
-        job.finalized = uint24(index);
-        job.committed = uint24(index);
+        job.missingEscrow = 0;
+        job.missingPool = 0;
+        job.barred = false;
+        job.openedAt = uint40(_now());
 
-        emit Rewound(key, index);
+        emit Resumed(key, escrow, pool);
     }
 
     /// @inheritdoc IRegistry
-    function acknowledge(bytes32 key) external {
+    function stop(bytes32 key) external {
         Job storage job = _jobs[key];
-        _requirePhase(job, Phase.Closed);
+        _requirePhase(job, Phase.Running);
         _requireSender(job.client);
-        if (job.held == 0 || job.asked) revert NotNeeded();
-        _requireNotAfter(uint256(job.closedAt) + job.deliveryPeriod);
+        uint256 count = uint256(job.committed) + 1;
+        if (count >= job.segments || job.ended) revert NotNeeded();
 
-        _deliver(key, job, job.solver);
+        _owe(job.client, (job.segments - count) * job.reward);
+        job.segments = uint24(count);
+
+        emit Stopped(key, count);
     }
 
     /// @inheritdoc IRegistry
-    function askPanel(bytes32 key, Segment calldata segment) external payable {
+    function refuse(bytes32 key) external {
         Job storage job = _jobs[key];
-        _requirePhase(job, Phase.Closed);
-        _requireSender(job.client);
-        if (job.held == 0 || job.asked || job.seats == 0) revert NotNeeded();
-        _requireNotAfter(uint256(job.closedAt) + job.deliveryPeriod / 2);
-        bytes32 hash = _hashSegment(key, segment);
-        if (segment.index + 1 != job.finalized || segments[key][segment.index] != hash) {
-            revert WrongSegment();
-        }
-        uint256 fees = 2 * uint256(job.seats) * job.fee;
-        _requireValue(fees);
+        _requirePhase(job, Phase.Running);
+        if (msg.sender != job.keeper) _requireSender(job.client);
+        if (job.committed == job.finalized || job.refusedUntil != 0) revert NotNeeded();
 
-        // As a commit of now, in the place of the last segment.
-        Segment memory asked = segment;
-        asked.time = _now();
-        asked.height = _height();
-        asked.panel = job.entries;
-        segments[key][segment.index] = keccak256(abi.encode(key, asked));
-        job.asked = true;
-        job.pool = uint96(fees);
+        uint256 until = _now() + _claimTime(job);
+        job.refusedUntil = uint40(until);
 
-        emit Asked(key);
+        emit Refused(key, msg.sender, until);
     }
 
     ////////////////////////////////////////////////////////////////
@@ -121,44 +116,29 @@ contract Registry is Panel {
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IRegistry
-    function accept(
-        bytes32 key,
-        uint256 leastReward,
-        bytes32[] calldata path,
-        bytes calldata contact
-    ) external payable {
+    function accept(bytes32 key, bytes32[] calldata path, bytes calldata contact)
+        external
+        payable
+    {
         Job storage job = _jobs[key];
+        _takeToken(msg.sender, job.stake);
         _requirePhase(job, Phase.Open);
+        if (job.barred) revert Barred();
         _requireNotAfter(job.deadline);
-        uint256 reward = _rewardNow(job);
-        if (reward < leastReward) revert TooLittle(reward);
-        if (job.active < job.panelLeast) revert PanelShort(job.active);
-        _requireValue(job.stake);
+        // Nobody fills the panel in the block of open(), unless the client chose whom it lets in.
+        if (job.seats != 0 && job.verifiers == 0) {
+            _requireAfter(uint256(job.openedAt) + job.sealPeriod);
+        }
+        if (job.entries < job.panelLeast) revert PanelShort(job.entries);
+        _takeCoin(job.stake);
         _requireAllowed(job.solvers, path);
         _requireShort(contact);
 
         job.phase = Phase.Running;
         job.solver = msg.sender;
         job.due = _dueFromNow(job);
-        job.reward = uint96(reward);
-        job.acceptedAt = uint40(_now());
-        job.start = job.finalized;
 
-        emit Accepted(key, msg.sender, reward, job.due, contact);
-    }
-
-    /// @inheritdoc IRegistry
-    function stepBack(bytes32 key) external {
-        Job storage job = _jobs[key];
-        _requirePhase(job, Phase.Running);
-        _requireSender(job.solver);
-        if (job.committed != job.start) revert WrongIndex(job.start);
-        _requireNotAfter(uint256(job.acceptedAt) + job.segmentPeriod);
-
-        uint256 penalty = job.stake / BACK_SHARE;
-        _leaveJob(job, penalty);
-
-        emit SteppedBack(key, msg.sender, penalty);
+        emit Accepted(key, msg.sender, job.due, contact);
     }
 
     /// @inheritdoc IRegistry
@@ -170,6 +150,9 @@ contract Registry is Panel {
         _requireSender(job.solver);
         if (index != job.committed) revert WrongIndex(job.committed);
         if (index >= job.segments || job.ended) revert WrongIndex(job.segments);
+        if (job.refusedUntil != 0) revert StandsRefused(job.refusedUntil);
+        uint256 ahead = index - job.finalized;
+        if (ahead >= OPEN_MAX) revert Full(OPEN_MAX);
         _requireNotAfter(job.due);
         uint256 steps = states.length;
         uint256 most = _segmentSteps(job, index);
@@ -188,7 +171,7 @@ contract Registry is Panel {
         });
         segments[key][index] = keccak256(abi.encode(key, segment));
         job.committed = uint24(index + 1);
-        job.due = _dueFromNow(job);
+        job.due = ahead + 1 == OPEN_MAX ? 0 : _dueFromNow(job);
         if (diverged) job.ended = true;
 
         emit Committed(key, segment, states);
@@ -199,118 +182,192 @@ contract Registry is Panel {
     ////////////////////////////////////////////////////////////////
 
     /// @inheritdoc IRegistry
-    function finalize(bytes32 key, Segment calldata segment) external {
+    function settle(bytes32 key, Segment calldata segment, bytes calldata vouch) external {
         Job storage job = _jobs[key];
         bytes32 hash = _requireCommitted(key, job, segment);
-        if (segment.index != job.finalized) revert WrongIndex(job.finalized);
+        _requireNotFinal(job, segment.index);
         Tally storage tally = _tallies[hash];
-        _requireClaimsOver(job, tally, segment);
-        if (tally.covered) {
-            _closeRound(key, job, segment.index, hash, tally);
-            bool enough =
-                _score(tally) >= int256(uint256(job.seats)) || _isEnoughAsleep(job, tally);
-            if (!enough) revert CoverageMissing(tally.rights);
-            _payRights(key, job, segment.index, hash, tally);
+        bool noted = vouch.length != 0 && _note(key, job, segment.index, hash, tally, vouch);
+        if (segment.index >= job.drawn) revert NotDrawn();
+        if (tally.to == 0) {
+            // An uncovered tail ends in its time only where it was refused.
+            if (job.refusedUntil == 0) revert NotNeeded();
+            _requireAfter(job.refusedUntil);
+            _requireTail(job);
+            _void(key, job, segment, hash);
+            return;
         }
-
-        uint256 kept = uint256(job.reward) * job.heldPpm / PPM;
-        job.held += uint96(kept);
-        _owe(segment.solver, job.reward - kept);
-        _owe(job.client, job.rewardTo - job.reward);
-        job.finalized++;
-        emit Finalized(key, segment.index, job.reward);
-
-        if (job.finalized == job.segments || segment.diverged) {
-            _owe(job.solver, job.stake);
-            _close(job);
-            emit Closed(key, job.finalized);
+        (bytes4 refusal, uint256 about) = _advance(key, job, segment, hash, tally);
+        if (refusal == 0 || noted) return;
+        assembly ("memory-safe") {
+            mstore(0, refusal)
+            mstore(4, about)
+            revert(0, 36)
         }
-    }
-
-    /// @inheritdoc IRegistry
-    function forfeit(bytes32 key, Segment calldata segment) external {
-        Job storage job = _jobs[key];
-        bytes32 hash = _requireCommitted(key, job, segment);
-        if (segment.index != job.finalized) revert WrongIndex(job.finalized);
-        Tally storage tally = _tallies[hash];
-        _requireClaimsOver(job, tally, segment);
-        if (!tally.covered) revert NotNeeded();
-        _closeRound(key, job, segment.index, hash, tally);
-        bool refused = _score(tally) <= VOID_SCORE;
-        if (!refused && (!tally.asleep || _isEnoughAsleep(job, tally))) revert NotNeeded();
-
-        uint256 penalty = refused ? job.stake / LATE_SHARE : 0;
-        address solver = job.solver;
-        _leaveJob(job, penalty);
-        _voidCommitted(job);
-
-        emit Voided(key, solver, job.finalized, penalty);
     }
 
     /// @inheritdoc IRegistry
     function release(bytes32 key) external {
         Job storage job = _jobs[key];
         _requirePhase(job, Phase.Running);
-        _requireAfter(job.due);
-        // After the deadline a job expires, and its solver has lost nothing.
-        _requireNotAfter(job.deadline);
-        if (job.committed != job.finalized) revert WrongIndex(job.finalized);
-
-        address solver = job.solver;
-        uint256 penalty = job.stake / LATE_SHARE;
-        _leaveJob(job, penalty);
-
-        emit Released(key, solver, penalty);
-    }
-
-    /// @inheritdoc IRegistry
-    function expire(bytes32 key) external {
-        Job storage job = _jobs[key];
-        if (job.phase != Phase.Open) _requirePhase(job, Phase.Running);
-        _requireAfter(job.deadline);
-        // What was committed in time is carried to its end first.
-        if (job.committed != job.finalized) revert WrongIndex(job.finalized);
-
-        if (job.phase == Phase.Running) _leaveJob(job, 0);
-        _close(job);
-
-        emit Closed(key, job.finalized);
-    }
-
-    /// @inheritdoc IRegistry
-    function deliver(bytes32 key) external {
-        Job storage job = _jobs[key];
-        _requirePhase(job, Phase.Closed);
-        if (job.held == 0) revert NotNeeded();
-        address to = job.solver;
-        if (job.asked) {
-            uint256 last = uint256(job.finalized) - 1;
-            bytes32 hash = segments[key][last];
-            Tally storage tally = _tallies[hash];
-            bool over = tally.closed && (_hasScore(job, tally) || tally.asleep);
-            if (!over) revert CoverageMissing(tally.rights);
-
-            if (_score(tally) <= VOID_SCORE) to = job.client;
-            _payRights(key, job, last, hash, tally);
-            _owe(job.client, job.pool);
-            job.pool = 0;
+        _requireTail(job);
+        uint256 penalty = 0;
+        uint256 refusedUntil = job.refusedUntil;
+        if (refusedUntil != 0) {
+            // A refusal that found nothing to hold.
+            if (job.committed != job.finalized || _now() <= refusedUntil) {
+                revert StandsRefused(refusedUntil);
+            }
         } else {
-            _requireAfter(uint256(job.closedAt) + job.deliveryPeriod);
+            _requireAfter(job.due);
+            if (_now() <= job.deadline) penalty = job.stake / LATE_SHARE;
         }
-        _deliver(key, job, to);
+
+        burned += penalty;
+        _owe(job.solver, job.stake - penalty);
+        emit Released(key, job.solver, job.finalized, penalty);
+        _reopen(job);
     }
 
-    /// @inheritdoc IRegistry
-    function withdraw(address to) external {
-        uint256 amount = owed[msg.sender];
-        if (amount == 0) revert NothingOwed();
-        if (to == address(0)) revert ZeroAddress();
+    ////////////////////////////////////////////////////////////////
+    //                      Internal: a leg                       //
+    ////////////////////////////////////////////////////////////////
 
-        owed[msg.sender] = 0;
-        emit Withdrawn(msg.sender, to, amount);
+    /// @dev Notes that the keeper has a covered segment.
+    /// @return isNew It was not noted before.
+    function _note(
+        bytes32 key,
+        Job storage job,
+        uint256 index,
+        bytes32 hash,
+        Tally storage tally,
+        bytes calldata vouch
+    ) internal returns (bool isNew) {
+        address keeper = job.keeper;
+        if (keeper == address(0)) revert WrongVouch();
+        if (vouch.length > VOUCH_MAX) revert TooLong(VOUCH_MAX);
+        if (tally.to == 0) revert NotDrawn();
+        if (!NOTARY.isVouch(keeper, key, hash, vouch)) revert WrongVouch();
+        if (tally.vouched) return false;
 
-        (bool paid,) = to.call{value: amount}("");
-        if (!paid) revert WithdrawFailed();
+        tally.vouched = true;
+        emit Vouched(key, index, hash);
+        return true;
+    }
+
+    /// @dev All is drawn, and nothing but an uncovered tail is left.
+    function _requireTail(Job storage job) internal view {
+        if (job.drawn != job.committed) revert WrongIndex(job.drawn);
+        if (job.legStart != job.finalized) revert WrongIndex(job.finalized);
+        _requireNoClaims(job);
+    }
+
+    /// @dev How long claims may be opened after a draw, and after a refusal.
+    function _claimTime(Job storage job) internal view returns (uint256) {
+        return uint256(job.sealPeriod) + job.revealPeriod + job.claimPeriod;
+    }
+
+    /// @dev Until when a covered segment waits for claims. The less a panel agrees, the longer.
+    function _waitEnd(Job storage job, Tally storage tally) internal view returns (uint256) {
+        uint256 waits = 1 + uint256(tally.unseen);
+        if (tally.vouched || job.seats == 0) waits = 1;
+        else if (waits > WAITS_MAX || (tally.rights == 0 && tally.unseen == 0)) waits = WAITS_MAX;
+        return _roundEnd(job, tally) + waits * job.claimPeriod;
+    }
+
+    /// @dev Does what is due about a covered segment: a round, its leg's end, or a void.
+    /// @return refusal An error's selector, where nothing is due yet; zero: it was done.
+    /// @return number Of the error.
+    function _advance(
+        bytes32 key,
+        Job storage job,
+        Segment calldata segment,
+        bytes32 hash,
+        Tally storage tally
+    ) internal returns (bytes4 refusal, uint256 number) {
+        uint256 end = _waitEnd(job, tally);
+        uint256 refusedUntil = job.refusedUntil;
+        bool stays = refusedUntil == 0 || tally.vouched;
+        bool held = !stays && end + _claimTime(job) >= refusedUntil;
+        uint256 rights = tally.rights;
+        uint256 unseen = tally.vouched ? 0 : tally.unseen;
+        uint256 needed = _wanted(job, segment) + unseen;
+        if (held) {
+            if (_now() <= refusedUntil) return (TooEarly.selector, refusedUntil);
+        } else if (job.seats != 0) {
+            uint256 roundEnd = _roundEnd(job, tally);
+            if (_now() <= roundEnd) return (TooEarly.selector, roundEnd);
+            if (
+                rights < needed && tally.to < PLACES && stays
+                    && _nextRound(key, segment, hash, tally, needed - rights) != 0
+            ) return (0, 0);
+        }
+        if (tally.legStart != job.finalized) return (WrongIndex.selector, job.finalized);
+        if (!held && _now() <= end) return (TooEarly.selector, end);
+        if (job.openClaims != 0) return (ClaimsOpen.selector, job.openClaims);
+
+        bool agreed = rights >= needed || (rights >= 2 * unseen && (rights != 0 || unseen == 0));
+        if (held || !agreed) _void(key, job, segment, hash);
+        else _finalize(key, job, segment, hash, rights);
+    }
+
+    /// @dev A covered segment is final, and with it its leg, which is paid.
+    function _finalize(
+        bytes32 key,
+        Job storage job,
+        Segment calldata segment,
+        bytes32 hash,
+        uint256 rights
+    ) internal {
+        if (rights != 0) {
+            uint256 each = job.pool / rights;
+            if (each > job.fee) each = job.fee;
+            uint256 later = each - each / LATER_SHARE;
+            job.pool -= uint96(_paySeats(key, segment, hash, RIGHT, each, later));
+        }
+        bool isLast = _isLast(job, segment);
+        bool wasFull = job.committed - job.finalized == OPEN_MAX;
+        uint256 count = segment.index + 1 - job.finalized;
+        uint256 amount = count * job.reward;
+        job.finalized = uint24(segment.index + 1);
+        emit Finalized(key, segment.index, count, amount);
+        _owe(job.solver, isLast ? amount + job.stake : amount);
+
+        if (isLast) _close(key, job);
+        else if (wasFull && job.refusedUntil == 0) job.due = _dueFromNow(job);
+    }
+
+    /// @dev Nobody can prove whose fault it is: the price of what is not final, and of one segment
+    /// more, burns on both sides.
+    /// @param segment What decided it. Seats that did not see it get a part of their gas back.
+    function _void(bytes32 key, Job storage job, Segment calldata segment, bytes32 hash) internal {
+        uint256 count = uint256(job.committed) - job.finalized + 1;
+        uint256 ofStake = _least(job.stake, count * job.reward);
+        uint256 ofEscrow =
+            _least(ofStake, (uint256(job.segments) - job.finalized) * job.reward);
+        uint256 ofPool = _least(job.pool, ofStake - ofEscrow);
+        ofPool += _least(
+            job.pool - ofPool, count * job.seats * job.fee * job.coveragePpm / PPM
+        );
+        uint256 unseen = _isLast(job, segment) ? 0 : _unseenSeats(hash);
+        uint256 paid = 0;
+        if (unseen != 0) {
+            uint256 each = _least(job.queryFee / UNSEEN_SHARE, ofStake / unseen);
+            paid = _paySeats(key, segment, hash, UNSEEN, each, each);
+        }
+
+        burned += ofStake - paid + ofEscrow + ofPool;
+        _owe(job.solver, job.stake - ofStake);
+        job.pool -= uint96(ofPool);
+        job.missingEscrow = uint96(ofEscrow);
+        job.missingPool = uint96(ofPool);
+        job.barred = true;
+        emit Voided(key, job.solver, job.finalized, count, ofStake, ofEscrow, ofPool);
+        _reopen(job);
+    }
+
+    function _least(uint256 a, uint256 b) internal pure returns (uint256) {
+        return a < b ? a : b;
     }
 
     ////////////////////////////////////////////////////////////////
@@ -322,15 +379,19 @@ contract Registry is Panel {
         _;
     }
 
-    /// @notice Takes bonds and query fees, which the referee keeps account of.
-    function deposit() external payable onlyReferee {}
-
-    /// @notice Takes a bond from what its owner is owed.
-    function spend(address owner, uint256 amount) external onlyReferee {
-        _spend(owner, amount);
+    /// @notice Takes a query's fee, which the referee keeps account of.
+    function take(address payer, uint256 amount) external payable onlyReferee {
+        _takeToken(payer, amount);
+        _takeCoin(amount);
     }
 
-    /// @notice Owes what was deposited, or was in a bond or stake that the referee was told of.
+    /// @notice Takes a claim's bond, as enlist() takes that of an entry.
+    function takeBond(address payer, uint256 amount) external payable onlyReferee {
+        _takeTokenBond(payer, amount);
+        _takeCoinBond(payer, amount);
+    }
+
+    /// @notice Owes what was taken, or was in a bond or stake that the referee was told of.
     function credit(address owner, uint256 amount) external onlyReferee {
         _owe(owner, amount);
     }
@@ -351,7 +412,7 @@ contract Registry is Panel {
     }
 
     /// @notice A seat reveals that a step is false. Its entry is gone.
-    /// @return bond What its bond still is: now the claim's.
+    /// @return bond Its bond: now the claim's.
     function raise(
         bytes32 key,
         Segment calldata segment,
@@ -363,52 +424,50 @@ contract Registry is Panel {
         Job storage job = _jobs[key];
         bytes32 hash = _requireCommitted(key, job, segment);
         Tally storage tally = _tallies[hash];
-        (Seat memory seat, uint256 number) = _requireSeat(key, hash, tally, place, owner);
+        (Seat memory seat, uint256 number) = _requireSeat(key, job, hash, tally, place, owner);
         bytes32 value = _sealOf(owner, hash, Verdict.False, step, 0, salt);
         _requireReveal(job, tally, seat, value);
 
         _setPhase(hash, tally, place, CLOSED);
-        bond = _remove(job, entries[key][number]);
+        bond = job.bond;
+        entries[key][segment.generation][number].gone = true;
 
         emit Revealed(key, segment.index, place, owner, Verdict.False, 0, salt);
-        emit Gone(key, number, owner, 0);
+        emit Gone(key, segment.generation, number, owner, 0);
     }
 
-    /// @notice A right was disproved. Half of its entry's bond is the mover's; nothing, where the
-    /// entry is gone.
+    /// @notice A right was disproved: it counts as one that did not see the states. Half of its
+    /// entry's bond is the mover's; nothing, where the entry is gone.
     function disprove(bytes32 key, Segment calldata segment, uint256 place, address mover)
         external
         onlyReferee
     {
         Job storage job = _jobs[key];
-        (bytes32 hash,) = _requireRight(key, segment, place);
+        bytes32 hash = _hashSegment(key, segment);
         Tally storage tally = _tallies[hash];
         uint256 number = _entryOf(tally, place);
-        Entry storage entry = entries[key][number];
+        Entry storage entry = entries[key][segment.generation][number];
 
         tally.rights--;
+        tally.unseen++;
         _setPhase(hash, tally, place, CLOSED);
         emit Disproved(key, segment.index, hash, place, number, mover);
         if (entry.gone) return;
-        uint256 bond = _remove(job, entry);
+        entry.gone = true;
+        uint256 bond = job.bond;
         burned += bond / 2;
         _owe(mover, bond - bond / 2);
-        emit Gone(key, number, entry.owner, 0);
+        emit Gone(key, segment.generation, number, entry.owner, 0);
     }
 
-    /// @notice The solver was proven wrong. What is not final is void.
+    /// @notice The solver was proven wrong. What is not final is void, and costs the client
+    /// nothing.
     /// @return stake Now the referee's to share out.
     function convict(bytes32 key) external onlyReferee returns (uint256 stake) {
         Job storage job = _jobs[key];
-        address solver = job.solver;
-
-        stake = job.stake;
-        _owe(job.client, job.held);
-        job.held = 0;
-        _voidCommitted(job);
+        emit Convicted(key, job.solver, job.finalized);
         _reopen(job);
-
-        emit Convicted(key, solver, job.finalized);
+        return job.stake;
     }
 
     /// @notice What a claim can be about: a segment that stands and is not final.
@@ -419,11 +478,9 @@ contract Registry is Panel {
     {
         Job storage job = _jobs[key];
         found.hash = _requireCommitted(key, job, segment);
-        if (segment.index < job.finalized) revert WrongIndex(job.finalized);
-        Tally storage tally = _tallies[found.hash];
+        _requireNotFinal(job, segment.index);
         found.generation = job.generation;
-        found.claimEnd = _claimEnd(job, tally, segment);
-        found.openClaims = job.openClaims;
+        found.refusedUntil = job.refusedUntil;
         found.bond = job.bond;
         found.queryFee = job.queryFee;
         found.clock = job.clock;
@@ -444,13 +501,13 @@ contract Registry is Panel {
         returns (Shown memory found)
     {
         Job storage job = _jobs[key];
-        Seat memory seat;
-        _requireSubject(key, job, segment.index, _hashSegment(key, segment));
-        if (_isAnswered(job, segment.index)) revert WrongIndex(job.finalized);
-        (found.hash, seat) = _requireRight(key, segment, place);
+        found.hash = _requireCommitted(key, job, segment);
+        _requireNotFinal(job, segment.index);
         Tally storage tally = _tallies[found.hash];
+        Seat memory seat = _seatAt(found.hash, tally, place);
+        if (seat.phase != RIGHT) revert WrongPlace();
         found.seed = bytes32(uint256(tally.seed));
-        found.owner = entries[key][_entryOf(tally, place)].owner;
+        found.owner = entries[key][segment.generation][_entryOf(tally, place)].owner;
         bytes32 value = _sealOf(found.owner, found.hash, Verdict.Right, 0, leaves, salt);
         if (seat.value != bytes16(value)) revert WrongReveal();
         found.firstStep = _firstStep(job, segment.index);
@@ -469,16 +526,18 @@ contract Registry is Panel {
         found.generation = job.generation;
         found.segments = job.segments;
         found.committed = job.committed;
+        found.drawn = job.drawn;
+        found.legStart = job.legStart;
         found.finalized = job.finalized;
         found.openClaims = job.openClaims;
         found.entries = job.entries;
-        found.active = job.active;
         found.openedAt = job.openedAt;
-        found.acceptedAt = job.acceptedAt;
-        found.closedAt = job.closedAt;
         found.due = job.due;
-        found.reward = job.reward;
-        found.held = job.held;
+        found.refusedUntil = job.refusedUntil;
+        found.pool = job.pool;
+        found.missingEscrow = job.missingEscrow;
+        found.missingPool = job.missingPool;
         found.ended = job.ended;
+        found.barred = job.barred;
     }
 }

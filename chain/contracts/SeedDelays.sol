@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity 0.8.37;
 
-// Written by scripts/contracts.mjs from chain/evm/seed_delays.h; not to be edited.
+// Written by scripts/contracts.mjs from chain/evm/header/seed_delays.h; not to be edited.
 
 /// @notice How many blocks behind a commit its seed comes from; zero: this chain is not known.
 function seedDelayOn(uint256 chainId) pure returns (uint256 blocks) {

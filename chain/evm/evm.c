@@ -120,6 +120,28 @@ enum status evm_code_at(struct rpc *rpc, uint8_t *code, size_t room, size_t *siz
 
 /* ---- receipts ----------------------------------------------------------------- */
 
+/* What endpoints leave out counts as nothing: they need not agree on it. Some chains also take a
+ * fee for the bytes, which go to another chain. */
+static wei cost_of(const json_t *answer)
+{
+    struct uint256 price = uint256_of(0);
+    struct uint256 fee = uint256_of(0);
+    uint64_t gas = 0;
+    wei each = 0;
+    wei more = 0;
+
+    if (rpc_field_u64(&gas, answer, "gasUsed", NULL) != STATUS_OK ||
+        rpc_field_uint256(&price, answer, "effectiveGasPrice", NULL) != STATUS_OK ||
+        !wei_from_uint256(&each, &price) || each > WEI_MAX / ((wei)gas + 1)) {
+        return 0;
+    }
+    if (rpc_field_uint256(&fee, answer, "l1Fee", NULL) != STATUS_OK ||
+        !wei_from_uint256(&more, &fee) || more > WEI_MAX) {
+        more = 0;
+    }
+    return gas * each + more;
+}
+
 static enum status read_receipt(struct evm_receipt *receipt, const json_t *answer,
                                 struct error *error)
 {
@@ -132,6 +154,7 @@ static enum status read_receipt(struct evm_receipt *receipt, const json_t *answe
         return error_set(error, STATUS_BAD_FORMAT, "malformed reply: status is not 0 or 1");
     }
     receipt->reverted = good == 0;
+    receipt->cost = cost_of(answer);
     return STATUS_OK;
 }
 

@@ -13,6 +13,7 @@ struct evm_receipt {
     struct hash32 block;
     uint64_t height;
     bool reverted;
+    wei cost; /* of its gas, as one endpoint says; 0: it does not say */
 };
 
 struct evm_fees {

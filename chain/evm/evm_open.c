@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
-
 enum status evm_open_rpc(struct rpc **opened, const struct ledger_options *options,
                          struct error *error)
 {
@@ -33,11 +31,22 @@ enum status evm_open_rpc(struct rpc **opened, const struct ledger_options *optio
     return *opened != NULL ? STATUS_OK : STATUS_USAGE;
 }
 
+enum status evm_open_path(char path[FILE_PATH_MAX], const char *state_dir, uint64_t chain_id,
+                          const struct address *account, struct error *error)
+{
+    char text[ADDRESS_TEXT_SIZE];
+
+    address_print(text, account);
+    return snprintf(path, FILE_PATH_MAX, "%s/outbox-%llu-%s.db", state_dir,
+                    (unsigned long long)chain_id, text) < FILE_PATH_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_OVER_LIMIT, "the state folder's path is too long");
+}
+
 enum status evm_open_outbox(struct outbox **opened, struct rpc *rpc,
                             const struct ledger_options *options, uint64_t chain_id,
                             struct error *error)
 {
-    char account[ADDRESS_TEXT_SIZE];
     char path[FILE_PATH_MAX];
     struct outbox_options outbox = {.path = path,
                                     .chain_id = chain_id,
@@ -53,10 +62,6 @@ enum status evm_open_outbox(struct outbox **opened, struct rpc *rpc,
     if (uint256_multiply(&outbox.fee_most, &gwei, options->gas_price_gwei_max) != STATUS_OK) {
         return error_set(error, STATUS_USAGE, "the ceiling of the gas price is absurd");
     }
-    address_print(account, signer_address(options->signer));
-    if (snprintf(path, sizeof(path), "%s/outbox-%llu-%s.db", options->state_dir,
-                 (unsigned long long)chain_id, account) >= (int)sizeof(path)) {
-        return error_set(error, STATUS_OVER_LIMIT, "the state folder's path is too long");
-    }
+    TRY(evm_open_path(path, options->state_dir, chain_id, signer_address(options->signer), error));
     return outbox_open(opened, &outbox, options->signer, rpc, error);
 }

@@ -8,7 +8,8 @@
 #include "chain/codec/hex_data.h"
 #include "chain/contracts/compiled/seeds_code.h"
 #include "chain/evm/evm_blocks.h"
-#include "chain/evm/seed_delays.h"
+#include "chain/evm/evm_registry.h"
+#include "chain/evm/header/seed_delays.h"
 
 enum {
     CODE_SIZE = (sizeof(HEADER_SEEDS_STANDING) - 1) / 2,
@@ -46,19 +47,6 @@ enum status evm_seeds_delay(uint32_t *delay, uint64_t chain_id, struct error *er
 
 /* ---- which contract ----------------------------------------------------------- */
 
-static enum status ask(struct rpc *rpc, uint8_t word[ABI_WORD_SIZE], const struct address *contract,
-                       struct abi_writer *call, struct error *error)
-{
-    static const struct address nobody;
-    size_t size;
-
-    TRY(evm_call(rpc, word, ABI_WORD_SIZE, &size, &nobody, contract, 0, call->bytes, call->used,
-                 error));
-    return size == ABI_WORD_SIZE
-               ? STATUS_OK
-               : error_set(error, STATUS_BAD_FORMAT, "the contract answers %zu bytes", size);
-}
-
 /* Is it what HeaderSeeds.sol leaves on a chain, with that delay? */
 static bool is_known(uint8_t *code, size_t size, uint32_t delay)
 {
@@ -80,51 +68,24 @@ static bool is_known(uint8_t *code, size_t size, uint32_t delay)
     return memcmp(code, standing, size) == 0;
 }
 
-static enum status refuse(const struct address *registry, const char *why, struct error *error)
-{
-    char address[ADDRESS_TEXT_SIZE];
-
-    address_print(address, registry);
-    (void)error_set(error, STATUS_REFUSED, "%s %s", address, why);
-    error_advise(error, "another registry: 'lockstep ledger deploy' makes one; finish jobs of an "
-                        "old one with the program that made it");
-    return STATUS_REFUSED;
-}
-
 enum status evm_seeds_find(struct evm_seeds *seeds, struct rpc *rpc, const struct address *registry,
                            uint64_t chain_id, struct error *error)
 {
-    uint8_t data[ABI_SELECTOR_SIZE];
-    uint8_t word[ABI_WORD_SIZE];
     uint8_t code[CODE_SIZE];
-    struct abi_writer call;
-    struct abi_reader reader;
     size_t size = 0;
     enum status status;
 
     TRY(evm_seeds_delay(&seeds->delay, chain_id, error));
-    abi_writer_init(&call, data, sizeof(data));
-    abi_put_selector(&call, "SEEDS()");
-    status = ask(rpc, word, registry, &call, error);
-    if (status == STATUS_BAD_FORMAT) {
-        (void)refuse(registry, "does not answer as a registry does: is the address right?", error);
-        return error->status = STATUS_BAD_FORMAT;
-    }
-    if (status == STATUS_REFUSED) {
-        return refuse(registry, "is of another edition than this program plays", error);
-    }
-    TRY(status);
-    abi_reader_init(&reader, word, sizeof(word));
-    if (abi_get_address(&reader, &seeds->contract) == STATUS_OK) {
-        status = evm_code_at(rpc, code, sizeof(code), &size, &seeds->contract, error);
-    }
+    TRY(evm_registry_part(rpc, &seeds->contract, registry, "SEEDS()", error));
+    status = evm_code_at(rpc, code, sizeof(code), &size, &seeds->contract, error);
     if (status != STATUS_OK && status != STATUS_OVER_LIMIT && status != STATUS_BAD_FORMAT) {
         return status;
     }
     return status == STATUS_OK && is_known(code, size, seeds->delay)
                ? STATUS_OK
-               : refuse(registry, "draws its seeds from a contract that this program does not know",
-                        error);
+               : evm_registry_refuse(
+                     registry, "draws its seeds from a contract that this program does not know",
+                     error);
 }
 
 /* ---- what shows a seed -------------------------------------------------------- */
@@ -133,16 +94,16 @@ enum status evm_seeds_fixed(const struct evm_seeds *seeds, struct rpc *rpc, uint
                             uint64_t height, uint64_t time_s, struct error *error)
 {
     uint8_t data[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
-    uint8_t word[ABI_WORD_SIZE];
     struct abi_writer call;
     struct abi_reader reader;
+    struct hash32 word;
 
     abi_writer_init(&call, data, sizeof(data));
     abi_put_selector(&call, "fixedAt(uint256,uint256)");
     abi_put_u64(&call, height);
     abi_put_u64(&call, time_s);
-    TRY(ask(rpc, word, &seeds->contract, &call, error));
-    abi_reader_init(&reader, word, sizeof(word));
+    TRY(evm_word(rpc, &word, &seeds->contract, data, call.used, error));
+    abi_reader_init(&reader, word.bytes, sizeof(word.bytes));
     return abi_get_u64(&reader, source) == STATUS_OK
                ? STATUS_OK
                : error_set(error, STATUS_BAD_FORMAT, "a seed of no block");

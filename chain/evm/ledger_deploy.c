@@ -14,6 +14,7 @@
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_open.h"
 #include "chain/evm/evm_seeds.h"
+#include "chain/evm/evm_token.h"
 #include "chain/evm/ledger_evm.h"
 
 #define NUMBER(name, code)  ARGUMENT_##code,
@@ -34,6 +35,7 @@ enum {
 struct deployment {
     const struct ledger_options *options;
     const char *name;
+    const struct address *token;
     uint32_t timeout_s; /* for each contract */
     struct rpc *rpc;
     struct outbox *outbox;
@@ -152,12 +154,15 @@ static enum status put_up_all(struct deployment *deployment, struct address *reg
     struct deployed_contract examiner = {
         .name = "examiner", .code = EXAMINER_CODE, .argument_count = ARGUMENTS_MAX};
     struct deployed_contract referee = {
-        .name = "referee", .code = REFEREE_CODE, .argument_count = 2};
+        .name = "referee", .code = REFEREE_CODE, .argument_count = 3};
     const struct deployed_contract seeds = {
         .name = "seeds", .code = HEADER_SEEDS_CODE, .number = seed_delay};
     struct address address;
-    uint64_t gas = gas_to_come(deployment, &examiner) + gas_to_come(deployment, &referee) +
-                   gas_to_come(deployment, &seeds);
+    uint64_t gas;
+
+    referee.arguments[2] = *deployment->token;
+    gas = gas_to_come(deployment, &examiner) + gas_to_come(deployment, &referee) +
+          gas_to_come(deployment, &seeds);
 
     for (size_t i = 0; i < ARGUMENTS_MAX; i++) {
         gas += gas_to_come(deployment, &rules[i]);
@@ -175,10 +180,11 @@ static enum status put_up_all(struct deployment *deployment, struct address *reg
 }
 
 enum status ledger_evm_deploy(const struct ledger_options *options, const char *name,
-                              struct address *registry, uint64_t *height, uint32_t timeout_s,
-                              struct error *error)
+                              struct address *registry, uint64_t *height,
+                              const struct address *token, uint32_t timeout_s, struct error *error)
 {
-    struct deployment deployment = {.options = options, .name = name, .timeout_s = timeout_s};
+    struct deployment deployment = {
+        .options = options, .name = name, .token = token, .timeout_s = timeout_s};
     uint64_t chain_id = 0;
     uint32_t seed_delay = 0;
     enum status status;
@@ -186,6 +192,9 @@ enum status ledger_evm_deploy(const struct ledger_options *options, const char *
     TRY_OUT(evm_open_rpc(&deployment.rpc, options, error));
     TRY_OUT(evm_chain_id(deployment.rpc, &chain_id, error));
     TRY_OUT(evm_seeds_delay(&seed_delay, chain_id, error));
+    if (!address_is_zero(token)) {
+        TRY_OUT(evm_token_check(deployment.rpc, token, error));
+    }
     TRY_OUT(file_private_folder(options->state_dir, error));
     TRY_OUT(evm_open_outbox(&deployment.outbox, deployment.rpc, options, chain_id, error));
     status = put_up_all(&deployment, registry, height, seed_delay, error);

@@ -10,15 +10,18 @@
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_index.h"
 #include "chain/evm/evm_open.h"
+#include "chain/evm/evm_registry.h"
 #include "chain/evm/evm_seeds.h"
+#include "chain/evm/evm_token.h"
 #include "chain/evm/ledger_evm.h"
 #include "chain/evm/outbox.h"
+#include "chain/evm/outbox_fees.h"
 #include "chain/game/event_log.h"
 #include "chain/game/ledger_backend.h"
 
 enum {
     WORDS_MAX = 20,
-    JOB_WORDS = 17,
+    JOB_WORDS = 19,
     CLAIM_WORDS = 15,
     CHAIN_CHECK_MS = 45000,
 };
@@ -26,26 +29,22 @@ enum {
 /* More than each move can cost, beside its bytes (docs/GAS.md has the costs): a claim must not fail
  * because a node that lies or lags estimates too little. Unused gas is not paid. */
 static const uint32_t gas_of[GAME_MOVE_KINDS] = {
-    [GAME_OPEN] = 600000,        [GAME_CANCEL] = 150000,     [GAME_REWIND] = 150000,
-    [GAME_ACKNOWLEDGE] = 150000, [GAME_ASK_PANEL] = 200000,  [GAME_ACCEPT] = 250000,
-    [GAME_STEP_BACK] = 200000,   [GAME_COMMIT] = 250000,     [GAME_ENLIST] = 700000,
-    [GAME_LEAVE] = 200000,       [GAME_ANNOUNCE] = 80000,    [GAME_DRAW] = 700000,
-    [GAME_SEAL] = 200000,        [GAME_REVEAL] = 200000,     [GAME_RENEW] = 1800000,
-    [GAME_FINALIZE] = 2200000,   [GAME_FORFEIT] = 1200000,   [GAME_RELEASE] = 200000,
-    [GAME_EXPIRE] = 250000,      [GAME_DELIVER] = 2000000,   [GAME_WITHDRAW] = 150000,
-    [GAME_SEAL_CLAIM] = 80000,   [GAME_CLAIM] = 900000,      [GAME_ALARM] = 900000,
-    [GAME_ANSWER] = 200000,      [GAME_QUERY] = 600000,      [GAME_REPLY] = 500000,
-    [GAME_CONVICT] = 6000000,    [GAME_TIMEOUT] = 1500000,   [GAME_LAPSE] = 1000000,
-    [GAME_PAY] = 250000,         [GAME_CHALLENGE] = 1000000, [GAME_FIX] = 150000,
+    [GAME_OPEN] = 600000,       [GAME_CLOSE] = 150000,    [GAME_RESUME] = 150000,
+    [GAME_STOP] = 150000,       [GAME_REFUSE] = 150000,   [GAME_ACCEPT] = 250000,
+    [GAME_COMMIT] = 250000,     [GAME_ENLIST] = 700000,   [GAME_DEPART] = 200000,
+    [GAME_ANNOUNCE] = 80000,    [GAME_DRAW] = 700000,     [GAME_SEAL] = 200000,
+    [GAME_REVEAL] = 200000,     [GAME_UNSEEN] = 200000,   [GAME_SETTLE] = 2200000,
+    [GAME_RELEASE] = 200000,    [GAME_WITHDRAW] = 150000, [GAME_SEAL_CLAIM] = 80000,
+    [GAME_CLAIM] = 900000,      [GAME_ALARM] = 900000,    [GAME_ANSWER] = 200000,
+    [GAME_QUERY] = 600000,      [GAME_REPLY] = 500000,    [GAME_CONVICT] = 6000000,
+    [GAME_TIMEOUT] = 1500000,   [GAME_LAPSE] = 1000000,   [GAME_PAY] = 250000,
+    [GAME_CHALLENGE] = 1000000, [GAME_FIX] = 150000,
 };
 
 /* For each byte of a move: its calldata, and what is computed from it. */
-#define GAS_OF_A_BYTE 64
-
-static uint64_t gas_of_move(const struct game_move *move)
-{
-    return gas_of[move->kind] + (uint64_t)GAS_OF_A_BYTE * game_move_size(move);
-}
+#define GAS_OF_A_BYTE  64
+/* What a token may use of it, where the registry plays for one. */
+#define GAS_OF_A_TOKEN 150000
 
 struct evm {
     struct rpc *rpc;
@@ -56,8 +55,10 @@ struct evm {
     uint64_t chain_id;
     uint64_t chain_checked_ms; /* when the endpoints were asked for it, on the steady clock */
     struct address account;
+    char state_dir[FILE_PATH_MAX];
     struct address registry;
     struct address referee;
+    const struct address *token; /* of the ledger; zero: the chain's coin */
     struct evm_seeds seeds;
     uint8_t data[GAME_LOG_SIZE_MAX]; /* of the entry that was read last */
 };
@@ -80,39 +81,108 @@ static void name_here(char full[OUTBOX_NAME_MAX + 1], const struct evm *evm, con
     (void)snprintf(full, OUTBOX_NAME_MAX + 1, "%s %.*s", registry, LEDGER_NAME_MAX, name);
 }
 
-/* A move that was sent before may be paid. */
-static enum status check_purse(struct evm *evm, const char *name, const struct game_move *move,
-                               struct error *error)
+static bool has_token(const struct evm *evm)
 {
-    struct outbox_status found;
+    return !address_is_zero(evm->token);
+}
+
+static uint64_t gas_of_kind(const struct evm *evm, enum game_move_kind kind)
+{
+    return gas_of[kind] + (has_token(evm) ? GAS_OF_A_TOKEN : 0);
+}
+
+static uint64_t gas_of_move(const struct evm *evm, const struct game_move *move)
+{
+    return gas_of_kind(evm, move->kind) + (uint64_t)GAS_OF_A_BYTE * game_move_size(move);
+}
+
+static enum status get_account(void *self, wei *purse, wei *owed, const struct address *account,
+                               struct error *error);
+
+/* Of a token a move is also paid with what the account is owed. */
+static enum status check_tokens(struct evm *evm, wei value, struct error *error)
+{
+    char account[ADDRESS_TEXT_SIZE];
+    char token[ADDRESS_TEXT_SIZE];
+    char purse_text[WEI_TEXT_SIZE];
+    char value_text[WEI_TEXT_SIZE];
     struct error unknown;
+    wei purse = 0;
+    wei owed = 0;
 
     error_init(&unknown);
-    if (!evm->check_purse || (outbox_look(evm->outbox, &found, name, &unknown) == STATUS_OK &&
-                              found.state != OUTBOX_WAITING)) {
+    if (get_account(evm, &purse, &owed, &evm->account, &unknown) != STATUS_OK || purse >= value ||
+        owed >= value) {
         return STATUS_OK;
     }
-    return outbox_check_purse(evm->outbox, move->value, gas_of_move(move), 0, error);
+    address_print(account, &evm->account);
+    address_print(token, evm->token);
+    wei_print_plain(purse_text, purse);
+    wei_print_plain(value_text, value);
+    (void)error_set(error, STATUS_REFUSED, "%s has %s of the token %s, and this needs %s", account,
+                    purse_text, token, value_text);
+    error_advise(error, "send tokens to this account first");
+    return STATUS_REFUSED;
+}
+
+static enum status afford(struct evm *evm, wei value, uint64_t gas, struct error *error)
+{
+    if (!has_token(evm)) {
+        return outbox_check_purse(evm->outbox, value, gas, 0, error);
+    }
+    TRY(outbox_check_purse(evm->outbox, 0, gas, 0, error));
+    return check_tokens(evm, value, error);
 }
 
 static enum status evm_afford(void *self, enum game_move_kind kind, wei value, struct error *error)
 {
     struct evm *evm = self;
 
-    return outbox_check_purse(evm->outbox, value, gas_of[kind], 0, error);
+    return afford(evm, value, gas_of_kind(evm, kind), error);
 }
 
-/* Is a draw of this name on its way, or done? Another one may have another header. */
-static bool is_under_way(struct evm *evm, const char *name)
+/* What a transaction pays that is sent now: the base fee and the usual tip. */
+static enum status get_gas_price(void *self, wei *price, struct error *error)
+{
+    struct evm *evm = self;
+    struct evm_fees fees;
+    wei base = 0;
+    wei tip = 0;
+
+    TRY(evm_fees_now(evm->rpc, &fees, error));
+    if (!wei_from_uint256(&base, &fees.base_wei) || !wei_from_uint256(&tip, &fees.tip_wei) ||
+        tip > ~(wei)0 - base) {
+        return error_set(error, STATUS_BAD_FORMAT, "the price of gas makes no sense");
+    }
+    *price = base + tip;
+    return STATUS_OK;
+}
+
+/* Is a move of this name on its way, or done? */
+static bool is_under_way(struct evm *evm, const char *full)
 {
     struct outbox_status found;
     struct error unknown;
-    char full[OUTBOX_NAME_MAX + 1];
 
     error_init(&unknown);
-    name_here(full, evm, name);
     return outbox_look(evm->outbox, &found, full, &unknown) == STATUS_OK &&
            found.state != OUTBOX_REFUSED && !(found.state == OUTBOX_FINAL && found.reverted);
+}
+
+/* Before a move that is not on its way: can it be paid, and may the registry take the payment? */
+static enum status prepare(struct evm *evm, const char *full, const struct game_move *move,
+                           struct error *error)
+{
+    if (is_under_way(evm, full)) {
+        return STATUS_OK;
+    }
+    if (evm->check_purse) {
+        TRY(afford(evm, move->value, gas_of_move(evm, move), error));
+    }
+    return has_token(evm) && move->value > 0
+               ? evm_token_approve(evm->outbox, evm->rpc, evm->token, &evm->account, &evm->registry,
+                                   move->value, error)
+               : STATUS_OK;
 }
 
 static enum status submit(struct evm *evm, const char *name, const struct game_move *move,
@@ -129,14 +199,15 @@ static enum status submit(struct evm *evm, const char *name, const struct game_m
     enum status status;
 
     name_here(full, evm, name);
-    TRY(check_purse(evm, full, move, error));
+    TRY(prepare(evm, full, move, error));
     data = malloc(game_move_size(move));
     if (data == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a move");
     }
     game_move_encode(data, &size, move);
-    status = outbox_add(evm->outbox, full, contracts[game_move_contract(move->kind)], move->value,
-                        data, size, gas_of_move(move), error);
+    status =
+        outbox_add(evm->outbox, full, contracts[game_move_contract(move->kind)],
+                   has_token(evm) ? 0 : move->value, data, size, gas_of_move(evm, move), error);
     free(data);
     if (status == STATUS_OK && is_urgent(move->kind)) {
         struct error weather; /* the move is on disk: after a failure ledger_work sends it */
@@ -156,12 +227,14 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
 {
     struct evm *evm = self;
     uint8_t proof[GAME_HEADER_MAX];
+    char full[OUTBOX_NAME_MAX + 1];
     struct game_move drawn;
 
-    if (move->kind != GAME_DRAW) {
+    if (move->kind != GAME_DRAW || move->segment.panel == 0) {
         return submit(evm, name, move, error);
     }
-    if (is_under_way(evm, name)) {
+    name_here(full, evm, name);
+    if (is_under_way(evm, full)) { /* another draw may have another header */
         return STATUS_OK;
     }
     drawn = *move;
@@ -348,7 +421,7 @@ static struct hash32 take_hash(struct abi_reader *reader, bool *good)
     return hash;
 }
 
-/* The order is that of struct Progress in Registry.sol. */
+/* The order is that of jobs() in Registry.sol. */
 static bool read_job(struct ledger_job *job, struct abi_reader *reader)
 {
     bool good = true;
@@ -360,17 +433,19 @@ static bool read_job(struct ledger_job *job, struct abi_reader *reader)
     job->generation = (uint32_t)take_number(reader, &good);
     job->segments = (uint32_t)take_number(reader, &good);
     job->committed = (uint32_t)take_number(reader, &good);
+    job->drawn = (uint32_t)take_number(reader, &good);
+    job->leg_start = (uint32_t)take_number(reader, &good);
     job->finalized = (uint32_t)take_number(reader, &good);
     job->open_claims = (uint32_t)take_number(reader, &good);
     job->panel = (uint32_t)take_number(reader, &good);
-    job->panel_active = (uint32_t)take_number(reader, &good);
     job->opened_at_s = (uint64_t)take_number(reader, &good);
-    job->accepted_at_s = (uint64_t)take_number(reader, &good);
-    job->closed_at_s = (uint64_t)take_number(reader, &good);
     job->due_s = (uint64_t)take_number(reader, &good);
-    job->reward = take_number(reader, &good);
-    job->held = take_number(reader, &good);
+    job->refused_until_s = (uint64_t)take_number(reader, &good);
+    job->pool = take_number(reader, &good);
+    job->missing_escrow = take_number(reader, &good);
+    job->missing_pool = take_number(reader, &good);
     job->ended = take_number(reader, &good) != 0;
+    job->barred = take_number(reader, &good) != 0;
     return good && job->phase <= GAME_PHASE_CLOSED;
 }
 
@@ -448,8 +523,22 @@ static enum status get_account(void *self, wei *purse, wei *owed, const struct a
     TRY(read_words(evm, words, 1, &evm->registry, "owed(address)", &key, error));
     abi_reader_init(&reader, words, ABI_WORD_SIZE);
     *owed = take_number(&reader, &good);
-    return good ? evm_balance(evm->rpc, purse, account, error)
-                : error_set(error, STATUS_BAD_FORMAT, "the contract owes more money than there is");
+    if (!good) {
+        return error_set(error, STATUS_BAD_FORMAT, "the contract owes more money than there is");
+    }
+    return has_token(evm) ? evm_token_balance(evm->rpc, purse, evm->token, account, error)
+                          : evm_balance(evm->rpc, purse, account, error);
+}
+
+static enum status each_gas(void *self, const struct address *account,
+                            void (*take)(void *context, wei amount, uint64_t time_s), void *context,
+                            struct error *error)
+{
+    const struct evm *evm = self;
+    char path[FILE_PATH_MAX];
+
+    TRY(evm_open_path(path, evm->state_dir, evm->chain_id, account, error));
+    return outbox_fees_each(path, take, context, error);
 }
 
 static enum status get_clock(void *self, struct ledger_clock *clock, struct error *error)
@@ -474,6 +563,34 @@ static enum status get_fixed(void *self, uint64_t *source, uint64_t height, uint
     return evm_seeds_fixed(&evm->seeds, evm->rpc, source, height, time_s, error);
 }
 
+/* Whatever else the contract does is no approval. */
+static enum status get_signed(void *self, const struct address *contract, const struct hash32 *hash,
+                              const struct game_bytes *signature, struct error *error)
+{
+    uint8_t call[ABI_SELECTOR_SIZE + 3 * ABI_WORD_SIZE + GAME_VOUCH_MAX];
+    struct evm *evm = self;
+    struct hash32 approval = {{0}}; /* the selector itself */
+    struct hash32 word;
+    struct abi_writer writer;
+    enum status status;
+
+    assert(signature->size <= GAME_VOUCH_MAX);
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, "isValidSignature(bytes32,bytes)");
+    abi_put_hash(&writer, hash);
+    abi_set_offset(&writer, abi_put_offset(&writer), ABI_SELECTOR_SIZE);
+    abi_put_blob(&writer, signature->bytes, signature->size);
+    memcpy(approval.bytes, call, ABI_SELECTOR_SIZE);
+    status = evm_word(evm->rpc, &word, contract, call, writer.used, error);
+    if (status != STATUS_OK && status != STATUS_REFUSED && status != STATUS_BAD_FORMAT &&
+        status != STATUS_OVER_LIMIT) {
+        return status;
+    }
+    return status == STATUS_OK && hash32_equal(&word, &approval)
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "the contract has not signed that");
+}
+
 /* ---- opening ------------------------------------------------------------------ */
 
 static void close_evm(void *self)
@@ -496,9 +613,12 @@ static const struct ledger_backend backend = {
     .get_job = get_job,
     .get_claim = get_claim,
     .get_account = get_account,
+    .each_gas = each_gas,
     .afford = evm_afford,
+    .get_gas_price = get_gas_price,
     .get_clock = get_clock,
     .get_fixed = get_fixed,
+    .get_signed = get_signed,
     .reopened = count_reopened,
     .endpoints = list_endpoints,
 };
@@ -522,18 +642,13 @@ static enum status explain_silence(struct evm *evm, uint64_t first_height, struc
     return STATUS_BAD_FORMAT;
 }
 
-static enum status find_referee(struct evm *evm, struct error *error)
+/* An older edition has no TOKEN(). */
+static enum status find_contracts(struct evm *evm, struct address *token, struct error *error)
 {
-    static const struct hash32 nothing;
-    uint8_t words[WORDS_MAX * ABI_WORD_SIZE];
-    struct abi_reader reader;
-    bool good = true;
-
-    TRY(read_words(evm, words, 1, &evm->registry, "REFEREE()", &nothing, error));
-    abi_reader_init(&reader, words, ABI_WORD_SIZE);
-    evm->referee = take_address(&reader, &good);
-    return good ? STATUS_OK
-                : error_set(error, STATUS_BAD_FORMAT, "the contract's referee is no address");
+    TRY(evm_seeds_delay(&evm->seeds.delay, evm->chain_id, error));
+    TRY(evm_registry_part(evm->rpc, token, &evm->registry, "TOKEN()", error));
+    TRY(evm_seeds_find(&evm->seeds, evm->rpc, &evm->registry, evm->chain_id, error));
+    return evm_registry_part(evm->rpc, &evm->referee, &evm->registry, "REFEREE()", error);
 }
 
 /* state_dir/events-CHAIN-REGISTRY.db: one for each chain and contract. */
@@ -576,14 +691,15 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     evm->account = ledger->account;
     evm->registry = options->registry;
     evm->check_purse = options->check_purse;
+    (void)snprintf(evm->state_dir, sizeof(evm->state_dir), "%s", options->state_dir);
     TRY_OUT(evm_open_rpc(&evm->rpc, options, error));
     TRY_OUT(evm_chain_id(evm->rpc, &chain_id, error));
     evm->chain_id = chain_id;
     TRY_OUT(file_private_folder(options->state_dir, error));
-    status = evm_seeds_find(&evm->seeds, evm->rpc, &evm->registry, chain_id, error);
+    evm->token = &ledger->token;
+    status = find_contracts(evm, &ledger->token, error);
     TRY_OUT(status == STATUS_BAD_FORMAT ? explain_silence(evm, options->first_height, error)
                                         : status);
-    TRY_OUT(find_referee(evm, error));
     TRY_OUT(open_event_log(evm, options, chain_id, error));
     TRY_OUT(evm_open_outbox(&evm->outbox, evm->rpc, options, chain_id, error));
 out:

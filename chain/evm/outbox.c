@@ -12,7 +12,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/outbox_fees.h"
-#include "chain/evm/transaction.h"
+#include "chain/keys/transaction.h"
 
 enum {
     POOL_CHECK_MS = 3000, /* how often a pending transaction is looked for in the pool */
@@ -31,7 +31,8 @@ static const char schema[] =
     "CREATE INDEX IF NOT EXISTS intents_by_state ON intents (state, nonce, id);"
     "CREATE TABLE IF NOT EXISTS attempts (hash BLOB PRIMARY KEY, intent INTEGER NOT NULL,"
     " serial INTEGER NOT NULL, tip BLOB NOT NULL, fee BLOB NOT NULL, raw BLOB NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS attempts_by_intent ON attempts (intent, serial);";
+    "CREATE INDEX IF NOT EXISTS attempts_by_intent ON attempts (intent, "
+    "serial);" OUTBOX_FEES_SCHEMA;
 
 struct outbox {
     struct database sql;
@@ -391,8 +392,8 @@ enum status outbox_check_purse(struct outbox *outbox, wei value, uint64_t gas, u
     return STATUS_REFUSED;
 }
 
-/* Would the contract refuse it now? Checked only while nothing of ours is in the pool, since that
- * could change the answer. A majority of the endpoints must agree. */
+/* Would the contract refuse it now? Checked only while nothing of ours is in the pool or waits
+ * before it, since that could change the answer. A majority of the endpoints must agree. */
 static enum status check_refused(struct outbox *outbox, const struct intent *intent, bool *refused,
                                  struct error *error)
 {
@@ -400,13 +401,14 @@ static enum status check_refused(struct outbox *outbox, const struct intent *int
     uint8_t revert[OUTBOX_REVERT_MAX];
     struct database_blob blob = {revert, 0};
     struct error trouble;
-    int64_t in_flight;
+    int64_t before;
     enum status status =
-        database_number(&outbox->sql, &in_flight, 0, error,
-                        "SELECT count(*) FROM intents WHERE state = ?", "i", (int64_t)OUTBOX_SENT);
+        database_number(&outbox->sql, &before, 0, error,
+                        "SELECT count(*) FROM intents WHERE state = ? OR (state = ? AND id < ?)",
+                        "iii", (int64_t)OUTBOX_SENT, (int64_t)OUTBOX_WAITING, intent->id);
 
     *refused = false;
-    if (status != STATUS_OK || in_flight > 0 || address_equal(&intent->to, &nobody)) {
+    if (status != STATUS_OK || before > 0 || address_equal(&intent->to, &nobody)) {
         return status;
     }
     error_init(&trouble);
@@ -537,6 +539,8 @@ static enum status mark_mined(struct outbox *outbox, const struct intent *intent
     bool deep =
         outbox->head >= receipt->height && outbox->head - receipt->height >= outbox->options.depth;
 
+    TRY(outbox_fees_note(&outbox->sql, intent->id, hash, (uint64_t)intent->sent_ms / 1000,
+                         receipt->cost, error));
     return database_run(
         &outbox->sql, error,
         "UPDATE intents SET state = ?, hash = ?, reverted = ?, height = ?, block = ?,"
@@ -648,6 +652,7 @@ static enum status check_mined(struct outbox *outbox, struct intent *intent, str
         return status;
     }
     /* Reorganized away. The next look sends the same bytes again. */
+    TRY(outbox_fees_note(&outbox->sql, intent->id, NULL, 0, 0, error));
     return database_run(&outbox->sql, error,
                         "UPDATE intents SET state = ?, height = NULL, block = NULL, looked_ms = 0,"
                         " sent_ms = ?, trouble = 'reorganized out of its block' WHERE id = ?",

@@ -12,7 +12,7 @@ enum {
     DIGITS_MAX = 12,
 };
 
-static struct hash32 message_of(const struct ask *ask)
+struct hash32 ask_digest(const struct ask *ask)
 {
     struct hash32 domain = typed_domain("Lockstep", "1", &ask->place.chain, &ask->place.registry);
     struct typed_struct typed;
@@ -30,7 +30,7 @@ static struct hash32 message_of(const struct ask *ask)
 enum status ask_write(char text[ASK_TEXT_MAX], const struct ask *ask, const struct signer *signer,
                       struct error *error)
 {
-    struct hash32 message = message_of(ask);
+    struct hash32 message = ask_digest(ask);
     char hex[HEX_SIZE(SIGNATURE_SIZE)];
     uint8_t bytes[SIGNATURE_SIZE];
     struct signature signature;
@@ -58,21 +58,57 @@ static bool take_expiry(uint64_t *number, const char **text)
     return true;
 }
 
+static bool take_time(struct ask *ask, const char **text, uint64_t now_s)
+{
+    return take_expiry(&ask->expiry_s, text) && ask->expiry_s >= now_s &&
+           ask->expiry_s - now_s <= 2 * (uint64_t)ASK_LIFE_S;
+}
+
 enum verdict ask_read(struct address *account, struct ask *ask, const char *text, uint64_t now_s)
 {
     uint8_t bytes[SIGNATURE_SIZE];
     struct signature signature;
     struct hash32 message;
 
-    if (strnlen(text, ASK_TEXT_MAX) == ASK_TEXT_MAX || !take_expiry(&ask->expiry_s, &text) ||
-        ask->expiry_s < now_s || ask->expiry_s - now_s > 2 * (uint64_t)ASK_LIFE_S ||
+    if (strnlen(text, ASK_TEXT_MAX) == ASK_TEXT_MAX || !take_time(ask, &text, now_s) ||
         strlen(text) != 2 * sizeof(bytes) ||
         hex_decode(bytes, sizeof(bytes), text, 2 * sizeof(bytes)) != STATUS_OK) {
         return VERDICT_INVALID;
     }
-    memcpy(signature.r, bytes, sizeof(signature.r));
-    memcpy(signature.s, bytes + sizeof(signature.r), sizeof(signature.s));
-    signature.recovery = (uint8_t)(bytes[SIGNATURE_SIZE - 1] - 27); /* any other is refused */
-    message = message_of(ask);
+    signature_from_bytes(&signature, bytes);
+    message = ask_digest(ask);
     return signature_recover(&signature, account, &message);
+}
+
+static bool take_account(struct address *account, const char **text)
+{
+    char address[ADDRESS_TEXT_SIZE];
+    size_t size = strcspn(*text, " ");
+
+    if (size != sizeof(address) - 1 || (*text)[size] != ' ') {
+        return false;
+    }
+    memcpy(address, *text, size);
+    address[size] = '\0';
+    *text += size + 1;
+    return address_parse(account, address) == STATUS_OK;
+}
+
+enum verdict ask_read_contract(struct ask_claim *claim, struct ask *ask, const char *text,
+                               uint64_t now_s)
+{
+    size_t digits;
+
+    if (strnlen(text, ASK_CONTRACT_MAX) == ASK_CONTRACT_MAX || !take_time(ask, &text, now_s) ||
+        !take_account(&claim->account, &text)) {
+        return VERDICT_INVALID;
+    }
+    digits = strlen(text);
+    claim->signature_size = digits / 2;
+    if (digits == 0 || digits % 2 != 0 || claim->signature_size > sizeof(claim->signature) ||
+        hex_decode(claim->signature, claim->signature_size, text, digits) != STATUS_OK) {
+        return VERDICT_INVALID;
+    }
+    claim->digest = ask_digest(ask);
+    return VERDICT_VALID;
 }

@@ -6,6 +6,7 @@
 
 #include "base/endian.h"
 #include "chain/codec/abi.h"
+#include "chain/codec/typed_data.h"
 #include "proofs/commit/commit.h"
 
 enum {
@@ -52,9 +53,8 @@ static const struct {
     [GAME_TOO_EARLY] = {"TooEarly(uint256)", ARGUMENT_NUMBER,
                         "the time for this move has not come"},
     [GAME_TOO_LATE] = {"TooLate(uint256)", ARGUMENT_NUMBER, "the time for this move is over"},
-    [GAME_TOO_LITTLE] = {"TooLittle(uint256)", ARGUMENT_NUMBER,
-                         "the reward of a segment is below the least that was named"},
-    [GAME_TOO_LONG] = {"TooLong(uint256)", ARGUMENT_NUMBER, "a contact has too many bytes"},
+    [GAME_TOO_LONG] = {"TooLong(uint256)", ARGUMENT_NUMBER,
+                       "a contact or a vouch has too many bytes"},
     [GAME_SELF_DEALING] = {"SelfDealing()", ARGUMENT_NONE,
                            "nobody checks, claims against or verifies their own work"},
     [GAME_FULL] = {"Full(uint256)", ARGUMENT_NUMBER, "there are as many of these as may be"},
@@ -70,12 +70,18 @@ static const struct {
                              "the seat has sealed its verdict before"},
     [GAME_NOT_SEALED] = {"NotSealed()", ARGUMENT_NONE, "there is no such seal"},
     [GAME_WRONG_REVEAL] = {"WrongReveal()", ARGUMENT_NONE, "this is not what was sealed"},
-    [GAME_COVERAGE_MISSING] = {"CoverageMissing(uint256)", ARGUMENT_NUMBER,
-                               "too few of the panel have found the segment right"},
     [GAME_NOT_NEEDED] = {"NotNeeded()", ARGUMENT_NONE, "there is nothing to do here"},
     [GAME_ENGAGED] = {"Engaged(uint256)", ARGUMENT_NUMBER,
-                      "segments in which the entry may sit have not ended"},
+                      "a solver is at work, and the entry may sit in its segments"},
     [GAME_CLAIMS_OPEN] = {"ClaimsOpen(uint256)", ARGUMENT_NUMBER, "a claim is still open"},
+    [GAME_BARRED] = {"Barred()", ARGUMENT_NONE,
+                     "a void burned a part of the price: the client has to put it back first"},
+    [GAME_STANDS_REFUSED] = {"StandsRefused(uint256)", ARGUMENT_NUMBER,
+                             "client or keeper refused what is not final"},
+    [GAME_WRONG_VOUCH] = {"WrongVouch()", ARGUMENT_NONE,
+                          "the keeper of the job did not sign this vouch"},
+    [GAME_WRONG_TOKEN] = {"WrongToken()", ARGUMENT_NONE,
+                          "the token did not move the amount: it is short, not approved, or unfit"},
     [GAME_NOTHING_OWED] = {"NothingOwed()", ARGUMENT_NONE, "this account is owed nothing"},
     [GAME_WITHDRAW_FAILED] = {"WithdrawFailed()", ARGUMENT_NONE, "the target refused the money"},
     [GAME_WRONG_TURN] = {"WrongTurn(uint256)", ARGUMENT_NUMBER,
@@ -211,6 +217,29 @@ struct hash32 game_segment_hash(const struct hash32 *job, const struct game_segm
     abi_put_bool(&writer, segment->diverged);
     assert(!writer.overflowed);
     return keccak256(bytes, writer.used);
+}
+
+struct hash32 game_vouch_digest(const struct game_place *place, const struct hash32 *job,
+                                const struct hash32 *segment_hash)
+{
+    struct hash32 domain = typed_domain("Lockstep", "3", &place->chain, &place->registry);
+    struct typed_struct typed;
+    struct hash32 hash;
+
+    typed_struct_begin(&typed, "Vouch(bytes32 job,bytes32 segment)");
+    typed_struct_add_hash(&typed, job);
+    typed_struct_add_hash(&typed, segment_hash);
+    hash = typed_struct_hash(&typed);
+    return typed_message_hash(&domain, &hash);
+}
+
+uint32_t game_wanted_rights(const struct game_terms *terms, const struct game_segment *segment,
+                            uint32_t segments)
+{
+    bool ends = segment->diverged || segment->index + 1 == segments;
+
+    return ends && terms->seats > 0 && terms->seats < GAME_LAST_RIGHTS ? GAME_LAST_RIGHTS
+                                                                       : terms->seats;
 }
 
 struct digest game_segment_root(const struct game_hashes *states, uint64_t first)
@@ -429,7 +458,7 @@ uint32_t game_segment_count(const struct game_terms *terms)
 
 wei game_segment_fees(const struct game_terms *terms)
 {
-    return 2 * (wei)terms->seats * terms->fee;
+    return 3 * (wei)terms->seats * terms->fee;
 }
 
 wei game_fees(const struct game_terms *terms, uint32_t segments)
@@ -439,30 +468,21 @@ wei game_fees(const struct game_terms *terms, uint32_t segments)
     return (covered < segments ? covered : segments) * game_segment_fees(terms);
 }
 
-wei game_price(const struct game_terms *terms, uint32_t segments)
+wei game_void_price(const struct game_terms *terms, uint32_t open)
 {
-    return segments * terms->reward_to + game_fees(terms, segments);
+    wei price = ((wei)open + 1) * terms->reward;
+
+    return price < terms->stake ? price : terms->stake;
 }
 
-wei game_rewind_price(const struct game_terms *terms, uint32_t index, uint32_t finalized)
+wei game_price(const struct game_terms *terms, uint32_t segments)
 {
-    return index < finalized ? game_price(terms, finalized - index) : 0;
+    return segments * terms->reward + game_fees(terms, segments);
 }
 
 wei game_escrow(const struct game_terms *terms)
 {
     return game_price(terms, game_segment_count(terms));
-}
-
-wei game_reward(const struct game_terms *terms, uint64_t opened_at_s, uint64_t now_s)
-{
-    uint64_t passed_s = now_s > opened_at_s ? now_s - opened_at_s : 0;
-
-    if (passed_s >= terms->rise_time_s) {
-        return terms->reward_to;
-    }
-    return terms->reward_from +
-           (terms->reward_to - terms->reward_from) * passed_s / terms->rise_time_s;
 }
 
 wei game_claim_bond(const struct game_terms *terms, uint32_t outsiders)

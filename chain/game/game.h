@@ -26,16 +26,20 @@
 #define GAME_PERIOD_MAX    ((1u << 24) - 1)
 #define GAME_TIME_MAX      ((UINT64_C(1) << 40) - 1)
 #define GAME_PPM           1000000
-#define GAME_HELD_PPM_MAX  500000
 #define GAME_SEATS_MAX     8
 #define GAME_PLACES_MAX    64 /* in the draw of a segment */
-#define GAME_ROUNDS_MAX    7  /* of that draw: each has at least as many places as all before */
 #define GAME_PANEL_MAX     65535
 #define GAME_PANEL_LEAST   255 /* the most that a job may wait for */
 #define GAME_ENLIST_MAX    16
-#define GAME_STRIKES_MAX   2
 #define GAME_FEES_OF_BOND  4
-#define GAME_SCORE_VOID    (-10)
+#define GAME_OPEN_MAX      64 /* segments that are committed and not final */
+#define GAME_LEG_MAX       16 /* segments until one is covered whatever its seed says */
+#define GAME_LAST_RIGHTS   3  /* that a last segment needs at least */
+#define GAME_FULL_ROUND    5  /* from this round on a round has as many seats as all before, */
+#define GAME_FULL_SEATS    9  /* ... and at most this many */
+#define GAME_WAITS_MAX     4  /* claim times that a segment waits for at most */
+#define GAME_VOUCH_SIZE    65 /* a signature of a key; of a contract it may be longer */
+#define GAME_VOUCH_MAX     1024
 #define GAME_LEAVES        8  /* that a right stands on */
 #define GAME_TAG_SIZE      2  /* bytes that it shows of the hash of each */
 #define GAME_SEAL_SIZE     16 /* bytes of a verdict's seal that the ledger keeps */
@@ -44,12 +48,13 @@
 #define GAME_QUERIES_MAX   32 /* of one claimant that leads */
 #define GAME_SEAL_BLOCKS   32 /* how long the seal of a claim lives */
 #define GAME_RANK_OUTSIDER (UINT64_C(1) << 63)
-#define GAME_LATE_SHARE    8   /* of the stake, burned where nothing came or nobody gets it */
-#define GAME_BACK_SHARE    64  /* of the stake, burned for stepping back */
+#define GAME_LATE_SHARE    8   /* of the stake, burned where a solver is late */
+#define GAME_LATER_SHARE   8   /* of a fee, kept from a right of a later round */
+#define GAME_UNSEEN_SHARE  4   /* of the query fee, to a seat that said unseen, where that voids */
 #define GAME_POT_SHARE     4   /* of the stake, to the claimant and to the client each */
 #define GAME_SEED_SIZE     8   /* bytes */
 #define GAME_SEED_BLOCKS   256 /* how far back a seed can be read, and the step to the next */
-#define GAME_SEED_DELAY    1   /* from a commit to its seed, embedded: chain/evm/seed_delays.h */
+#define GAME_SEED_DELAY    1   /* from a commit to its seed, embedded (header/seed_delays.h) */
 #define GAME_FIX_AFTER_S   (7 * 86400) /* from a commit: then anybody fixes its seed */
 #define GAME_CONTACT_MAX   256
 #define GAME_HEADER_MAX    1024 /* of a block */
@@ -75,14 +80,14 @@ enum game_verdict {
     GAME_VERDICT_NONE,
     GAME_VERDICT_RIGHT,
     GAME_VERDICT_FALSE,
-    GAME_VERDICT_UNAVAILABLE,
 };
 
 enum game_seat_phase {
     GAME_SEAT_NONE,
     GAME_SEAT_SEALED,
-    GAME_SEAT_REVEALED,
-    GAME_SEAT_CLOSED, /* paid, absent, an alarm, or a right that was convicted */
+    GAME_SEAT_REVEALED, /* right */
+    GAME_SEAT_UNSEEN,   /* it says that it could not get the states */
+    GAME_SEAT_CLOSED,   /* silent, an alarm, or a right that was disproved */
 };
 
 enum game_claim_phase {
@@ -118,10 +123,8 @@ struct game_terms {
     uint64_t salt;
     uint64_t steps;
     uint32_t segment_steps;
-    wei reward_from; /* of a segment, when the job opens */
-    wei reward_to;   /* of a segment, from rise_time_s on */
-    uint32_t rise_time_s;
-    wei fee; /* of one seat of one segment */
+    wei reward; /* of a segment */
+    wei fee;    /* of one seat of one segment */
     wei stake;
     wei bond; /* of a seat, and the least of a claim */
     wei query_fee;
@@ -130,13 +133,12 @@ struct game_terms {
     uint32_t panel_least;    /* entries that a solver waits for */
     struct hash32 solvers;   /* roots of allow-lists; zero: anybody */
     struct hash32 verifiers; /* ... */
-    uint32_t held_ppm;       /* of each reward, until delivery */
+    struct address keeper;   /* says for the client that the states are there; zero: nobody */
     uint32_t segment_period_s;
     uint32_t seal_period_s;
     uint32_t reveal_period_s;
     uint32_t claim_period_s;
     uint32_t clock_s; /* of each party of a dispute, for all of its moves */
-    uint32_t delivery_period_s;
     uint64_t deadline_s;
 };
 
@@ -194,25 +196,21 @@ struct game_subject {
 
 enum game_move_kind {
     GAME_OPEN,
-    GAME_CANCEL,
-    GAME_REWIND,
-    GAME_ACKNOWLEDGE,
-    GAME_ASK_PANEL,
+    GAME_CLOSE,
+    GAME_RESUME,
+    GAME_STOP,
+    GAME_REFUSE,
     GAME_ACCEPT,
-    GAME_STEP_BACK,
     GAME_COMMIT,
     GAME_ENLIST,
-    GAME_LEAVE,
+    GAME_DEPART,
     GAME_ANNOUNCE,
     GAME_DRAW,
     GAME_SEAL,
     GAME_REVEAL,
-    GAME_RENEW,
-    GAME_FINALIZE,
-    GAME_FORFEIT,
+    GAME_UNSEEN,
+    GAME_SETTLE,
     GAME_RELEASE,
-    GAME_EXPIRE,
-    GAME_DELIVER,
     GAME_WITHDRAW,
     /* Before the referee: on a chain they go to its contract. */
     GAME_SEAL_CLAIM,
@@ -246,14 +244,12 @@ struct game_move {
     struct hash32 key;
     struct game_terms terms;
     struct game_segment segment; /* FIX: only its height and time */
-    struct hash32 about;         /* the hash of a segment: SEAL, REVEAL */
-    uint32_t index;      /* of a segment: REWIND, COMMIT, SEAL, REVEAL; which leaf: CHALLENGE */
-    uint32_t generation; /* PAY */
+    struct hash32 about;         /* the hash of a segment: SEAL, REVEAL, UNSEEN */
+    uint32_t index;      /* of a segment: COMMIT, SEAL, REVEAL, UNSEEN; which leaf: CHALLENGE */
+    uint32_t generation; /* DEPART, PAY */
     uint32_t count;      /* entries of ENLIST */
-    uint32_t entry;      /* LEAVE */
-    uint32_t place;      /* SEAL, REVEAL, ALARM, CHALLENGE */
-    uint32_t verdict;    /* enum game_verdict, of REVEAL */
-    wei least_reward;    /* ACCEPT */
+    uint32_t entry;      /* DEPART */
+    uint32_t place;      /* SEAL, REVEAL, UNSEEN, ALARM, CHALLENGE */
     bool diverged;       /* COMMIT */
     struct digest root;  /* the trace root of ANSWER */
     struct hash32 seal;
@@ -265,6 +261,7 @@ struct game_move {
     struct game_hashes path;     /* in an allow-list: ACCEPT, ENLIST */
     struct game_bytes contact;   /* OPEN, ACCEPT, ENLIST, ANNOUNCE */
     struct game_bytes proof;     /* of the random: DRAW; a ledger fills it in */
+    struct game_bytes vouch;     /* SETTLE: the keeper's signature, or none */
     struct game_case shown;      /* CLAIM, ALARM */
     struct game_subject subject; /* QUERY, CONVICT */
     struct game_bytes queried;   /* REPLY: as in the event QUERIED */
@@ -274,29 +271,28 @@ struct game_move {
 
 enum game_event_kind {
     GAME_OPENED,
-    GAME_CANCELLED,
-    GAME_REWOUND,
+    GAME_RESUMED,
+    GAME_STOPPED,
+    GAME_REFUSED,
     GAME_ACCEPTED,
-    GAME_STEPPED_BACK,
     GAME_COMMITTED,
     GAME_ENLISTED,
-    GAME_LEFT,
+    GAME_MOVED,
     GAME_GONE,
     GAME_ANNOUNCED,
     GAME_DRAWN,
     GAME_ROUND,
     GAME_SEALED_VERDICT,
     GAME_REVEALED,
-    GAME_ABSENT,
-    GAME_SETTLED,
+    GAME_SAID_UNSEEN,
+    GAME_VOUCHED,
+    GAME_FEE_PAID,
     GAME_DISPROVED,
     GAME_FINALIZED,
     GAME_VOIDED,
     GAME_CONVICTED,
     GAME_RELEASED,
     GAME_CLOSED,
-    GAME_ASKED,
-    GAME_DELIVERED,
     GAME_WITHDRAWN,
     /* Of the referee. */
     GAME_SEALED,
@@ -320,16 +316,17 @@ struct game_event {
     struct game_terms terms;     /* OPENED */
     struct game_segment segment; /* COMMITTED */
     struct game_hashes states;   /* COMMITTED; borrowed */
-    /* Of the segment; VOIDED, CONVICTED, CLOSED: the first that is not final. */
+    /* Of the segment; VOIDED, CONVICTED, RELEASED, CLOSED: the first that is not final. FINALIZED:
+     * the last of its leg. */
     uint32_t index;
-    uint32_t generation; /* ROUND, PAID */
+    uint32_t generation; /* ENLISTED, MOVED, GONE, ROUND, PAID */
     uint32_t step;       /* CLAIMED */
-    uint32_t entry;      /* ENLISTED (the first), LEFT, GONE, ABSENT, DISPROVED */
-    uint32_t count;      /* ENLISTED */
+    uint32_t entry;      /* ENLISTED (the first), GONE, DISPROVED; MOVED: the number before */
+    uint32_t count; /* ENLISTED; STOPPED: segments of the job; FINALIZED, VOIDED: of segments */
     uint32_t round;
-    uint32_t from;    /* ROUND: its places, from == to: the draw has ended */
-    uint32_t to;      /* ... */
-    uint32_t place;   /* SEALED_VERDICT, REVEALED, ABSENT, SETTLED, DISPROVED */
+    uint32_t from;    /* ROUND: its places; MOVED has the number before in entry */
+    uint32_t to;      /* ...; MOVED: the number of the entry now */
+    uint32_t place;   /* SEALED_VERDICT, REVEALED, SAID_UNSEEN, FEE_PAID, DISPROVED */
     uint32_t verdict; /* enum game_verdict, of REVEALED */
     uint32_t phase;   /* enum game_claim_phase, of TURN_PASSED */
     uint32_t turn;    /* enum game_turn, of TURN_PASSED */
@@ -341,14 +338,17 @@ struct game_event {
     struct digest root;   /* the trace root of ANSWERED */
     struct digest pre_state;
     struct digest post_state;
-    /* SEALED_VERDICT, SEALED; the seed of DRAWN, the salt of REVEALED, the segment of DISPROVED. */
+    /* SEALED_VERDICT, SEALED; the seed of DRAWN, the salt of REVEALED, the segment of VOUCHED and
+     * DISPROVED. */
     struct hash32 seal;
     struct game_leaves leaves; /* REVEALED */
     uint64_t
         time_s; /* until when the next move must come; the start of ROUND; FIXED: of the block */
     uint64_t height;           /* FIXED: of the block of the commits */
     uint64_t source;           /* FIXED: the block that their seeds come from now */
-    wei amount;                /* a reward, penalty, payment or bond */
+    wei amount;                /* a reward, penalty, payment or bond; VOIDED: of the stake, */
+    wei escrow;                /* ... of the escrow, and (RESUMED also) */
+    wei pool;                  /* ... of the pool: all of them burned */
     bool flag;                 /* DRAWN: covered */
     struct game_bytes contact; /* OPENED, ACCEPTED, ENLISTED, ANNOUNCED; borrowed */
     struct game_bytes payload; /* QUERIED, REPLIED; borrowed */
@@ -379,7 +379,6 @@ enum game_refusal_kind {
     GAME_ZERO_ADDRESS,
     GAME_TOO_EARLY,
     GAME_TOO_LATE,
-    GAME_TOO_LITTLE,
     GAME_TOO_LONG,
     GAME_SELF_DEALING,
     GAME_FULL,
@@ -391,10 +390,13 @@ enum game_refusal_kind {
     GAME_ALREADY_SEALED,
     GAME_NOT_SEALED,
     GAME_WRONG_REVEAL,
-    GAME_COVERAGE_MISSING,
     GAME_NOT_NEEDED,
     GAME_ENGAGED,
     GAME_CLAIMS_OPEN,
+    GAME_BARRED,
+    GAME_STANDS_REFUSED,
+    GAME_WRONG_VOUCH,
+    GAME_WRONG_TOKEN,
     GAME_NOTHING_OWED,
     GAME_WITHDRAW_FAILED,
     /* Of the referee. */
@@ -473,6 +475,16 @@ struct hash32 game_job_key(const struct game_place *place, const struct address 
                            const struct digest *job_id, uint64_t salt);
 struct hash32 game_segment_hash(const struct hash32 *job, const struct game_segment *segment);
 
+/* What the keeper of a job signs (EIP-712, domain "Lockstep", version "3", chain, registry):
+ * Vouch(bytes32 job,bytes32 segment): "I have start and end of this covered segment, and serve
+ * them." */
+struct hash32 game_vouch_digest(const struct game_place *place, const struct hash32 *job,
+                                const struct hash32 *segment_hash);
+
+/* How many rights make a covered segment final. */
+uint32_t game_wanted_rights(const struct game_terms *terms, const struct game_segment *segment,
+                            uint32_t segments);
+
 /* The root of a segment that begins with step `first` of the job. */
 struct digest game_segment_root(const struct game_hashes *states, uint64_t first);
 
@@ -497,7 +509,7 @@ struct game_subject game_subject_of(const struct game_case *shown);
 /* A number of GAME_SEED_SIZE bytes: nobody can try more than a few, so it need not be longer. */
 struct hash32 game_seed(const struct hash32 *random, const struct hash32 *segment_hash);
 
-/* Is a segment covered by its seed alone? The last one always is. */
+/* Is a segment covered by its seed alone? docs/PROTOCOL.md has what else covers one. */
 bool game_seed_covers(const struct hash32 *seed, uint32_t coverage_ppm);
 
 /* The entry that a place belongs to; panel > 0: entries at the commit. */
@@ -533,18 +545,18 @@ struct hash32 game_verdict_seal(const struct address *owner, const struct hash32
 /* The number of segments; 0 if the terms are malformed. */
 uint32_t game_segment_count(const struct game_terms *terms);
 
-/* The fees of a covered segment at most, and those that the client escrows for that many segments:
- * for half as many again as the coverage tells, and three. */
+/* The fees of a covered segment at most (three times its seats), and those that the client escrows
+ * for that many segments: for half as many again as the coverage tells, and three. */
 wei game_segment_fees(const struct game_terms *terms);
 wei game_fees(const struct game_terms *terms, uint32_t segments);
 
+/* What burns of the stake when `open` segments are void that are committed and not final: their
+ * rewards and one more, up to all of it. The client loses as much, and their fees: leg_void(). */
+wei game_void_price(const struct game_terms *terms, uint32_t open);
+
 /* What the client pays for that many segments, and for the whole job: its escrow. */
 wei game_price(const struct game_terms *terms, uint32_t segments);
-wei game_rewind_price(const struct game_terms *terms, uint32_t index, uint32_t finalized);
 wei game_escrow(const struct game_terms *terms);
-
-/* The reward of a segment for a solver that accepts now. */
-wei game_reward(const struct game_terms *terms, uint64_t opened_at_s, uint64_t now_s);
 
 /* The bond of an outsider where that many have a live claim in the job. */
 wei game_claim_bond(const struct game_terms *terms, uint32_t outsiders);

@@ -15,8 +15,8 @@
 
 #define TERMS_TYPE                                                                                 \
     "(bytes32,bytes32,bytes32,bytes32,uint256,uint256,uint256,uint256,uint256,uint256,uint256,"    \
-    "uint256,uint256,uint256,uint256,uint256,uint256,bytes32,bytes32,uint256,uint256,uint256,"     \
-    "uint256,uint256,uint256,uint256,uint256)"
+    "uint256,uint256,uint256,uint256,bytes32,bytes32,address,uint256,uint256,uint256,uint256,"     \
+    "uint256,uint256)"
 #define SEGMENT_TYPE "(uint256,uint256,bytes32,uint256,uint256,uint256,address,uint256,bool)"
 #define CASE_TYPE                                                                                  \
     "(address,uint256,bytes32[7]," SEGMENT_TYPE "," SEGMENT_TYPE                                   \
@@ -31,9 +31,7 @@ static const struct field terms_rows[] = {
     TERM(salt, U64),
     TERM(steps, U64),
     TERM(segment_steps, U32),
-    TERM(reward_from, WEI),
-    TERM(reward_to, WEI),
-    TERM(rise_time_s, U32),
+    TERM(reward, WEI),
     TERM(fee, WEI),
     TERM(stake, WEI),
     TERM(bond, WEI),
@@ -43,13 +41,12 @@ static const struct field terms_rows[] = {
     TERM(panel_least, U32),
     TERM(solvers, BYTES32),
     TERM(verifiers, BYTES32),
-    TERM(held_ppm, U32),
+    TERM(keeper, ADDRESS),
     TERM(segment_period_s, U32),
     TERM(seal_period_s, U32),
     TERM(reveal_period_s, U32),
     TERM(claim_period_s, U32),
     TERM(clock_s, U32),
-    TERM(delivery_period_s, U32),
     TERM(deadline_s, U64),
 };
 
@@ -86,10 +83,6 @@ static const struct fields subject_fields = FIELDS(subject_rows);
 /* ---- moves ---------------------------------------------------------------------- */
 
 #define MOVE(member, type) FIELD(game_move, member, type)
-#define MOVE_UP_TO(member, most)                                                                   \
-    {                                                                                              \
-        offsetof(struct game_move, member), FIELD_U32, 0, (most), NULL                             \
-    }
 #define MOVE_TUPLE(member, parts)                                                                  \
     {                                                                                              \
         offsetof(struct game_move, member), FIELD_TUPLE, 0, 0, &(parts)                            \
@@ -100,14 +93,13 @@ static const struct field open_rows[] = {
     MOVE(contact, BYTES),
 };
 static const struct field key_rows[] = {MOVE(key, BYTES32)};
-static const struct field key_index_rows[] = {MOVE(key, BYTES32), MOVE(index, U32)};
-static const struct field segment_move_rows[] = {
+static const struct field settle_rows[] = {
     MOVE(key, BYTES32),
     MOVE_TUPLE(segment, segment_fields),
+    MOVE(vouch, BYTES),
 };
 static const struct field accept_rows[] = {
     MOVE(key, BYTES32),
-    MOVE(least_reward, WEI),
     MOVE(path, HASHES),
     MOVE(contact, BYTES),
 };
@@ -123,7 +115,11 @@ static const struct field enlist_rows[] = {
     MOVE(path, HASHES),
     MOVE(contact, BYTES),
 };
-static const struct field leave_rows[] = {MOVE(key, BYTES32), MOVE(entry, U32)};
+static const struct field depart_rows[] = {
+    MOVE(key, BYTES32),
+    MOVE(generation, U32),
+    MOVE(entry, U32),
+};
 static const struct field announce_rows[] = {MOVE(key, BYTES32), MOVE(contact, BYTES)};
 static const struct field draw_rows[] = {
     MOVE(key, BYTES32),
@@ -135,13 +131,14 @@ static const struct field seal_rows[] = {
     MOVE(place, U32),   MOVE(seal, BYTES32),
 };
 static const struct field reveal_rows[] = {
+    MOVE(key, BYTES32), MOVE(index, U32),     MOVE(about, BYTES32),
+    MOVE(place, U32),   MOVE(leaves, LEAVES), MOVE(salt, BYTES32),
+};
+static const struct field unseen_rows[] = {
     MOVE(key, BYTES32),
     MOVE(index, U32),
     MOVE(about, BYTES32),
     MOVE(place, U32),
-    MOVE_UP_TO(verdict, GAME_VERDICT_UNAVAILABLE),
-    MOVE(leaves, LEAVES),
-    MOVE(salt, BYTES32),
 };
 static const struct field withdraw_rows[] = {MOVE(account, ADDRESS)};
 static const struct field seal_claim_rows[] = {MOVE(seal, BYTES32)};
@@ -179,27 +176,22 @@ static const struct field fix_rows[] = {MOVE(segment.height, U64), MOVE(segment.
 
 const struct codec game_move_codecs[GAME_MOVE_KINDS] = {
     [GAME_OPEN] = {"open", "open(" TERMS_TYPE ",bytes)", FIELDS(open_rows)},
-    [GAME_CANCEL] = {"cancel", "cancel(bytes32)", FIELDS(key_rows)},
-    [GAME_REWIND] = {"rewind", "rewind(bytes32,uint256)", FIELDS(key_index_rows)},
-    [GAME_ACKNOWLEDGE] = {"acknowledge", "acknowledge(bytes32)", FIELDS(key_rows)},
-    [GAME_ASK_PANEL] = {"ask the panel", "askPanel(bytes32," SEGMENT_TYPE ")",
-                        FIELDS(segment_move_rows)},
-    [GAME_ACCEPT] = {"accept", "accept(bytes32,uint256,bytes32[],bytes)", FIELDS(accept_rows)},
-    [GAME_STEP_BACK] = {"step back", "stepBack(bytes32)", FIELDS(key_rows)},
+    [GAME_CLOSE] = {"close", "close(bytes32)", FIELDS(key_rows)},
+    [GAME_RESUME] = {"resume", "resume(bytes32)", FIELDS(key_rows)},
+    [GAME_STOP] = {"stop", "stop(bytes32)", FIELDS(key_rows)},
+    [GAME_REFUSE] = {"refuse", "refuse(bytes32)", FIELDS(key_rows)},
+    [GAME_ACCEPT] = {"accept", "accept(bytes32,bytes32[],bytes)", FIELDS(accept_rows)},
     [GAME_COMMIT] = {"commit", "commit(bytes32,uint256,bytes32[],bool)", FIELDS(commit_rows)},
     [GAME_ENLIST] = {"enlist", "enlist(bytes32,uint256,bytes32[],bytes)", FIELDS(enlist_rows)},
-    [GAME_LEAVE] = {"leave", "leave(bytes32,uint256)", FIELDS(leave_rows)},
+    [GAME_DEPART] = {"depart", "depart(bytes32,uint256,uint256)", FIELDS(depart_rows)},
     [GAME_ANNOUNCE] = {"announce", "announce(bytes32,bytes)", FIELDS(announce_rows)},
     [GAME_DRAW] = {"draw", "draw(bytes32," SEGMENT_TYPE ",bytes)", FIELDS(draw_rows)},
     [GAME_SEAL] = {"seal", "seal(bytes32,uint256,bytes32,uint256,bytes32)", FIELDS(seal_rows)},
-    [GAME_REVEAL] = {"reveal", "reveal(bytes32,uint256,bytes32,uint256,uint8,bytes16,bytes32)",
+    [GAME_REVEAL] = {"reveal", "reveal(bytes32,uint256,bytes32,uint256,bytes16,bytes32)",
                      FIELDS(reveal_rows)},
-    [GAME_RENEW] = {"renew", "renew(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
-    [GAME_FINALIZE] = {"finalize", "finalize(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
-    [GAME_FORFEIT] = {"forfeit", "forfeit(bytes32," SEGMENT_TYPE ")", FIELDS(segment_move_rows)},
+    [GAME_UNSEEN] = {"unseen", "unseen(bytes32,uint256,bytes32,uint256)", FIELDS(unseen_rows)},
+    [GAME_SETTLE] = {"settle", "settle(bytes32," SEGMENT_TYPE ",bytes)", FIELDS(settle_rows)},
     [GAME_RELEASE] = {"release", "release(bytes32)", FIELDS(key_rows)},
-    [GAME_EXPIRE] = {"expire", "expire(bytes32)", FIELDS(key_rows)},
-    [GAME_DELIVER] = {"deliver", "deliver(bytes32)", FIELDS(key_rows)},
     [GAME_WITHDRAW] = {"withdraw", "withdraw(address)", FIELDS(withdraw_rows)},
     [GAME_SEAL_CLAIM] = {"seal claim", "sealClaim(bytes32)", FIELDS(seal_claim_rows)},
     [GAME_CLAIM] = {"claim", "claim(bytes32," CASE_TYPE ",bytes32)", FIELDS(claim_rows)},
@@ -241,16 +233,23 @@ static const struct field opened_rows[] = {
     DATA_TUPLE(terms, game_terms_fields),
     DATA(contact, BYTES),
 };
-static const struct field job_rows[] = {TOPIC(job, BYTES32)};
-static const struct field job_index_rows[] = {TOPIC(job, BYTES32), DATA(index, U32)};
+static const struct field closed_rows[] = {TOPIC(job, BYTES32), DATA(index, U32)};
 static const struct field accepted_rows[] = {
-    TOPIC(job, BYTES32), TOPIC(account, ADDRESS), DATA(amount, WEI),
-    DATA(time_s, U64),   DATA(contact, BYTES),
-};
-static const struct field job_account_amount_rows[] = {
     TOPIC(job, BYTES32),
     TOPIC(account, ADDRESS),
-    DATA(amount, WEI),
+    DATA(time_s, U64),
+    DATA(contact, BYTES),
+};
+static const struct field resumed_rows[] = {
+    TOPIC(job, BYTES32),
+    DATA(escrow, WEI),
+    DATA(pool, WEI),
+};
+static const struct field stopped_rows[] = {TOPIC(job, BYTES32), DATA(count, U32)};
+static const struct field refused_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(account, ADDRESS),
+    DATA(time_s, U64),
 };
 static const struct field committed_rows[] = {
     TOPIC(job, BYTES32),
@@ -258,19 +257,18 @@ static const struct field committed_rows[] = {
     DATA(states, HASHES),
 };
 static const struct field enlisted_rows[] = {
-    TOPIC(job, BYTES32), TOPIC(account, ADDRESS), DATA(entry, U32),
-    DATA(count, U32),    DATA(contact, BYTES),
+    TOPIC(job, BYTES32), TOPIC(account, ADDRESS), DATA(generation, U32),
+    DATA(entry, U32),    DATA(count, U32),        DATA(contact, BYTES),
 };
-static const struct field left_rows[] = {
+static const struct field moved_rows[] = {
     TOPIC(job, BYTES32),
-    TOPIC(entry, U32),
-    DATA(account, ADDRESS),
+    DATA(generation, U32),
+    DATA(entry, U32),
+    DATA(to, U32),
 };
 static const struct field gone_rows[] = {
-    TOPIC(job, BYTES32),
-    TOPIC(entry, U32),
-    DATA(account, ADDRESS),
-    DATA(amount, WEI),
+    TOPIC(job, BYTES32),    DATA(generation, U32), DATA(entry, U32),
+    DATA(account, ADDRESS), DATA(amount, WEI),
 };
 static const struct field announced_rows[] = {
     TOPIC(job, BYTES32),
@@ -296,17 +294,22 @@ static const struct field revealed_rows[] = {
     TOPIC(index, U32),
     DATA(place, U32),
     DATA(account, ADDRESS),
-    DATA_UP_TO(verdict, GAME_VERDICT_UNAVAILABLE),
+    DATA_UP_TO(verdict, GAME_VERDICT_FALSE),
     DATA(leaves, LEAVES),
     DATA(seal, BYTES32),
 };
-static const struct field absent_rows[] = {
+static const struct field unseen_said_rows[] = {
     TOPIC(job, BYTES32),
     TOPIC(index, U32),
     DATA(place, U32),
-    DATA(entry, U32),
+    DATA(account, ADDRESS),
 };
-static const struct field settled_rows[] = {
+static const struct field vouched_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(index, U32),
+    DATA(seal, BYTES32),
+};
+static const struct field fee_paid_rows[] = {
     TOPIC(job, BYTES32),    TOPIC(index, U32), DATA(place, U32),
     DATA(account, ADDRESS), DATA(amount, WEI),
 };
@@ -317,9 +320,14 @@ static const struct field disproved_rows[] = {
 static const struct field finalized_rows[] = {
     TOPIC(job, BYTES32),
     TOPIC(index, U32),
+    DATA(count, U32),
     DATA(amount, WEI),
 };
 static const struct field voided_rows[] = {
+    TOPIC(job, BYTES32), TOPIC(account, ADDRESS), DATA(index, U32), DATA(count, U32),
+    DATA(amount, WEI),   DATA(escrow, WEI),       DATA(pool, WEI),
+};
+static const struct field released_rows[] = {
     TOPIC(job, BYTES32),
     TOPIC(account, ADDRESS),
     DATA(index, U32),
@@ -369,18 +377,17 @@ static const struct field fixed_rows[] = {
 
 const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_OPENED] = {"opened", "Opened(bytes32,address," TERMS_TYPE ",bytes)", FIELDS(opened_rows)},
-    [GAME_CANCELLED] = {"cancelled", "Cancelled(bytes32)", FIELDS(job_rows)},
-    [GAME_REWOUND] = {"rewound", "Rewound(bytes32,uint256)", FIELDS(job_index_rows)},
-    [GAME_ACCEPTED] = {"accepted", "Accepted(bytes32,address,uint256,uint256,bytes)",
+    [GAME_RESUMED] = {"resumed", "Resumed(bytes32,uint256,uint256)", FIELDS(resumed_rows)},
+    [GAME_STOPPED] = {"stopped", "Stopped(bytes32,uint256)", FIELDS(stopped_rows)},
+    [GAME_REFUSED] = {"refused", "Refused(bytes32,address,uint256)", FIELDS(refused_rows)},
+    [GAME_ACCEPTED] = {"accepted", "Accepted(bytes32,address,uint256,bytes)",
                        FIELDS(accepted_rows)},
-    [GAME_STEPPED_BACK] = {"stepped back", "SteppedBack(bytes32,address,uint256)",
-                           FIELDS(job_account_amount_rows)},
     [GAME_COMMITTED] = {"committed", "Committed(bytes32," SEGMENT_TYPE ",bytes32[])",
                         FIELDS(committed_rows)},
-    [GAME_ENLISTED] = {"enlisted", "Enlisted(bytes32,address,uint256,uint256,bytes)",
+    [GAME_ENLISTED] = {"enlisted", "Enlisted(bytes32,address,uint256,uint256,uint256,bytes)",
                        FIELDS(enlisted_rows)},
-    [GAME_LEFT] = {"left", "Left(bytes32,uint256,address)", FIELDS(left_rows)},
-    [GAME_GONE] = {"gone", "Gone(bytes32,uint256,address,uint256)", FIELDS(gone_rows)},
+    [GAME_MOVED] = {"moved", "Moved(bytes32,uint256,uint256,uint256)", FIELDS(moved_rows)},
+    [GAME_GONE] = {"gone", "Gone(bytes32,uint256,uint256,address,uint256)", FIELDS(gone_rows)},
     [GAME_ANNOUNCED] = {"announced", "Announced(bytes32,address,bytes)", FIELDS(announced_rows)},
     [GAME_DRAWN] = {"drawn", "Drawn(bytes32,uint256,bytes32,bool)", FIELDS(drawn_rows)},
     [GAME_ROUND] = {"round", "Round(bytes32,uint256,uint256,uint256,uint256,uint256,uint256)",
@@ -391,20 +398,21 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_REVEALED] = {"revealed",
                        "Revealed(bytes32,uint256,uint256,address,uint8,bytes16,bytes32)",
                        FIELDS(revealed_rows)},
-    [GAME_ABSENT] = {"absent", "Absent(bytes32,uint256,uint256,uint256)", FIELDS(absent_rows)},
-    [GAME_SETTLED] = {"settled", "Settled(bytes32,uint256,uint256,address,uint256)",
-                      FIELDS(settled_rows)},
+    [GAME_SAID_UNSEEN] = {"said unseen", "Unseen(bytes32,uint256,uint256,address)",
+                          FIELDS(unseen_said_rows)},
+    [GAME_VOUCHED] = {"vouched", "Vouched(bytes32,uint256,bytes32)", FIELDS(vouched_rows)},
+    [GAME_FEE_PAID] = {"paid a fee", "FeePaid(bytes32,uint256,uint256,address,uint256)",
+                       FIELDS(fee_paid_rows)},
     [GAME_DISPROVED] = {"disproved", "Disproved(bytes32,uint256,bytes32,uint256,uint256,address)",
                         FIELDS(disproved_rows)},
-    [GAME_FINALIZED] = {"finalized", "Finalized(bytes32,uint256,uint256)", FIELDS(finalized_rows)},
-    [GAME_VOIDED] = {"voided", "Voided(bytes32,address,uint256,uint256)", FIELDS(voided_rows)},
+    [GAME_FINALIZED] = {"finalized", "Finalized(bytes32,uint256,uint256,uint256)",
+                        FIELDS(finalized_rows)},
+    [GAME_VOIDED] = {"voided", "Voided(bytes32,address,uint256,uint256,uint256,uint256,uint256)",
+                     FIELDS(voided_rows)},
     [GAME_CONVICTED] = {"convicted", "Convicted(bytes32,address,uint256)", FIELDS(convicted_rows)},
-    [GAME_RELEASED] = {"released", "Released(bytes32,address,uint256)",
-                       FIELDS(job_account_amount_rows)},
-    [GAME_CLOSED] = {"closed", "Closed(bytes32,uint256)", FIELDS(job_index_rows)},
-    [GAME_ASKED] = {"asked", "Asked(bytes32)", FIELDS(job_rows)},
-    [GAME_DELIVERED] = {"delivered", "Delivered(bytes32,address,uint256)",
-                        FIELDS(job_account_amount_rows)},
+    [GAME_RELEASED] = {"released", "Released(bytes32,address,uint256,uint256)",
+                       FIELDS(released_rows)},
+    [GAME_CLOSED] = {"closed", "Closed(bytes32,uint256)", FIELDS(closed_rows)},
     [GAME_WITHDRAWN] = {"withdrawn", "Withdrawn(address,address,uint256)", FIELDS(withdrawn_rows)},
     [GAME_SEALED] = {"sealed", "Sealed(bytes32)", FIELDS(sealed_rows)},
     [GAME_CLAIMED] = {"claimed",

@@ -25,16 +25,6 @@ static enum status submit_about(struct ledger *ledger, const char *name, enum ga
     return ledger_submit(ledger, name, &move, error);
 }
 
-static enum status submit_segment(struct ledger *ledger, const char *name, enum game_move_kind kind,
-                                  const struct hash32 *job, const struct game_segment *segment,
-                                  struct error *error)
-{
-    struct game_move move = move_of(kind, job);
-
-    move.segment = *segment;
-    return ledger_submit(ledger, name, &move, error);
-}
-
 enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash32 *job,
                             const struct game_terms *terms, const struct game_bytes *contact,
                             struct error *error)
@@ -49,58 +39,43 @@ enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash
     return ledger_submit(ledger, name, &move, error);
 }
 
-enum status ledger_cancel(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          struct error *error)
-{
-    return submit_about(ledger, name, GAME_CANCEL, job, error);
-}
-
-enum status ledger_rewind(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          const struct game_terms *terms, uint32_t index, uint32_t finalized,
-                          struct error *error)
-{
-    struct game_move move = move_of(GAME_REWIND, job);
-
-    move.index = index;
-    move.value = game_rewind_price(terms, index, finalized);
-    return ledger_submit(ledger, name, &move, error);
-}
-
-enum status ledger_acknowledge(struct ledger *ledger, const char *name, const struct hash32 *job,
-                               struct error *error)
-{
-    return submit_about(ledger, name, GAME_ACKNOWLEDGE, job, error);
-}
-
-enum status ledger_ask_panel(struct ledger *ledger, const char *name, const struct hash32 *job,
-                             const struct game_terms *terms, const struct game_segment *segment,
+enum status ledger_close_job(struct ledger *ledger, const char *name, const struct hash32 *job,
                              struct error *error)
 {
-    struct game_move move = move_of(GAME_ASK_PANEL, job);
+    return submit_about(ledger, name, GAME_CLOSE, job, error);
+}
 
-    move.segment = *segment;
-    move.value = game_segment_fees(terms);
+enum status ledger_resume(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          wei amount, struct error *error)
+{
+    struct game_move move = move_of(GAME_RESUME, job);
+
+    move.value = amount;
     return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_stop(struct ledger *ledger, const char *name, const struct hash32 *job,
+                        struct error *error)
+{
+    return submit_about(ledger, name, GAME_STOP, job, error);
+}
+
+enum status ledger_refuse(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          struct error *error)
+{
+    return submit_about(ledger, name, GAME_REFUSE, job, error);
 }
 
 enum status ledger_accept(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          const struct game_terms *terms, wei least_reward,
-                          const struct game_hashes *path, const struct game_bytes *contact,
-                          struct error *error)
+                          const struct game_terms *terms, const struct game_hashes *path,
+                          const struct game_bytes *contact, struct error *error)
 {
     struct game_move move = move_of(GAME_ACCEPT, job);
 
-    move.least_reward = least_reward;
     move.path = *path;
     move.contact = *contact;
     move.value = terms->stake;
     return ledger_submit(ledger, name, &move, error);
-}
-
-enum status ledger_step_back(struct ledger *ledger, const char *name, const struct hash32 *job,
-                             struct error *error)
-{
-    return submit_about(ledger, name, GAME_STEP_BACK, job, error);
 }
 
 enum status ledger_commit(struct ledger *ledger, const char *name, const struct hash32 *job,
@@ -152,11 +127,12 @@ enum status ledger_enlist(struct ledger *ledger, const char *name, const struct 
     return submit_with_bond(ledger, name, &move, count * terms->bond, error);
 }
 
-enum status ledger_leave(struct ledger *ledger, const char *name, const struct hash32 *job,
-                         uint32_t entry, struct error *error)
+enum status ledger_depart(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          uint32_t generation, uint32_t entry, struct error *error)
 {
-    struct game_move move = move_of(GAME_LEAVE, job);
+    struct game_move move = move_of(GAME_DEPART, job);
 
+    move.generation = generation;
     move.entry = entry;
     return ledger_submit(ledger, name, &move, error);
 }
@@ -209,24 +185,31 @@ static enum status fix_if_late(struct ledger *ledger, const struct game_segment 
 enum status ledger_draw(struct ledger *ledger, const char *name, const struct hash32 *job,
                         const struct game_segment *segment, struct error *error)
 {
-    TRY(fix_if_late(ledger, segment, error));
-    return submit_segment(ledger, name, GAME_DRAW, job, segment, error);
+    struct game_move move = move_of(GAME_DRAW, job);
+
+    if (segment->panel > 0) {
+        TRY(fix_if_late(ledger, segment, error));
+    }
+    move.segment = *segment;
+    return ledger_submit(ledger, name, &move, error);
 }
 
-static struct game_move move_of_seat(enum game_move_kind kind, const struct ledger_verdict *verdict)
+static struct game_move move_of_seat(enum game_move_kind kind, const struct hash32 *job,
+                                     const struct game_segment *segment, uint32_t place)
 {
-    struct game_move move = move_of(kind, &verdict->job);
+    struct game_move move = move_of(kind, job);
 
-    move.index = verdict->segment.index;
-    move.about = game_segment_hash(&verdict->job, &verdict->segment);
-    move.place = verdict->place;
+    move.index = segment->index;
+    move.about = game_segment_hash(job, segment);
+    move.place = place;
     return move;
 }
 
 enum status ledger_seal(struct ledger *ledger, const char *name,
                         const struct ledger_verdict *verdict, struct error *error)
 {
-    struct game_move move = move_of_seat(GAME_SEAL, verdict);
+    struct game_move move =
+        move_of_seat(GAME_SEAL, &verdict->job, &verdict->segment, verdict->place);
 
     move.seal = game_verdict_seal(
         ledger_get_own(ledger), &move.about, verdict->verdict, verdict->step,
@@ -237,13 +220,19 @@ enum status ledger_seal(struct ledger *ledger, const char *name,
 enum status ledger_reveal(struct ledger *ledger, const char *name,
                           const struct ledger_verdict *verdict, struct error *error)
 {
-    struct game_move move = move_of_seat(GAME_REVEAL, verdict);
+    struct game_move move =
+        move_of_seat(GAME_REVEAL, &verdict->job, &verdict->segment, verdict->place);
 
-    move.verdict = verdict->verdict;
     move.salt = verdict->salt;
-    if (verdict->verdict == GAME_VERDICT_RIGHT) {
-        move.leaves = verdict->leaves;
-    }
+    move.leaves = verdict->leaves;
+    return ledger_submit(ledger, name, &move, error);
+}
+
+enum status ledger_unseen(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          const struct game_segment *segment, uint32_t place, struct error *error)
+{
+    struct game_move move = move_of_seat(GAME_UNSEEN, job, segment, place);
+
     return ledger_submit(ledger, name, &move, error);
 }
 
@@ -372,40 +361,23 @@ enum status ledger_challenge(struct ledger *ledger, const char *name,
 
 /* ---- anybody ------------------------------------------------------------------- */
 
-enum status ledger_renew(struct ledger *ledger, const char *name, const struct hash32 *job,
-                         const struct game_segment *segment, struct error *error)
+enum status ledger_settle(struct ledger *ledger, const char *name, const struct hash32 *job,
+                          const struct game_segment *segment, const struct game_bytes *vouch,
+                          struct error *error)
 {
-    return submit_segment(ledger, name, GAME_RENEW, job, segment, error);
-}
+    struct game_move move = move_of(GAME_SETTLE, job);
 
-enum status ledger_finalize(struct ledger *ledger, const char *name, const struct hash32 *job,
-                            const struct game_segment *segment, struct error *error)
-{
-    return submit_segment(ledger, name, GAME_FINALIZE, job, segment, error);
-}
-
-enum status ledger_forfeit(struct ledger *ledger, const char *name, const struct hash32 *job,
-                           const struct game_segment *segment, struct error *error)
-{
-    return submit_segment(ledger, name, GAME_FORFEIT, job, segment, error);
+    move.segment = *segment;
+    if (vouch != NULL) {
+        move.vouch = *vouch;
+    }
+    return ledger_submit(ledger, name, &move, error);
 }
 
 enum status ledger_release(struct ledger *ledger, const char *name, const struct hash32 *job,
                            struct error *error)
 {
     return submit_about(ledger, name, GAME_RELEASE, job, error);
-}
-
-enum status ledger_expire(struct ledger *ledger, const char *name, const struct hash32 *job,
-                          struct error *error)
-{
-    return submit_about(ledger, name, GAME_EXPIRE, job, error);
-}
-
-enum status ledger_deliver(struct ledger *ledger, const char *name, const struct hash32 *job,
-                           struct error *error)
-{
-    return submit_about(ledger, name, GAME_DELIVER, job, error);
 }
 
 enum status ledger_withdraw(struct ledger *ledger, const char *name, const struct address *to,

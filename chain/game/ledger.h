@@ -65,6 +65,8 @@ struct ledger_place {
 const struct ledger_place *ledger_get_place(const struct ledger *ledger);
 const struct game_place *ledger_get_game(const struct ledger *ledger); /* the same, for keys */
 const struct address *ledger_get_own(const struct ledger *ledger);     /* zero without a key */
+/* What all amounts are in; zero: the chain's coin. Gas is always paid in the coin. */
+const struct address *ledger_get_token(const struct ledger *ledger);
 
 /* ---- endpoints ------------------------------------------------------------------ */
 
@@ -117,6 +119,9 @@ MUST_CHECK enum status ledger_submit(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_afford(struct ledger *ledger, enum game_move_kind kind, wei value,
                                      struct error *error);
 
+/* What a unit of gas costs now, in the chain's coin; 0: moves cost nothing. */
+MUST_CHECK enum status ledger_get_gas_price(struct ledger *ledger, wei *price, struct error *error);
+
 MUST_CHECK enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome,
                                    const char *name, struct error *error);
 
@@ -165,15 +170,17 @@ struct ledger_job {
     uint32_t committed;
     uint32_t finalized;
     uint32_t open_claims;
-    uint32_t panel;        /* entries that ever were */
-    uint32_t panel_active; /* those that are drawn for new segments */
-    uint64_t opened_at_s;  /* and of each return to OPEN */
-    uint64_t accepted_at_s;
-    uint64_t closed_at_s;
-    uint64_t due_s;
-    wei reward; /* of a segment, for this solver */
-    wei held;   /* until delivery */
-    bool ended; /* the last committed segment says that the training diverged */
+    uint32_t drawn;           /* segments are drawn in order: so many were */
+    uint32_t leg_start;       /* the first segment behind the last covered one */
+    uint32_t panel;           /* entries of this generation */
+    uint64_t opened_at_s;     /* and of each return to OPEN */
+    uint64_t due_s;           /* 0: no time runs */
+    uint64_t refused_until_s; /* 0: nobody refused */
+    wei pool;
+    wei missing_escrow; /* what a void burned: the client puts it back to go on */
+    wei missing_pool;   /* ... */
+    bool ended;         /* the last committed segment says that the training diverged */
+    bool barred;        /* until the client resumes */
 };
 
 struct ledger_claim {
@@ -207,9 +214,16 @@ MUST_CHECK enum status ledger_get_job(struct ledger *ledger, struct ledger_job *
 MUST_CHECK enum status ledger_get_claim(struct ledger *ledger, struct ledger_claim *claim,
                                         const struct hash32 *key, struct error *error);
 
-/* purse: what the account has; owed: what the ledger holds for it. */
+/* purse: what the account has, in the ledger's currency; owed: what the ledger holds for it. */
 MUST_CHECK enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
                                           const struct address *account, struct error *error);
+
+/* What transactions of an account have cost it in gas, in the chain's coin: of those that programs
+ * of this machine sent, each in turn, with the time when it was sent. */
+MUST_CHECK enum status ledger_each_gas(struct ledger *ledger, const struct address *account,
+                                       void (*take)(void *context, wei amount, uint64_t time_s),
+                                       void *context, struct error *error);
+
 /* How old the newest block is, by the clock of this machine; older than a quarter of an hour: the
  * endpoint is behind, or the chain stands. */
 uint64_t ledger_age_s(const struct ledger_clock *clock);
@@ -225,6 +239,11 @@ MUST_CHECK enum status ledger_get_clock(struct ledger *ledger, struct ledger_clo
 MUST_CHECK enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source, uint64_t height,
                                         uint64_t time_s, struct error *error);
 
+/* Does a contract say that it has signed the hash (ERC-1271)? STATUS_REFUSED: no. */
+MUST_CHECK enum status ledger_get_signed(struct ledger *ledger, const struct address *contract,
+                                         const struct hash32 *hash,
+                                         const struct game_bytes *signature, struct error *error);
+
 /* ---- the calls, typed ----------------------------------------------------------- */
 
 /* What borrowed bytes and hashes a move has is read before the call returns. */
@@ -232,25 +251,24 @@ MUST_CHECK enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source,
 MUST_CHECK enum status ledger_open_job(struct ledger *ledger, const char *name, struct hash32 *job,
                                        const struct game_terms *terms,
                                        const struct game_bytes *contact, struct error *error);
-MUST_CHECK enum status ledger_cancel(struct ledger *ledger, const char *name,
+
+/* Closes a job that no solver has: the client, and after the deadline anybody. */
+MUST_CHECK enum status ledger_close_job(struct ledger *ledger, const char *name,
+                                        const struct hash32 *job, struct error *error);
+/* amount: missing_escrow + missing_pool of the job now. */
+MUST_CHECK enum status ledger_resume(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, wei amount, struct error *error);
+MUST_CHECK enum status ledger_stop(struct ledger *ledger, const char *name,
+                                   const struct hash32 *job, struct error *error);
+/* Of the client or the keeper. */
+MUST_CHECK enum status ledger_refuse(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, struct error *error);
-/* finalized: of the job now; what becomes not final is paid again. */
-MUST_CHECK enum status ledger_rewind(struct ledger *ledger, const char *name,
-                                     const struct hash32 *job, const struct game_terms *terms,
-                                     uint32_t index, uint32_t finalized, struct error *error);
-MUST_CHECK enum status ledger_acknowledge(struct ledger *ledger, const char *name,
-                                          const struct hash32 *job, struct error *error);
-MUST_CHECK enum status ledger_ask_panel(struct ledger *ledger, const char *name,
-                                        const struct hash32 *job, const struct game_terms *terms,
-                                        const struct game_segment *segment, struct error *error);
 
 /* path: siblings of this account in the allow-list of solvers; of none, without one. */
 MUST_CHECK enum status ledger_accept(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_terms *terms,
-                                     wei least_reward, const struct game_hashes *path,
+                                     const struct game_hashes *path,
                                      const struct game_bytes *contact, struct error *error);
-MUST_CHECK enum status ledger_step_back(struct ledger *ledger, const char *name,
-                                        const struct hash32 *job, struct error *error);
 MUST_CHECK enum status ledger_commit(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, uint32_t index,
                                      const struct game_hashes *states, bool diverged,
@@ -260,12 +278,14 @@ MUST_CHECK enum status ledger_enlist(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_terms *terms,
                                      uint32_t count, const struct game_hashes *path,
                                      const struct game_bytes *contact, struct error *error);
-MUST_CHECK enum status ledger_leave(struct ledger *ledger, const char *name,
-                                    const struct hash32 *job, uint32_t entry, struct error *error);
+MUST_CHECK enum status ledger_depart(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, uint32_t generation, uint32_t entry,
+                                     struct error *error);
 MUST_CHECK enum status ledger_announce(struct ledger *ledger, const char *name,
                                        const struct hash32 *job, const struct game_bytes *contact,
                                        struct error *error);
-/* The ledger finds what shows the seed. Seven days after the commit it fixes another one first, by
+/* The ledger finds what shows the seed; without a panel it asks for none, since only a job without
+ * seats has none. Seven days after the commit it fixes another one first, by
  * a move of its own: on some chains nobody can ever show the first. STATUS_UNREACHABLE: the block
  * that the seed comes from is not there yet. */
 MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
@@ -276,8 +296,8 @@ MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_fix(struct ledger *ledger, const char *name, uint64_t height,
                                   uint64_t time_s, struct error *error);
 
-/* Of a seat: a verdict is sealed, and later revealed: right and unavailable by ledger_reveal,
- * false by ledger_alarm. */
+/* Of a seat: a verdict is sealed, and later revealed: right by ledger_reveal, false by
+ * ledger_alarm. Who could not get the states says ledger_unseen instead. */
 struct ledger_verdict {
     struct hash32 job;
     struct game_segment segment;
@@ -353,20 +373,15 @@ MUST_CHECK enum status ledger_challenge(struct ledger *ledger, const char *name,
                                         const struct ledger_challenge *challenge, const void *shown,
                                         size_t shown_size, struct error *error);
 
-MUST_CHECK enum status ledger_renew(struct ledger *ledger, const char *name,
-                                    const struct hash32 *job, const struct game_segment *segment,
-                                    struct error *error);
-MUST_CHECK enum status ledger_finalize(struct ledger *ledger, const char *name,
-                                       const struct hash32 *job, const struct game_segment *segment,
-                                       struct error *error);
-MUST_CHECK enum status ledger_forfeit(struct ledger *ledger, const char *name,
-                                      const struct hash32 *job, const struct game_segment *segment,
-                                      struct error *error);
+MUST_CHECK enum status ledger_unseen(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_segment *segment,
+                                     uint32_t place, struct error *error);
+/* Whatever may be done about a covered segment: its round ends, its leg is final or void. vouch:
+ * the keeper's signature; NULL: none. */
+MUST_CHECK enum status ledger_settle(struct ledger *ledger, const char *name,
+                                     const struct hash32 *job, const struct game_segment *segment,
+                                     const struct game_bytes *vouch, struct error *error);
 MUST_CHECK enum status ledger_release(struct ledger *ledger, const char *name,
-                                      const struct hash32 *job, struct error *error);
-MUST_CHECK enum status ledger_expire(struct ledger *ledger, const char *name,
-                                     const struct hash32 *job, struct error *error);
-MUST_CHECK enum status ledger_deliver(struct ledger *ledger, const char *name,
                                       const struct hash32 *job, struct error *error);
 MUST_CHECK enum status ledger_withdraw(struct ledger *ledger, const char *name,
                                        const struct address *to, struct error *error);

@@ -80,6 +80,11 @@ const struct game_place *ledger_get_game(const struct ledger *ledger)
     return &ledger->game;
 }
 
+const struct address *ledger_get_token(const struct ledger *ledger)
+{
+    return &ledger->token;
+}
+
 const struct address *ledger_get_own(const struct ledger *ledger)
 {
     return &ledger->account;
@@ -107,6 +112,14 @@ enum status ledger_afford(struct ledger *ledger, enum game_move_kind kind, wei v
     return ledger->may_write && ledger->backend->afford != NULL
                ? ledger->backend->afford(ledger->self, kind, value, error)
                : STATUS_OK;
+}
+
+enum status ledger_get_gas_price(struct ledger *ledger, wei *price, struct error *error)
+{
+    *price = 0;
+    return ledger->backend->get_gas_price == NULL
+               ? STATUS_OK
+               : ledger->backend->get_gas_price(ledger->self, price, error);
 }
 
 enum status ledger_look(struct ledger *ledger, struct ledger_outcome *outcome, const char *name,
@@ -192,6 +205,15 @@ enum status ledger_get_account(struct ledger *ledger, wei *purse, wei *owed,
     return ledger->backend->get_account(ledger->self, purse, owed, account, error);
 }
 
+enum status ledger_each_gas(struct ledger *ledger, const struct address *account,
+                            void (*take)(void *context, wei amount, uint64_t time_s), void *context,
+                            struct error *error)
+{
+    return ledger->backend->each_gas == NULL
+               ? STATUS_OK
+               : ledger->backend->each_gas(ledger->self, account, take, context, error);
+}
+
 enum status ledger_get_clock(struct ledger *ledger, struct ledger_clock *clock, struct error *error)
 {
     return ledger->backend->get_clock(ledger->self, clock, error);
@@ -239,6 +261,15 @@ enum status ledger_get_fixed(struct ledger *ledger, uint64_t *source, uint64_t h
                              uint64_t time_s, struct error *error)
 {
     return ledger->backend->get_fixed(ledger->self, source, height, time_s, error);
+}
+
+enum status ledger_get_signed(struct ledger *ledger, const struct address *contract,
+                              const struct hash32 *hash, const struct game_bytes *signature,
+                              struct error *error)
+{
+    return ledger->backend->get_signed == NULL
+               ? error_set(error, STATUS_REFUSED, "this ledger has no contracts")
+               : ledger->backend->get_signed(ledger->self, contract, hash, signature, error);
 }
 
 uint64_t ledger_age_s(const struct ledger_clock *clock)

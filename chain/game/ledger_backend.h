@@ -21,11 +21,20 @@ struct ledger_backend {
                              struct error *error);
     enum status (*get_account)(void *self, wei *purse, wei *owed, const struct address *account,
                                struct error *error);
+    /* NULL: moves cost nothing. */
+    enum status (*each_gas)(void *self, const struct address *account,
+                            void (*take)(void *context, wei amount, uint64_t time_s), void *context,
+                            struct error *error);
     /* NULL: every move can be paid. */
     enum status (*afford)(void *self, enum game_move_kind kind, wei value, struct error *error);
+    /* NULL: moves cost nothing. */
+    enum status (*get_gas_price)(void *self, wei *price, struct error *error);
     enum status (*get_clock)(void *self, struct ledger_clock *clock, struct error *error);
     enum status (*get_fixed)(void *self, uint64_t *source, uint64_t height, uint64_t time_s,
                              struct error *error);
+    /* NULL: there are no contracts. */
+    enum status (*get_signed)(void *self, const struct address *contract, const struct hash32 *hash,
+                              const struct game_bytes *signature, struct error *error);
     /* NULL: none ever. */
     enum status (*reopened)(void *self, uint64_t *count, struct error *error);
     /* NULL: there are none. */
@@ -38,6 +47,7 @@ struct ledger {
     struct address account; /* of the signer; zero without one */
     struct ledger_place place;
     struct game_place game;
+    struct address token;
     bool may_write;
 };
 

@@ -8,11 +8,13 @@
 
 #include "base/hex.h"
 #include "chain/codec/hex_data.h"
+#include "proofs/commit/commit.h"
 
 /* Where the header of a job has its roots: docs/FORMATS.md. */
 enum {
     PROGRAM_ROOT_AT = 56,
     DATA_ROOT_AT = 152,
+    FIRST_STATE_ROOT_AT = 184,
 };
 
 enum status terms_of_job(struct game_terms *terms, const struct job *job, struct error *error)
@@ -34,32 +36,46 @@ enum status terms_of_job(struct game_terms *terms, const struct job *job, struct
     return STATUS_OK;
 }
 
-enum status terms_check(const struct game_terms *terms, const struct job *job, struct error *error)
+static enum status refuse_terms(const char *what, struct error *error)
 {
-    struct game_terms ours;
-    const char *what = NULL;
-
-    TRY(terms_of_job(&ours, job, error));
-    if (!digest_equal(&terms->job_id, &ours.job_id)) {
-        what = "the id of the job";
-    } else if (!digest_equal(&terms->program_root, &ours.program_root)) {
-        what = "the root of the program";
-    } else if (!digest_equal(&terms->data_root, &ours.data_root)) {
-        what = "the root of the data";
-    } else if (!digest_equal(&terms->first_state_root, &ours.first_state_root)) {
-        what = "the root of the first state";
-    } else if (terms->steps != ours.steps) {
-        what = "the number of steps";
-    } else if (terms->segment_steps != ours.segment_steps) {
-        what = "the length of a segment";
-    }
-    if (what == NULL) {
-        return STATUS_OK;
-    }
     (void)error_set(error, STATUS_REFUSED,
                     "the terms on the ledger are not those of the job file: %s differs", what);
     error_advise(error, "whoever solved it could be convicted of what was never agreed: leave it");
     return STATUS_REFUSED;
+}
+
+enum status terms_check_header(const struct game_terms *terms,
+                               const uint8_t header[GAME_JOB_HEADER_SIZE], struct error *error)
+{
+    struct digest job_id;
+
+    commit_job_id(&job_id, header, GAME_JOB_HEADER_SIZE);
+    if (!digest_equal(&terms->job_id, &job_id)) {
+        return refuse_terms("the id of the job", error);
+    }
+    if (memcmp(terms->program_root.bytes, header + PROGRAM_ROOT_AT, DIGEST_SIZE) != 0) {
+        return refuse_terms("the root of the program", error);
+    }
+    if (memcmp(terms->data_root.bytes, header + DATA_ROOT_AT, DIGEST_SIZE) != 0) {
+        return refuse_terms("the root of the data", error);
+    }
+    return memcmp(terms->first_state_root.bytes, header + FIRST_STATE_ROOT_AT, DIGEST_SIZE) == 0
+               ? STATUS_OK
+               : refuse_terms("the root of the first state", error);
+}
+
+enum status terms_check(const struct game_terms *terms, const struct job *job, struct error *error)
+{
+    struct game_terms ours;
+
+    TRY(terms_of_job(&ours, job, error));
+    TRY(terms_check_header(terms, job->header, error));
+    if (terms->steps != ours.steps) {
+        return refuse_terms("the number of steps", error);
+    }
+    return terms->segment_steps == ours.segment_steps
+               ? STATUS_OK
+               : refuse_terms("the length of a segment", error);
 }
 
 /* ---- for people --------------------------------------------------------------- */
@@ -129,12 +145,12 @@ void terms_time(char text[TERMS_TIME_SIZE], uint64_t time_s)
 
 /* ---- finding ------------------------------------------------------------------ */
 
-struct wanted {
+struct wanted_job {
     const char *prefix; /* without 0x; NULL: by id */
     const struct digest *job_id;
 };
 
-static bool fits(const struct wanted *wanted, const struct game_event *event)
+static bool fits(const struct wanted_job *wanted, const struct game_event *event)
 {
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
@@ -175,7 +191,7 @@ static enum status count_hit(uint32_t *count, uint32_t *open_count, struct hash3
     return STATUS_OK;
 }
 
-static enum status read_wanted(struct wanted *wanted, const char *text, struct error *error)
+static enum status read_wanted(struct wanted_job *wanted, const char *text, struct error *error)
 {
     wanted->prefix = text;
     if (text == NULL) {
@@ -194,7 +210,7 @@ static enum status read_wanted(struct wanted *wanted, const char *text, struct e
 enum status terms_find(struct hash32 *key, struct game_terms *terms, struct ledger *ledger,
                        const char *text, const struct digest *job_id, struct error *error)
 {
-    struct wanted wanted = {.job_id = job_id};
+    struct wanted_job wanted = {.job_id = job_id};
     struct ledger_entry entry = {0};
     struct game_terms ignored;
     uint32_t count = 0;

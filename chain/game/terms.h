@@ -14,6 +14,10 @@ MUST_CHECK enum status terms_of_job(struct game_terms *terms, const struct job *
 /* Do the terms on the ledger fit the job file? STATUS_REFUSED says what differs. */
 MUST_CHECK enum status terms_check(const struct game_terms *terms, const struct job *job,
                                    struct error *error);
+/* The same of its id and its roots alone, for who has the header of the job. */
+MUST_CHECK enum status terms_check_header(const struct game_terms *terms,
+                                          const uint8_t header[GAME_JOB_HEADER_SIZE],
+                                          struct error *error);
 
 /* An amount for people, in wei, gwei or eth, without rounding: "0.25 eth". */
 #define TERMS_AMOUNT_SIZE WEI_TEXT_SIZE

@@ -88,6 +88,7 @@ static enum status add(struct board *board, const struct ledger_entry *entry, st
     }
     TRY(make_room(board, error));
     job_record_init(&board->jobs[board->count], &entry->event.job, NULL);
+    board->jobs[board->count].place = board->place;
     board->places[place_of(board, &entry->event.job)] = board->count + 1;
     return job_record_take(&board->jobs[board->count++], entry, error);
 }
@@ -155,24 +156,45 @@ static struct job_record *find_of(const struct board *board, const struct game_e
     return place == 0 ? NULL : &board->jobs[place - 1];
 }
 
+static enum status tell(const struct board *board, const struct job_record *job,
+                        const struct ledger_entry *entry, struct error *error)
+{
+    const struct board_listener *listener = &board->listener;
+
+    return listener->hear == NULL ? STATUS_OK
+                                  : listener->hear(listener->context, job, entry, error);
+}
+
+/* What was removed is told by none: the board begins again. */
+static enum status take_rewind(struct board *board, const struct ledger_entry *entry,
+                               struct error *error)
+{
+    const struct board old = *board;
+
+    if (entry->number <= board->rewound) {
+        return STATUS_OK;
+    }
+    board_release(board);
+    board->place = old.place;
+    board->most = old.most;
+    board->listener = old.listener;
+    board->rewound = entry->number;
+    return tell(board, NULL, entry, error);
+}
+
 enum status board_take(struct board *board, const struct ledger_entry *entry, struct error *error)
 {
-    const uint32_t most = board->most;
     struct job_record *job;
 
     board->read = entry->number;
     if (entry->kind == LEDGER_REWIND) {
-        if (entry->number > board->rewound) { /* what was removed is told by none: begin again */
-            board_release(board);
-            board->most = most;
-            board->rewound = entry->number;
-        }
-        return STATUS_OK;
+        return take_rewind(board, entry, error);
     }
+    job = find_of(board, &entry->event);
+    TRY(tell(board, job, entry, error));
     if (entry->event.kind == GAME_OPENED) {
         return add(board, entry, error);
     }
-    job = find_of(board, &entry->event);
     if (job == NULL) {
         return STATUS_OK;
     }
@@ -187,6 +209,7 @@ enum status board_follow(struct board *board, struct ledger *ledger, struct erro
     struct ledger_entry entry;
     enum status status;
 
+    board->place = *ledger_get_game(ledger);
     while ((status = ledger_next(ledger, &entry, board->read, 0, error)) == STATUS_OK) {
         TRY(board_take(board, &entry, error));
     }
@@ -194,13 +217,6 @@ enum status board_follow(struct board *board, struct ledger *ledger, struct erro
 }
 
 /* ---- what follows ---------------------------------------------------------------- */
-
-wei board_reward(const struct job_record *job, uint64_t now_s)
-{
-    return job->phase == GAME_PHASE_OPEN ? game_reward(&job->terms, job->opened_s, now_s)
-           : job->reward > 0             ? job->reward
-                                         : job->terms.reward_to;
-}
 
 const char *board_phase(const struct job_record *job, uint64_t now_s)
 {

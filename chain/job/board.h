@@ -16,7 +16,16 @@ struct board_claim {
     uint32_t place; /* the number of its job and one; 0: nothing is here */
 };
 
+/* Is told of each entry before its job's record changes by it; of a rewind when the board begins
+ * again. job: NULL: the board does not have the job, or it is about none. */
+struct board_listener {
+    enum status (*hear)(void *context, const struct job_record *job,
+                        const struct ledger_entry *entry, struct error *error);
+    void *context;
+};
+
 struct board {
+    struct game_place place; /* of the ledger; board_follow() sets it */
     struct job_record *jobs; /* in the order of their opening */
     uint32_t count;
     uint32_t room;
@@ -27,8 +36,9 @@ struct board {
     struct board_claim *claims; /* whose job each claim is about, by its id */
     uint32_t claim_room;
     uint32_t claim_count;
-    uint64_t read;    /* the number of the last entry */
-    uint64_t rewound; /* the number of the last rewind of the log */
+    struct board_listener listener; /* hear NULL: nobody listens */
+    uint64_t read;                  /* the number of the last entry */
+    uint64_t rewound;               /* the number of the last rewind of the log */
 };
 
 /* A zero-filled board is empty. */
@@ -44,9 +54,6 @@ MUST_CHECK enum status board_follow(struct board *board, struct ledger *ledger,
 
 /* NULL: nobody opened it. Valid until the board follows on. */
 const struct job_record *board_find(const struct board *board, const struct hash32 *key);
-
-/* Of a segment: what a solver agreed to, or what one gets that accepts now. */
-wei board_reward(const struct job_record *job, uint64_t now_s);
 
 /* "open", "expired" (open after its deadline), "running", "done", "closed". */
 const char *board_phase(const struct job_record *job, uint64_t now_s);

@@ -3,9 +3,8 @@
 
 const char *due_move_name(enum due_move_kind kind)
 {
-    static const char *const names[] = {"timeout", "lapse",    "pay",     "draw",
-                                        "renew",   "finalize", "forfeit", "leave",
-                                        "release", "expire",   "deliver"};
+    static const char *const names[] = {"timeout", "lapse",   "pay",   "draw",
+                                        "settle",  "release", "close", "depart"};
 
     return names[kind];
 }
@@ -48,92 +47,64 @@ static bool pot_is_due(struct due_move *move, const struct job_record *record)
 bool due_move_of_segment(enum due_move_kind *kind, const struct job_segment *segment,
                          const struct ledger_clock *clock)
 {
-    switch (job_segment_waits_for(segment, clock->time_s)) {
-    case JOB_SEGMENT_UNDRAWN:
+    enum job_segment_wait wait = job_segment_waits_for(segment, clock->time_s);
+
+    if (wait == JOB_SEGMENT_UNDRAWN) {
         *kind = DUE_MOVE_DRAW;
         return job_segment_can_draw(segment, clock);
-    case JOB_SEGMENT_RENEWAL:
-        *kind = DUE_MOVE_RENEW;
-        return true;
-    case JOB_SEGMENT_LOST:
-        *kind = DUE_MOVE_FORFEIT;
-        return true;
-    case JOB_SEGMENT_DUE:
-        *kind = DUE_MOVE_FINALIZE;
-        return true;
-    case JOB_SEGMENT_FINAL:
-    case JOB_SEGMENT_DISPUTED:
-    case JOB_SEGMENT_SEALING:
-    case JOB_SEGMENT_REVEALING:
-    case JOB_SEGMENT_CLAIM_TIME:
-    case JOB_SEGMENT_PREDECESSOR:
-        break;
     }
-    return false;
+    *kind = DUE_MOVE_SETTLE;
+    return job_segment_settles(wait);
 }
 
-/* The client has asked the panel for the last state: its draw is like that of a segment that is not
- * final, and its end pays. */
-static struct job_segment asked_segment(const struct job_record *record)
+bool due_move_wants_vouch(const struct job_segment *segment)
 {
-    struct job_segment segment = job_record_segment(record, record->finalized - 1);
-
-    segment.final = false;
-    segment.first = true;
-    return segment;
+    return segment->covered && !segment->noted &&
+           (segment->tally.unseen > 0 || segment->tally.rights == 0 ||
+            segment->refused_until_s != 0);
 }
 
-static bool is_asked(const struct job_record *record)
+bool due_move_at(struct due_move *move, const struct job_record *record, uint32_t index,
+                 const struct ledger_clock *clock)
 {
-    return record->phase == GAME_PHASE_CLOSED && record->asked && !record->delivered &&
-           record->finalized > 0;
+    const struct job_record_segment *of = &record->segments[index];
+    struct job_segment segment = job_record_segment(record, index);
+
+    *move = (struct due_move){.index = index,
+                              .segment = of->committed,
+                              .because = job_segment_waits_for(&segment, clock->time_s),
+                              .round = of->draw.round,
+                              .vouched = of->has_vouch && due_move_wants_vouch(&segment)};
+    return due_move_of_segment(&move->kind, &segment, clock);
 }
 
 static bool segment_is_due(struct due_move *move, const struct job_record *record,
                            const struct ledger_clock *clock)
 {
     for (uint32_t i = record->finalized; i < record->committed; i++) {
-        struct job_segment segment = job_record_segment(record, i);
-
-        move->index = i;
-        move->segment = record->segments[i].committed;
-        if (due_move_of_segment(&move->kind, &segment, clock)) {
+        if (due_move_at(move, record, i, clock)) {
             return true;
         }
     }
     return false;
 }
 
-static bool asked_is_due(struct due_move *move, const struct job_record *record,
-                         const struct ledger_clock *clock)
-{
-    struct job_segment segment;
-
-    if (!is_asked(record)) {
-        return false;
-    }
-    segment = asked_segment(record);
-    move->index = record->finalized - 1;
-    move->segment = record->segments[move->index].committed;
-    if (!segment.drawn) {
-        move->kind = DUE_MOVE_DRAW;
-        return job_segment_can_draw(&segment, clock);
-    }
-    move->kind = DUE_MOVE_RENEW;
-    return !segment.ended && clock->time_s > job_segment_reveal_end(&segment);
-}
-
 /* ---- what is the account's ------------------------------------------------------ */
 
+/* In the panel of now a bond stays until the job is closed: who wants to be drawn waits. */
 static bool entry_is_due(struct due_move *move, const struct job_record *record,
                          const struct address *account)
 {
-    if (record->phase != GAME_PHASE_CLOSED || is_asked(record)) {
-        return false;
+    if (record->bond_count > 0 && address_equal(&record->account, account)) {
+        *move = (struct due_move){.kind = DUE_MOVE_DEPART,
+                                  .generation = record->bonds[0].generation,
+                                  .entry = record->bonds[0].entry};
+        return true;
     }
-    for (uint32_t i = 0; i < record->entry_count; i++) {
+    for (uint32_t i = 0; record->phase == GAME_PHASE_CLOSED && i < record->entry_count; i++) {
         if (!record->entries[i].gone && address_equal(&record->entries[i].owner, account)) {
-            *move = (struct due_move){.kind = DUE_MOVE_LEAVE, .entry = i};
+            *move = (struct due_move){
+                .kind = DUE_MOVE_DEPART, .generation = record->generation, .entry = i};
             return true;
         }
     }
@@ -142,43 +113,35 @@ static bool entry_is_due(struct due_move *move, const struct job_record *record,
 
 /* ---- the job ------------------------------------------------------------------ */
 
-static uint64_t delivery_end(const struct job_record *record)
+/* Nothing is open but a tail that nobody looks at. */
+static bool is_idle(const struct job_record *record)
 {
-    return record->closed_s + record->terms.delivery_period_s;
+    return record->drawn == record->committed && record->leg_start == record->finalized &&
+           job_record_open_claims(record) == 0;
 }
 
-static bool delivery_is_due(const struct job_record *record, uint64_t now_s)
+static bool release_is_due(const struct job_record *record, uint64_t now_s,
+                           const struct address *account)
 {
-    if (record->cancelled || record->delivered || record->held == 0 ||
-        record->terms.held_ppm == 0) {
+    if (!is_idle(record)) {
         return false;
     }
-    return is_asked(record) ? record->segments[record->finalized - 1].ended
-                            : now_s > delivery_end(record);
+    if (record->refused_until_s != 0) {
+        return record->committed == record->finalized && now_s > record->refused_until_s;
+    }
+    return record->due_s != 0 && now_s > record->due_s &&
+           (now_s > record->terms.deadline_s || !address_equal(&record->solver, account));
 }
 
 static bool job_is_due(struct due_move *move, const struct job_record *record, uint64_t now_s,
                        const struct address *account)
 {
-    bool idle = record->committed == record->finalized && job_record_open_claims(record) == 0;
-
-    *move = (struct due_move){.kind = DUE_MOVE_EXPIRE};
-    switch (record->phase) {
-    case GAME_PHASE_OPEN:
+    if (record->phase == GAME_PHASE_OPEN) {
+        *move = (struct due_move){.kind = DUE_MOVE_CLOSE};
         return now_s > record->terms.deadline_s;
-    case GAME_PHASE_RUNNING:
-        if (!idle || now_s <= record->due_s || now_s > record->terms.deadline_s) {
-            return idle && now_s > record->due_s;
-        }
-        move->kind = DUE_MOVE_RELEASE;
-        return !address_equal(&record->solver, account);
-    case GAME_PHASE_CLOSED:
-        move->kind = DUE_MOVE_DELIVER;
-        return delivery_is_due(record, now_s);
-    case GAME_PHASE_NONE:
-        break;
     }
-    return false;
+    *move = (struct due_move){.kind = DUE_MOVE_RELEASE};
+    return record->phase == GAME_PHASE_RUNNING && release_is_due(record, now_s, account);
 }
 
 bool due_move_next(struct due_move *move, const struct job_record *record,
@@ -186,9 +149,11 @@ bool due_move_next(struct due_move *move, const struct job_record *record,
 {
     *move = (struct due_move){.kind = DUE_MOVE_TIMEOUT};
     return claim_is_due(move, record, clock->time_s) || pot_is_due(move, record) ||
-           segment_is_due(move, record, clock) || asked_is_due(move, record, clock) ||
+           segment_is_due(move, record, clock) ||
            job_is_due(move, record, clock->time_s, account) || entry_is_due(move, record, account);
 }
+
+/* ---- when ------------------------------------------------------------------------ */
 
 static void take_sooner(uint64_t *next_s, uint64_t at_s, uint64_t now_s)
 {
@@ -197,8 +162,10 @@ static void take_sooner(uint64_t *next_s, uint64_t at_s, uint64_t now_s)
 
 static void take_ends(uint64_t *next_s, const struct job_segment *segment, uint64_t now_s)
 {
-    take_sooner(next_s, job_segment_reveal_end(segment), now_s);
-    take_sooner(next_s, job_segment_claim_end(segment), now_s);
+    if (segment->covered) {
+        take_sooner(next_s, job_segment_reveal_end(segment), now_s);
+        take_sooner(next_s, job_segment_claim_end(segment), now_s);
+    }
 }
 
 uint64_t due_move_after(const struct job_record *record, uint64_t now_s)
@@ -207,11 +174,11 @@ uint64_t due_move_after(const struct job_record *record, uint64_t now_s)
 
     if (record->phase == GAME_PHASE_OPEN) {
         take_sooner(&next_s, record->terms.deadline_s, now_s);
-    } else if (record->phase == GAME_PHASE_RUNNING && record->committed == record->finalized) {
+    } else if (record->phase == GAME_PHASE_RUNNING && record->refused_until_s != 0) {
+        take_sooner(&next_s, record->refused_until_s, now_s);
+    } else if (record->phase == GAME_PHASE_RUNNING && record->leg_start == record->finalized &&
+               record->due_s != 0) {
         take_sooner(&next_s, record->due_s, now_s);
-    } else if (record->phase == GAME_PHASE_CLOSED && !record->delivered && record->held > 0 &&
-               record->terms.held_ppm > 0) {
-        take_sooner(&next_s, delivery_end(record), now_s);
     }
     for (uint32_t i = 0; i < record->claim_count; i++) {
         if (record->claims[i].open && record->claims[i].deadline_s > 0) {
@@ -220,11 +187,6 @@ uint64_t due_move_after(const struct job_record *record, uint64_t now_s)
     }
     for (uint32_t i = record->finalized; i < record->committed; i++) {
         struct job_segment segment = job_record_segment(record, i);
-
-        take_ends(&next_s, &segment, now_s);
-    }
-    if (is_asked(record)) {
-        struct job_segment segment = asked_segment(record);
 
         take_ends(&next_s, &segment, now_s);
     }

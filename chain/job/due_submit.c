@@ -7,13 +7,6 @@
 #include "base/hex.h"
 #include "chain/codec/hex_data.h"
 
-struct due_move due_submit_of_segment(const struct job_record *record, enum due_move_kind kind,
-                                      uint32_t index)
-{
-    return (struct due_move){
-        .kind = kind, .index = index, .segment = record->segments[index].committed};
-}
-
 static enum status submit_of_claim(char name[LEDGER_NAME_MAX], struct ledger *ledger,
                                    const struct due_move *move, struct error *error)
 {
@@ -26,27 +19,26 @@ static enum status submit_of_claim(char name[LEDGER_NAME_MAX], struct ledger *le
                                                                           &move->claim, error);
 }
 
-/* The name follows the block of the commit: a reorganization makes another segment of it. */
+/* The name follows the block of the commit, since a reorganization makes another segment of it; and
+ * the reason, since each has a settle of its own. */
 static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct ledger *ledger,
                                      const struct job_record *record, const struct due_move *move,
                                      struct error *error)
 {
     struct hash32 hash = game_segment_hash(&record->key, &move->segment);
-    const char *verb = due_move_name(move->kind);
+    const struct game_bytes vouch = {record->segments[move->index].vouch, GAME_VOUCH_SIZE};
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(text, hash.bytes, HASH32_SIZE, true);
-    if (move->kind == DUE_MOVE_RENEW) {
-        (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s %u", text, verb,
-                       record->segments[move->index].round);
-        return ledger_renew(ledger, name, &record->key, &move->segment, error);
-    }
-    (void)snprintf(name, LEDGER_NAME_MAX, "segment %s %s", text, verb);
     if (move->kind == DUE_MOVE_DRAW) {
+        (void)snprintf(name, LEDGER_NAME_MAX, "segment %s draw", text);
         return ledger_draw(ledger, name, &record->key, &move->segment, error);
     }
-    return (move->kind == DUE_MOVE_FORFEIT ? ledger_forfeit : ledger_finalize)(
-        ledger, name, &record->key, &move->segment, error);
+    (void)snprintf(name, LEDGER_NAME_MAX, "segment %s settle %s %u%s", text,
+                   job_segment_wait_word(move->because), move->round,
+                   move->vouched ? " vouched" : "");
+    return ledger_settle(ledger, name, &record->key, &move->segment, move->vouched ? &vouch : NULL,
+                         error);
 }
 
 static enum status submit_of_job(char name[LEDGER_NAME_MAX], struct ledger *ledger,
@@ -62,16 +54,14 @@ static enum status submit_of_job(char name[LEDGER_NAME_MAX], struct ledger *ledg
         (void)snprintf(name, LEDGER_NAME_MAX, "job %s %s %u", text, verb, move->generation);
         return ledger_pay(ledger, name, job, move->generation, error);
     }
-    if (move->kind == DUE_MOVE_LEAVE) {
-        /* A reorganization may put it before the end of the job: then the entry has only left. */
-        (void)snprintf(name, LEDGER_NAME_MAX, "job %s %s %u%s", text, verb, move->entry,
-                       record->entries[move->entry].left ? " at last" : " with its bond");
-        return ledger_leave(ledger, name, job, move->entry, error);
+    if (move->kind == DUE_MOVE_DEPART) {
+        (void)snprintf(name, LEDGER_NAME_MAX, "job %s %s %u of %u", text, verb, move->entry,
+                       move->generation);
+        return ledger_depart(ledger, name, job, move->generation, move->entry, error);
     }
     (void)snprintf(name, LEDGER_NAME_MAX, "job %s %s %u", text, verb, record->accepts);
-    return (move->kind == DUE_MOVE_RELEASE  ? ledger_release
-            : move->kind == DUE_MOVE_EXPIRE ? ledger_expire
-                                            : ledger_deliver)(ledger, name, job, error);
+    return (move->kind == DUE_MOVE_RELEASE ? ledger_release : ledger_close_job)(ledger, name, job,
+                                                                                error);
 }
 
 enum status due_submit(char name[LEDGER_NAME_MAX], struct ledger *ledger,
@@ -83,15 +73,12 @@ enum status due_submit(char name[LEDGER_NAME_MAX], struct ledger *ledger,
     case DUE_MOVE_LAPSE:
         return submit_of_claim(name, ledger, move, error);
     case DUE_MOVE_DRAW:
-    case DUE_MOVE_RENEW:
-    case DUE_MOVE_FINALIZE:
-    case DUE_MOVE_FORFEIT:
+    case DUE_MOVE_SETTLE:
         return submit_of_segment(name, ledger, record, move, error);
     case DUE_MOVE_PAY:
-    case DUE_MOVE_LEAVE:
     case DUE_MOVE_RELEASE:
-    case DUE_MOVE_EXPIRE:
-    case DUE_MOVE_DELIVER:
+    case DUE_MOVE_CLOSE:
+    case DUE_MOVE_DEPART:
         break;
     }
     return submit_of_job(name, ledger, record, move, error);

@@ -12,8 +12,4 @@ MUST_CHECK enum status due_submit(char name[LEDGER_NAME_MAX], struct ledger *led
                                   const struct job_record *record, const struct due_move *move,
                                   struct error *error);
 
-/* A move of segment `index` of those that are not final; the kind is one that shows a segment. */
-struct due_move due_submit_of_segment(const struct job_record *record, enum due_move_kind kind,
-                                      uint32_t index);
-
 #endif /* CHAIN_JOB_DUE_SUBMIT_H */

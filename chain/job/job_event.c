@@ -5,14 +5,12 @@ enum game_phase job_event_phase(enum game_event_kind kind)
 {
     switch ((int)kind) {
     case GAME_OPENED:
-    case GAME_STEPPED_BACK:
     case GAME_VOIDED:
     case GAME_CONVICTED:
     case GAME_RELEASED:
         return GAME_PHASE_OPEN;
     case GAME_ACCEPTED:
         return GAME_PHASE_RUNNING;
-    case GAME_CANCELLED:
     case GAME_CLOSED:
         return GAME_PHASE_CLOSED;
     default:
@@ -20,10 +18,9 @@ enum game_phase job_event_phase(enum game_event_kind kind)
     }
 }
 
-bool job_event_voids(enum game_event_kind kind)
+bool job_event_reopens(enum game_event_kind kind)
 {
-    return kind == GAME_VOIDED || kind == GAME_CONVICTED || kind == GAME_CLOSED ||
-           kind == GAME_REWOUND;
+    return kind == GAME_VOIDED || kind == GAME_CONVICTED || kind == GAME_RELEASED;
 }
 
 bool job_event_is_of_claim(enum game_event_kind kind)
@@ -44,17 +41,9 @@ const char *job_verdict_name(enum game_verdict verdict)
 {
     static const char *const names[] = {[GAME_VERDICT_NONE] = "none",
                                         [GAME_VERDICT_RIGHT] = "right",
-                                        [GAME_VERDICT_FALSE] = "false",
-                                        [GAME_VERDICT_UNAVAILABLE] = "unavailable"};
+                                        [GAME_VERDICT_FALSE] = "false"};
 
     return names[verdict];
-}
-
-void job_event_ask(struct game_segment *segment, const struct ledger_entry *entry, uint32_t panel)
-{
-    segment->time_s = entry->time_s;
-    segment->height = entry->height;
-    segment->panel = panel;
 }
 
 /* ---- places ------------------------------------------------------------------- */
@@ -79,7 +68,7 @@ uint32_t job_round_places(struct job_place places[GAME_PLACES_MAX], const struct
         uint32_t number = game_place_entry(seed, at, segment->panel);
         struct job_entry entry;
 
-        if (panel->find(panel->context, &entry, number) && !entry.gone && !entry.left &&
+        if (panel->find(panel->context, &entry, number) && !entry.gone &&
             !address_equal(&entry.owner, &segment->solver) && !is_among(places, count, number) &&
             !panel->is_seated(panel->context, number)) {
             places[count++] =
@@ -87,4 +76,21 @@ uint32_t job_round_places(struct job_place places[GAME_PLACES_MAX], const struct
         }
     }
     return count;
+}
+
+bool job_places_left(const struct hash32 *seed, const struct game_segment *segment, uint32_t to,
+                     const struct job_panel *panel)
+{
+    struct job_place places[GAME_PLACES_MAX];
+
+    return job_round_places(places, seed, segment, to, GAME_PLACES_MAX, panel) > 0;
+}
+
+/* ---- the keeper --------------------------------------------------------------- */
+
+bool job_event_vouch(struct vouch *vouch, const struct game_event *event,
+                     const struct address *keeper, const struct game_place *place)
+{
+    return address_equal(&event->account, keeper) && vouch_read(vouch, &event->contact) &&
+           vouch_check(vouch, place, &event->job, keeper) == VERDICT_VALID;
 }

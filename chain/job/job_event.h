@@ -9,31 +9,29 @@
 #define CHAIN_JOB_JOB_EVENT_H
 
 #include "chain/game/ledger.h"
+#include "chain/game/vouch.h"
 
 /* The phase that the event's job enters; GAME_PHASE_NONE: it stays in its phase. */
 enum game_phase job_event_phase(enum game_event_kind kind);
 
-/* Do the segments from event->index on become void? */
-bool job_event_voids(enum game_event_kind kind);
+/* Does it end a tenure: void, convicted or released? What is not final is void then, and the job
+ * has a new generation. */
+bool job_event_reopens(enum game_event_kind kind);
 
 /* Does the event name a claim, and only by that its job? */
 bool job_event_is_of_claim(enum game_event_kind kind);
 
 /* "upheld", "refuted", "lapsed". */
 const char *job_outcome_name(enum game_outcome outcome);
-/* "right", "false", "unavailable"; "none". */
+/* "right", "false"; "none". */
 const char *job_verdict_name(enum game_verdict verdict);
-
-/* The event ASKED: the last segment as the panel is asked about it, a commit of that moment. */
-void job_event_ask(struct game_segment *segment, const struct ledger_entry *entry, uint32_t panel);
 
 /* ---- places ------------------------------------------------------------------- */
 
-/* An entry of the panel. */
+/* An entry of the panel of one generation. */
 struct job_entry {
     struct address owner;
-    bool gone; /* paid out, or lost */
-    bool left; /* not drawn any more */
+    bool gone; /* its bond was paid out, or lost */
 };
 
 struct job_place {
@@ -54,5 +52,16 @@ struct job_panel {
 uint32_t job_round_places(struct job_place places[GAME_PLACES_MAX], const struct hash32 *seed,
                           const struct game_segment *segment, uint32_t from, uint32_t to,
                           const struct job_panel *panel);
+
+/* Would another round seat somebody? `to`: the first place that no round has reached. */
+bool job_places_left(const struct hash32 *seed, const struct game_segment *segment, uint32_t to,
+                     const struct job_panel *panel);
+
+/* ---- the keeper --------------------------------------------------------------- */
+
+/* ANNOUNCED: does it hand a vouch over, of the job's keeper and valid at that place? A keeper's
+ * other announcements say where it is found. */
+bool job_event_vouch(struct vouch *vouch, const struct game_event *event,
+                     const struct address *keeper, const struct game_place *place);
 
 #endif /* CHAIN_JOB_JOB_EVENT_H */

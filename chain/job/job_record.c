@@ -16,10 +16,12 @@ void job_record_init(struct job_record *record, const struct hash32 *key,
 void job_record_free(struct job_record *record)
 {
     free(record->entries);
+    free(record->bonds);
     free(record->segments);
     free(record->seats);
     free(record->claims);
     record->entries = NULL;
+    record->bonds = NULL;
     record->segments = NULL;
     record->seats = NULL;
     record->claims = NULL;
@@ -31,8 +33,11 @@ static void start_over(struct job_record *record, uint64_t rewound)
     struct job_record old = *record;
 
     job_record_init(record, &old.key, &old.account);
+    record->place = old.place;
     record->entries = old.entries;
     record->entry_room = old.entry_room;
+    record->bonds = old.bonds;
+    record->bond_room = old.bond_room;
     record->segments = old.segments;
     record->segment_room = old.segment_room;
     record->seats = old.seats;
@@ -68,7 +73,7 @@ static void apply_opened(struct job_record *record, const struct ledger_entry *e
     record->client = entry->event.account;
     record->terms = entry->event.terms;
     job_card_read(&record->card, &entry->event.contact);
-    record->segment_count = game_segment_count(&record->terms);
+    record->pool = game_fees(&record->terms, game_segment_count(&record->terms));
 }
 
 /* Those of segments that are final or void. */
@@ -93,79 +98,63 @@ static struct job_reduced reduced_of(const struct job_record *record)
     return (struct job_reduced){.phase = record->phase,
                                 .solver = record->solver,
                                 .generation = record->generation,
+                                .segments = record->segment_count,
                                 .committed = record->committed,
+                                .drawn = record->drawn,
+                                .leg_start = record->leg_start,
                                 .finalized = record->finalized,
+                                .entries = record->entry_count,
                                 .unpaid = record->unpaid,
+                                .opened_s = record->opened_s,
                                 .due_s = record->due_s,
+                                .refused_until_s = record->refused_until_s,
+                                .missing_escrow = record->missing_escrow,
+                                .missing_pool = record->missing_pool,
                                 .ended = record->ended,
-                                .asked = record->asked,
-                                .delivered = record->delivered};
+                                .barred = record->barred};
+}
+
+/* All but the number of entries: the record has the entries themselves. */
+static void put_reduced(struct job_record *record, const struct job_reduced *job)
+{
+    record->phase = job->phase;
+    record->solver = job->solver;
+    record->generation = job->generation;
+    record->segment_count = job->segments;
+    record->committed = job->committed;
+    record->drawn = job->drawn;
+    record->leg_start = job->leg_start;
+    record->finalized = job->finalized;
+    record->unpaid = job->unpaid;
+    record->opened_s = job->opened_s;
+    record->due_s = job->due_s;
+    record->refused_until_s = job->refused_until_s;
+    record->missing_escrow = job->missing_escrow;
+    record->missing_pool = job->missing_pool;
+    record->ended = job->ended;
+    record->barred = job->barred;
 }
 
 /* Claims about what is void go on, to their own end. */
-static void reduce(struct job_record *record, const struct game_event *event)
+static void reduce(struct job_record *record, const struct ledger_entry *entry)
 {
     const struct job_reduced before = reduced_of(record);
     struct job_reduced job = before;
 
-    job_reduced_take(&job, &record->terms, event);
-    record->phase = job.phase;
-    record->solver = job.solver;
-    record->generation = job.generation;
-    record->committed = job.committed;
-    record->finalized = job.finalized;
-    record->unpaid = job.unpaid;
-    record->due_s = job.due_s;
-    record->ended = job.ended;
-    record->asked = job.asked;
-    record->delivered = job.delivered;
-    if (job.committed < before.committed || job.finalized > before.finalized || job.delivered) {
+    job_reduced_take(&job, &record->terms, entry);
+    put_reduced(record, &job);
+    if (job.generation != before.generation || job.finalized > before.finalized) {
         drop_seats(record);
     }
-}
-
-static struct job_reduced_segment reduced_segment_of(const struct job_record_segment *segment)
-{
-    return (struct job_reduced_segment){.seed = segment->seed,
-                                        .covered = segment->covered,
-                                        .ended = segment->ended,
-                                        .start_s = segment->start_s,
-                                        .round = segment->round,
-                                        .to = segment->to,
-                                        .rights = segment->rights,
-                                        .unavailables = segment->unavailables};
-}
-
-static void put_segment(struct job_record_segment *segment,
-                        const struct job_reduced_segment *reduced)
-{
-    segment->seed = reduced->seed;
-    segment->covered = reduced->covered;
-    segment->ended = reduced->ended;
-    segment->start_s = reduced->start_s;
-    segment->round = reduced->round;
-    segment->to = reduced->to;
-    segment->rights = reduced->rights;
-    segment->unavailables = reduced->unavailables;
-}
-
-static void reduce_segment(struct job_record_segment *segment, const struct game_event *event)
-{
-    struct job_reduced_segment reduced = reduced_segment_of(segment);
-
-    job_reduced_take_segment(&reduced, event);
-    put_segment(segment, &reduced);
 }
 
 static void reduce_seat(struct job_record_seat *seat, struct job_record_segment *segment,
                         const struct game_event *event)
 {
-    struct job_reduced_segment draw = reduced_segment_of(segment);
     struct job_reduced_seat reduced = {
         .entry = seat->entry, .phase = seat->phase, .verdict = seat->verdict};
 
-    job_reduced_take_seat(&reduced, &draw, event);
-    put_segment(segment, &draw);
+    job_reduced_take_seat(&reduced, &segment->draw, event);
     seat->phase = reduced.phase;
     seat->verdict = reduced.verdict;
 }
@@ -197,26 +186,31 @@ static void apply_phase(struct job_record *record, const struct ledger_entry *en
     const struct game_event *event = &entry->event;
 
     record->changed_height = entry->height;
-    record->cancelled = event->kind == GAME_CANCELLED;
-    if (event->kind == GAME_ACCEPTED) {
+    switch ((int)event->kind) {
+    case GAME_ACCEPTED:
         record->last_accepted = event->account;
         record->convicted = false;
-        record->reward = event->amount;
         record->accepted_s = entry->time_s;
-        record->held = 0;
         record->accepts++;
-        return;
+        break;
+    case GAME_VOIDED:
+        record->burned_stake += event->amount;
+        record->burned_escrow += event->escrow;
+        record->burned_pool += event->pool;
+        record->pool -= event->pool;
+        break;
+    case GAME_RELEASED:
+        record->burned_stake += event->amount;
+        break;
+    case GAME_CONVICTED:
+        record->convicted = true;
+        break;
+    case GAME_CLOSED:
+        record->pool = 0;
+        break;
+    default:
+        break;
     }
-    if (record->phase == GAME_PHASE_CLOSED) {
-        record->closed_s = entry->time_s;
-        if (record->finalized < record->segment_count && !record->ended) {
-            record->held = 0; /* it expired: the solver left with what was held */
-        }
-        return;
-    }
-    record->opened_s = entry->time_s;
-    record->held = 0;
-    record->convicted = record->convicted || event->kind == GAME_CONVICTED;
 }
 
 static enum status apply_committed(struct job_record *record, const struct game_event *event,
@@ -229,8 +223,8 @@ static enum status apply_committed(struct job_record *record, const struct game_
     }
     TRY(grow((void **)&record->segments, &record->segment_room, record->committed,
              sizeof(*record->segments), error));
-    record->segments[record->committed] =
-        (struct job_record_segment){.committed = event->segment, .start_s = event->segment.time_s};
+    record->segments[record->committed] = (struct job_record_segment){
+        .committed = event->segment, .draw = {.start_s = event->segment.time_s}};
     return STATUS_OK;
 }
 
@@ -253,8 +247,56 @@ static enum status apply_enlisted(struct job_record *record, const struct game_e
     return STATUS_OK;
 }
 
+static void apply_moved(struct job_record *record, const struct game_event *event)
+{
+    if (event->entry == record->entry_count && event->to < record->entry_count) {
+        record->entries[event->to] = record->entries[event->entry];
+    }
+}
+
+static void drop_bond(struct job_record *record, const struct game_event *event)
+{
+    for (uint32_t i = 0; i < record->bond_count; i++) {
+        if (record->bonds[i].generation == event->generation &&
+            record->bonds[i].entry == event->entry) {
+            record->bonds[i] = record->bonds[--record->bond_count];
+            return;
+        }
+    }
+}
+
+/* While nobody has the job, an entry that goes leaves no gap: MOVED follows, unless it was the
+ * last. */
+static void apply_gone(struct job_record *record, const struct game_event *event)
+{
+    if (event->generation != record->generation) {
+        drop_bond(record, event);
+    } else if (event->entry < record->entry_count) {
+        record->entries[event->entry].gone = true;
+        record->entry_count -= record->phase == GAME_PHASE_OPEN;
+    }
+}
+
+/* A new tenure has a new panel. Of the last one only the account's bonds are of use. */
+static enum status end_panel(struct job_record *record, uint32_t generation, struct error *error)
+{
+    for (uint32_t i = 0; i < record->entry_count; i++) {
+        if (record->entries[i].gone || record->bond_count >= JOB_RECORD_BONDS_MAX ||
+            address_is_zero(&record->account) ||
+            !address_equal(&record->entries[i].owner, &record->account)) {
+            continue;
+        }
+        TRY(grow((void **)&record->bonds, &record->bond_room, record->bond_count,
+                 sizeof(*record->bonds), error));
+        record->bonds[record->bond_count++] =
+            (struct job_record_bond){.generation = generation, .entry = i};
+    }
+    record->entry_count = 0;
+    return STATUS_OK;
+}
+
 struct seating {
-    struct job_record *record;
+    const struct job_record *record;
     uint32_t index;
 };
 
@@ -292,8 +334,9 @@ static enum status apply_round(struct job_record *record, struct job_record_segm
     struct job_place places[GAME_PLACES_MAX];
 
     segment->sealed = 0;
-    segment->seated = job_round_places(places, &segment->seed, &segment->committed, event->from,
-                                       event->to, &panel);
+    segment->seated = job_round_places(places, &segment->draw.seed, &segment->committed,
+                                       event->from, event->to, &panel);
+    segment->draw.seats += segment->seated;
     for (uint32_t i = 0; i < segment->seated && record->seat_count < JOB_RECORD_SEATS_MAX; i++) {
         TRY(grow((void **)&record->seats, &record->seat_room, record->seat_count,
                  sizeof(*record->seats), error));
@@ -307,59 +350,113 @@ static enum status apply_round(struct job_record *record, struct job_record_segm
     return STATUS_OK;
 }
 
-/* What a place says, or how it ends. */
+/* The latest first, each once. */
+static void note_seen(struct job_record *record, const struct address *account)
+{
+    uint32_t at = 0;
+
+    while (at < record->seen_count && !address_equal(&record->seen[at], account)) {
+        at++;
+    }
+    if (at == record->seen_count) {
+        at = record->seen_count < JOB_RECORD_SEEN_MAX ? record->seen_count++ : at - 1;
+    }
+    memmove(&record->seen[1], &record->seen[0], at * sizeof(record->seen[0]));
+    record->seen[0] = *account;
+}
+
+/* What a place says, or how it ends. Rights are paid out of the pool; what a void pays to seats is
+ * the solver's stake. */
 static void apply_to_seat(struct job_record *record, struct job_record_segment *segment,
                           const struct game_event *event)
 {
-    segment->sealed += event->kind == GAME_SEALED_VERDICT;
+    segment->sealed += event->kind == GAME_SEALED_VERDICT || event->kind == GAME_SAID_UNSEEN;
     for (uint32_t i = 0; i < record->seat_count; i++) {
         struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->segment.index == event->index && seat->place == event->place) {
-            reduce_seat(seat, segment, event);
+        if (seat->segment.index != event->index || seat->place != event->place) {
+            continue;
+        }
+        reduce_seat(seat, segment, event);
+        if (event->kind == GAME_FEE_PAID && seat->phase == GAME_SEAT_REVEALED) {
+            record->pool -= event->amount;
+        }
+        if (event->kind == GAME_REVEALED && event->verdict == GAME_VERDICT_RIGHT) {
+            note_seen(record, &seat->owner);
         }
     }
 }
 
 /* ---- segments ----------------------------------------------------------------- */
 
-/* The panel is drawn once more for the last segment: can its state be had? */
-static void apply_asked(struct job_record *record, const struct ledger_entry *entry)
+static bool is_about(const struct job_record_segment *segment, const struct game_event *event)
 {
-    struct job_record_segment *segment;
+    struct hash32 hash = game_segment_hash(&event->job, &segment->committed);
 
-    if (record->finalized > 0) {
-        segment = &record->segments[record->finalized - 1];
-        *segment =
-            (struct job_record_segment){.committed = segment->committed, .start_s = entry->time_s};
-        job_event_ask(&segment->committed, entry, record->entry_count);
-    }
+    return hash32_equal(&hash, &event->seal);
 }
 
-static enum status apply_to_segment(struct job_record *record, const struct game_event *event,
+/* job->leg_start is still that of before the event. */
+static enum status apply_to_segment(struct job_record *record, const struct ledger_entry *entry,
                                     struct error *error)
 {
+    const struct game_event *event = &entry->event;
     struct job_record_segment *segment;
 
     if (event->index >= record->committed) {
         return STATUS_OK;
     }
     segment = &record->segments[event->index];
-    if (event->kind == GAME_DISPROVED) {
-        struct hash32 hash = game_segment_hash(&event->job, &segment->committed);
+    if (event->kind == GAME_DISPROVED && !is_about(segment, event)) {
+        return STATUS_OK;
+    }
+    job_reduced_take_segment(&segment->draw, record->leg_start, event);
+    switch ((int)event->kind) {
+    case GAME_ROUND:
+        return apply_round(record, segment, event, error);
+    case GAME_VOUCHED:
+        record->vouched_s = entry->time_s;
+        return STATUS_OK;
+    case GAME_DRAWN:
+        return STATUS_OK;
+    default:
+        apply_to_seat(record, segment, event);
+        return STATUS_OK;
+    }
+}
 
-        if (!hash32_equal(&hash, &event->seal)) {
-            return STATUS_OK; /* rights of a void segment can be disproved */
+/* ---- the keeper ----------------------------------------------------------------- */
+
+static bool put_vouch(struct job_record *record, const struct vouch *vouch)
+{
+    for (uint32_t i = record->finalized; i < record->committed; i++) {
+        struct job_record_segment *segment = &record->segments[i];
+        struct hash32 hash = game_segment_hash(&record->key, &segment->committed);
+
+        if (hash32_equal(&hash, &vouch->segment)) {
+            segment->has_vouch = true;
+            memcpy(segment->vouch, vouch->signature, sizeof(segment->vouch));
+            return true;
         }
     }
-    reduce_segment(segment, event);
-    if (event->kind == GAME_ROUND) {
-        return apply_round(record, segment, event, error);
+    return false;
+}
+
+bool job_record_add_vouch(struct job_record *record, const struct vouch *vouch)
+{
+    return vouch_check(vouch, &record->place, &record->key, &record->terms.keeper) ==
+               VERDICT_VALID &&
+           put_vouch(record, vouch);
+}
+
+static void apply_announced(struct job_record *record, const struct ledger_entry *entry)
+{
+    struct vouch vouch;
+
+    if (job_event_vouch(&vouch, &entry->event, &record->terms.keeper, &record->place) &&
+        put_vouch(record, &vouch)) {
+        record->vouched_s = entry->time_s;
     }
-    if (event->kind != GAME_DRAWN) {
-        apply_to_seat(record, segment, event);
-    }
-    return STATUS_OK;
 }
 
 /* ---- claims ------------------------------------------------------------------- */
@@ -463,54 +560,85 @@ static void apply_to_claim(struct job_record *record, const struct game_event *e
 
 /* ---- entries of the log --------------------------------------------------------- */
 
-static enum status apply_to_job(struct job_record *record, const struct ledger_entry *entry,
+/* What is read before the reducer changes the job. */
+static enum status apply_before(struct job_record *record, const struct ledger_entry *entry,
                                 struct error *error)
 {
     const struct game_event *event = &entry->event;
 
-    if (event->kind == GAME_OPENED) {
-        apply_opened(record, entry);
-    } else if (record->phase == GAME_PHASE_NONE) {
-        return STATUS_OK;
-    }
-    if (event->kind == GAME_COMMITTED) {
-        TRY(apply_committed(record, event, error));
-    }
-    if (job_reduced_is_changed_by(event->kind)) {
-        reduce(record, event);
-    }
-    if (job_event_phase(event->kind) != GAME_PHASE_NONE) {
-        apply_phase(record, entry);
-        return STATUS_OK;
-    }
     switch ((int)event->kind) {
-    case GAME_COMMITTED:
-    case GAME_REWOUND:
-    case GAME_DELIVERED:
-    case GAME_PAID:
-    case GAME_ANNOUNCED:
+    case GAME_OPENED:
+        apply_opened(record, entry);
         return STATUS_OK;
+    case GAME_COMMITTED:
+        return apply_committed(record, event, error);
     case GAME_ENLISTED:
         return apply_enlisted(record, event, error);
-    case GAME_LEFT:
+    case GAME_DRAWN:
+        return apply_to_segment(record, entry, error);
     case GAME_GONE:
-        if (event->entry < record->entry_count) {
-            record->entries[event->entry].left = true;
-            record->entries[event->entry].gone |= event->kind == GAME_GONE;
-        }
+        apply_gone(record, event);
         return STATUS_OK;
+    default:
+        return job_event_reopens(event->kind) ? end_panel(record, record->generation, error)
+                                              : STATUS_OK;
+    }
+}
+
+static enum status apply_after(struct job_record *record, const struct ledger_entry *entry,
+                               struct error *error)
+{
+    const struct game_event *event = &entry->event;
+
+    switch ((int)event->kind) {
     case GAME_FINALIZED:
         record->earned += event->amount;
-        record->held++;
         return STATUS_OK;
-    case GAME_ASKED:
-        apply_asked(record, entry);
+    case GAME_RESUMED:
+        record->pool += event->pool;
+        return STATUS_OK;
+    case GAME_STOPPED:
+        record->stopped = true;
+        return STATUS_OK;
+    case GAME_REFUSED:
+        record->refuser = event->account;
+        return STATUS_OK;
+    case GAME_MOVED:
+        apply_moved(record, event);
+        return STATUS_OK;
+    case GAME_ANNOUNCED:
+        apply_announced(record, entry);
         return STATUS_OK;
     case GAME_CLAIMED:
         return apply_claimed(record, event, error);
+    case GAME_COMMITTED:
+    case GAME_ENLISTED:
+    case GAME_DRAWN:
+    case GAME_GONE:
+    case GAME_PAID:
+        return STATUS_OK;
     default:
-        return apply_to_segment(record, event, error);
+        return apply_to_segment(record, entry, error);
     }
+}
+
+static enum status apply_to_job(struct job_record *record, const struct ledger_entry *entry,
+                                struct error *error)
+{
+    const enum game_event_kind kind = entry->event.kind;
+
+    if (record->phase == GAME_PHASE_NONE && kind != GAME_OPENED) {
+        return STATUS_OK;
+    }
+    TRY(apply_before(record, entry, error));
+    if (job_reduced_is_changed_by(kind)) {
+        reduce(record, entry);
+    }
+    if (job_event_phase(kind) != GAME_PHASE_NONE) {
+        apply_phase(record, entry);
+        return STATUS_OK;
+    }
+    return apply_after(record, entry, error);
 }
 
 enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
@@ -543,6 +671,7 @@ enum status job_record_follow(struct job_record *record, struct ledger *ledger, 
     struct ledger_entry entry;
     enum status status;
 
+    record->place = *ledger_get_game(ledger);
     while ((status = ledger_next(ledger, &entry, record->read, 0, error)) == STATUS_OK) {
         TRY(job_record_take(record, &entry, error));
     }
@@ -551,28 +680,69 @@ enum status job_record_follow(struct job_record *record, struct ledger *ledger, 
 
 /* ---- what follows ---------------------------------------------------------------- */
 
-struct job_segment job_record_segment(const struct job_record *record, uint32_t index)
+/* Asked only where another round may open: it walks the places. */
+static bool has_places_left(const struct job_record *record, uint32_t index)
 {
     const struct job_record_segment *segment = &record->segments[index];
+    struct seating seating = {record, index};
+    const struct job_panel panel = {
+        .context = &seating, .find = find_entry, .is_seated = is_seated};
 
-    return (struct job_segment){.terms = &record->terms,
-                                .height = segment->committed.height,
-                                .start_s = segment->start_s,
-                                .rights = segment->rights,
-                                .unavailables = segment->unavailables,
-                                .open_claims = segment->open_claims,
-                                .job_claims = job_record_open_claims(record),
-                                .drawn = !hash32_is_zero(&segment->seed),
-                                .covered = segment->covered,
-                                .ended = segment->ended,
-                                .final = index < record->finalized,
-                                .first = index == record->finalized};
+    return job_places_left(&segment->draw.seed, &segment->committed, segment->draw.to, &panel);
 }
 
-bool job_record_can_deny(const struct job_record *record)
+static bool is_first(const struct job_record *record, uint32_t index)
 {
-    return record->terms.seats > 0 && record->finalized > 0 &&
-           record->segments[record->finalized - 1].committed.panel >= -GAME_SCORE_VOID;
+    const struct job_reduced_segment *draw = &record->segments[index].draw;
+
+    return draw->covered ? draw->leg_start == record->finalized
+                         : index == record->finalized && record->leg_start == index &&
+                               record->drawn == record->committed;
+}
+
+struct job_segment job_record_segment(const struct job_record *record, uint32_t index)
+{
+    const struct job_record_segment *of = &record->segments[index];
+    struct job_segment segment = {
+        .terms = &record->terms,
+        .tally = {.wanted =
+                      game_wanted_rights(&record->terms, &of->committed, record->segment_count),
+                  .rights = of->draw.rights,
+                  .unseen = of->draw.unseen,
+                  .round = of->draw.round,
+                  .drawn = of->draw.seats,
+                  .to = of->draw.to,
+                  .vouched = of->draw.vouched || of->has_vouch},
+        .height = of->committed.height,
+        .panel = of->committed.panel,
+        .start_s = of->draw.start_s,
+        .refused_until_s = record->refused_until_s,
+        .open_claims = of->open_claims,
+        .job_claims = job_record_open_claims(record),
+        .drawn = index < record->drawn,
+        .next = index == record->drawn,
+        .covered = of->draw.covered,
+        .noted = of->draw.vouched,
+        .final = index < record->finalized,
+        .first = is_first(record, index)};
+
+    segment.places_left = segment.covered && !segment.final &&
+                          leg_seats_needed(&segment.tally) > 0 && has_places_left(record, index);
+    return segment;
+}
+
+uint32_t job_record_unvouched(const struct job_record *record)
+{
+    bool all = true; /* covered ones so far are vouched for */
+    uint32_t count = 0;
+
+    for (uint32_t i = record->finalized; i < record->committed; i++) {
+        const struct job_record_segment *segment = &record->segments[i];
+
+        all = all && (!segment->draw.covered || segment->draw.vouched || segment->has_vouch);
+        count = all && segment->draw.covered ? 0 : count + 1;
+    }
+    return count;
 }
 
 enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
@@ -601,16 +771,6 @@ bool job_record_is_claimant(const struct job_record_claim *claim, const struct a
         }
     }
     return address_equal(&claim->lead, account);
-}
-
-uint32_t job_record_panel(const struct job_record *record)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < record->entry_count; i++) {
-        count += !record->entries[i].left;
-    }
-    return count;
 }
 
 bool job_record_claim_is_overtaken(const struct job_record *record,

@@ -15,20 +15,18 @@
 /* Any more are ignored: each has cost its maker a bond. */
 #define JOB_RECORD_SEATS_MAX  (1u << 20)
 #define JOB_RECORD_CLAIMS_MAX (1u << 16)
+#define JOB_RECORD_BONDS_MAX  (1u << 20)
+
+#define JOB_RECORD_SEEN_MAX 16
 
 struct job_record_segment {
     struct game_segment committed;
-    struct hash32 seed; /* zero: not drawn */
-    bool covered;
-    bool ended;       /* the draw */
-    uint64_t start_s; /* of the last round, or of the commit */
-    uint32_t round;
-    uint32_t to;     /* the first place that no round has reached */
-    uint32_t seated; /* places of this round that have an owner, */
+    struct job_reduced_segment draw;
+    uint32_t seated; /* places of this round, */
     uint32_t sealed; /* and how many of them sealed a verdict */
-    uint32_t rights;
-    uint32_t unavailables;
     uint32_t open_claims;
+    bool has_vouch; /* that is valid: the keeper announced it, or gave it to us */
+    uint8_t vouch[GAME_VOUCH_SIZE];
 };
 
 /* A place that was drawn, of a segment that stands and is not final. */
@@ -65,37 +63,57 @@ struct job_record_claim {
     uint8_t queried[GAME_QUERIED_MAX];
 };
 
+/* An entry of the record's account in a panel of before: its bond can be had back. */
+struct job_record_bond {
+    uint32_t generation;
+    uint32_t entry;
+};
+
 struct job_record {
     struct hash32 key;
-    struct address account; /* whose withdrawals are counted */
-    enum game_phase phase;  /* GAME_PHASE_NONE: nobody has opened it yet */
+    struct address account;  /* whose withdrawals and bonds are counted */
+    struct game_place place; /* where the game is played: without it no vouch is valid */
+    enum game_phase phase;   /* GAME_PHASE_NONE: nobody has opened it yet */
     struct address client;
     struct address solver;
     struct game_terms terms;
     struct job_card card; /* what the client says of the job; for people */
-    uint64_t opened_s;    /* and of each return to OPEN */
+    uint64_t opened_s;    /* when it became open, or was resumed */
     uint64_t accepted_s;
-    uint64_t closed_s;
-    wei reward; /* of a segment, for this solver */
-    wei earned; /* by all solvers, with what is held */
     uint32_t generation;
-    uint32_t segment_count; /* of the whole job */
+    uint32_t segment_count; /* of the whole job: the client can stop it earlier */
     uint32_t committed;
+    uint32_t drawn;     /* segments are drawn in order: so many were */
+    uint32_t leg_start; /* the first segment behind the last covered one */
     uint32_t finalized;
-    uint32_t held;  /* segments of which this solver's held part waits */
-    uint64_t due_s; /* RUNNING: the next segment must be committed by then */
-    bool ended;     /* the last committed segment diverged */
-    bool cancelled;
-    bool asked; /* the client asked the panel for the last state */
-    bool delivered;
+    uint64_t due_s;               /* RUNNING: the next commit is due then; 0: no time runs */
+    uint64_t refused_until_s;     /* 0: nobody refused */
+    struct address refuser;       /* who did */
+    wei missing_escrow;           /* burned by a void: the client puts it back to go on */
+    wei missing_pool;             /* ... */
+    wei earned;                   /* by all solvers */
+    wei pool;                     /* for fees */
+    wei burned_stake;             /* of all solvers: by voids and releases */
+    wei burned_escrow;            /* of the client: by voids */
+    wei burned_pool;              /* ... */
+    bool ended;                   /* the last committed segment diverged */
+    bool barred;                  /* until the client resumes */
+    bool stopped;                 /* the client ended it early */
     uint32_t accepts;             /* how often the job was accepted */
     struct address last_accepted; /* the last solver to accept it */
     bool convicted;               /* the last solver was */
     uint64_t changed_height;      /* of the block in which the solver last changed */
+    uint64_t vouched_s;           /* when the keeper last vouched; 0: never */
     uint64_t withdrawals;
-    struct job_entry *entries; /* the panel */
+    struct address
+        seen[JOB_RECORD_SEEN_MAX]; /* who last found a segment right, the latest first: */
+    uint32_t seen_count;           /* they had its states */
+    struct job_entry *entries;     /* the panel of this generation */
     uint32_t entry_count;
     uint32_t entry_room;
+    struct job_record_bond *bonds; /* of the account, in panels of before */
+    uint32_t bond_count;
+    uint32_t bond_room;
     struct job_record_segment *segments; /* `committed` of them */
     uint32_t segment_room;
     struct job_record_seat *seats;
@@ -118,23 +136,27 @@ void job_record_free(struct job_record *record);
 MUST_CHECK enum status job_record_follow(struct job_record *record, struct ledger *ledger,
                                          struct error *error);
 
-/* One entry, in order, for a caller that reads the event log for many jobs. After a new rewind
- * record->read is 0: read the event log from the beginning. */
+/* One entry, in order, for a caller that reads the event log for many jobs, and has set
+ * record->place. After a new rewind record->read is 0: read the event log from the beginning. */
 MUST_CHECK enum status job_record_take(struct job_record *record, const struct ledger_entry *entry,
                                        struct error *error);
 
 /* A segment that stands, and what job_segment.h says of it. */
 struct job_segment job_record_segment(const struct job_record *record, uint32_t index);
 
-/* Can its panel say that the last final state is nowhere? A small one never reaches that score. */
-bool job_record_can_deny(const struct job_record *record);
+/* A vouch that was handed to us; false: it is not the keeper's, or about no segment that stands. A
+ * reorganization forgets it. */
+bool job_record_add_vouch(struct job_record *record, const struct vouch *vouch);
+
 enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
                                            uint64_t now_s);
 
+/* Segments that a void could take: committed, not final, and behind the legs in front that the
+ * keeper vouched for, as far as the record knows. */
+uint32_t job_record_unvouched(const struct job_record *record);
+
 /* Claims that are open about segments that stand. */
 uint32_t job_record_open_claims(const struct job_record *record);
-/* Entries that are drawn for new segments. */
-uint32_t job_record_panel(const struct job_record *record);
 
 /* Does it lead the claim, or wait to take over? Seats are known by their entries, and not here. */
 bool job_record_is_claimant(const struct job_record_claim *claim, const struct address *account);

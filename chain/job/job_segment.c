@@ -1,13 +1,6 @@
 /* job_segment.c - see job_segment.h. */
 #include "chain/job/job_segment.h"
 
-#include "chain/codec/keccak.h"
-
-int32_t job_segment_score(const struct job_segment *segment)
-{
-    return (int32_t)segment->rights - (int32_t)segment->unavailables;
-}
-
 uint64_t job_segment_seal_end(const struct job_segment *segment)
 {
     return segment->start_s + segment->terms->seal_period_s;
@@ -20,44 +13,69 @@ uint64_t job_segment_reveal_end(const struct job_segment *segment)
 
 uint64_t job_segment_claim_end(const struct job_segment *segment)
 {
-    return job_segment_reveal_end(segment) + segment->terms->claim_period_s;
+    return job_segment_reveal_end(segment) +
+           (uint64_t)leg_waits(&segment->tally) * segment->terms->claim_period_s;
 }
 
 bool job_segment_can_draw(const struct job_segment *segment, const struct ledger_clock *clock)
 {
-    return !segment->final && segment->terms->seats > 0 && !segment->drawn &&
-           clock->height >= segment->height + clock->seed_delay;
+    return !segment->final && segment->next &&
+           (segment->panel == 0 || clock->height >= segment->height + clock->seed_delay);
 }
 
-/* Has the panel said all that it will? */
-static bool has_verdict(const struct job_segment *segment)
+/* A vouch counts that we have and the ledger has not: settle brings it. */
+bool job_segment_is_held(const struct job_segment *segment)
 {
-    int32_t score = job_segment_score(segment);
+    const struct game_terms *terms = segment->terms;
+    uint64_t notice_s =
+        (uint64_t)terms->seal_period_s + terms->reveal_period_s + terms->claim_period_s;
 
-    return !segment->covered || segment->ended || score >= (int32_t)segment->terms->seats ||
-           score <= GAME_SCORE_VOID;
-}
-
-/* Silence lets a segment through with more rights than denials, or where the client named the
- * panel. */
-static bool is_lost(const struct job_segment *segment)
-{
-    int32_t score = job_segment_score(segment);
-
-    return segment->covered &&
-           (score <= GAME_SCORE_VOID || (score <= 0 && hash32_is_zero(&segment->terms->verifiers)));
+    return segment->refused_until_s != 0 && !segment->tally.vouched &&
+           job_segment_claim_end(segment) + notice_s >= segment->refused_until_s;
 }
 
 /* All claims of a job share one queue, and must end first. */
-static enum job_segment_wait in_line(const struct job_segment *segment)
+static enum job_segment_wait in_line(const struct job_segment *segment,
+                                     enum job_segment_wait outcome)
 {
     if (!segment->first) {
-        return JOB_SEGMENT_PREDECESSOR;
+        return JOB_SEGMENT_LEG_BEFORE;
     }
-    if (segment->job_claims > 0) {
-        return JOB_SEGMENT_DISPUTED;
+    return segment->job_claims > 0 ? JOB_SEGMENT_DISPUTED : outcome;
+}
+
+static enum job_segment_wait held_waits_for(const struct job_segment *segment, uint64_t now_s)
+{
+    return now_s <= segment->refused_until_s ? JOB_SEGMENT_HELD
+                                             : in_line(segment, JOB_SEGMENT_LOST);
+}
+
+static enum job_segment_wait told_waits_for(const struct job_segment *segment, uint64_t now_s)
+{
+    bool may_go_on = segment->refused_until_s == 0 || segment->tally.vouched;
+
+    if (segment->terms->seats > 0 && now_s <= job_segment_seal_end(segment)) {
+        return JOB_SEGMENT_SEALING;
     }
-    return is_lost(segment) ? JOB_SEGMENT_LOST : JOB_SEGMENT_DUE;
+    if (segment->terms->seats > 0 && now_s <= job_segment_reveal_end(segment)) {
+        return JOB_SEGMENT_REVEALING;
+    }
+    if (may_go_on && segment->places_left && leg_seats_needed(&segment->tally) > 0) {
+        return JOB_SEGMENT_ROUND;
+    }
+    if (now_s <= job_segment_claim_end(segment)) {
+        return JOB_SEGMENT_CLAIM_TIME;
+    }
+    return in_line(segment, leg_is_final(&segment->tally) ? JOB_SEGMENT_DUE : JOB_SEGMENT_LOST);
+}
+
+/* A refused tail that nobody looks at is void, at its first segment. */
+static enum job_segment_wait uncovered_waits_for(const struct job_segment *segment, uint64_t now_s)
+{
+    if (segment->refused_until_s == 0 || !segment->first) {
+        return JOB_SEGMENT_UNCOVERED;
+    }
+    return held_waits_for(segment, now_s);
 }
 
 enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, uint64_t now_s)
@@ -65,22 +83,26 @@ enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, u
     if (segment->final) {
         return JOB_SEGMENT_FINAL;
     }
+    if (!segment->drawn) {
+        return JOB_SEGMENT_UNDRAWN;
+    }
+    if (!segment->covered) {
+        return uncovered_waits_for(segment, now_s);
+    }
+    if (segment->refused_until_s != 0 && segment->tally.vouched && !segment->noted) {
+        return JOB_SEGMENT_VOUCH;
+    }
     if (segment->open_claims > 0) {
         return JOB_SEGMENT_DISPUTED;
     }
-    if (segment->terms->seats > 0 && !segment->drawn) {
-        return JOB_SEGMENT_UNDRAWN;
-    }
-    if (segment->covered && !segment->ended && now_s <= job_segment_seal_end(segment)) {
-        return JOB_SEGMENT_SEALING;
-    }
-    if (segment->covered && !segment->ended && now_s <= job_segment_reveal_end(segment)) {
-        return JOB_SEGMENT_REVEALING;
-    }
-    if (!has_verdict(segment)) {
-        return JOB_SEGMENT_RENEWAL;
-    }
-    return now_s <= job_segment_claim_end(segment) ? JOB_SEGMENT_CLAIM_TIME : in_line(segment);
+    return job_segment_is_held(segment) ? held_waits_for(segment, now_s)
+                                        : told_waits_for(segment, now_s);
+}
+
+bool job_segment_settles(enum job_segment_wait wait)
+{
+    return wait == JOB_SEGMENT_ROUND || wait == JOB_SEGMENT_VOUCH || wait == JOB_SEGMENT_LOST ||
+           wait == JOB_SEGMENT_DUE;
 }
 
 const char *job_segment_wait_word(enum job_segment_wait wait)
@@ -89,11 +111,14 @@ const char *job_segment_wait_word(enum job_segment_wait wait)
         [JOB_SEGMENT_FINAL] = "final",
         [JOB_SEGMENT_DISPUTED] = "disputed",
         [JOB_SEGMENT_UNDRAWN] = "undrawn",
+        [JOB_SEGMENT_UNCOVERED] = "uncovered",
         [JOB_SEGMENT_SEALING] = "sealing",
         [JOB_SEGMENT_REVEALING] = "revealing",
-        [JOB_SEGMENT_RENEWAL] = "renewal",
+        [JOB_SEGMENT_ROUND] = "round",
+        [JOB_SEGMENT_VOUCH] = "vouch",
+        [JOB_SEGMENT_HELD] = "held",
         [JOB_SEGMENT_CLAIM_TIME] = "claim-time",
-        [JOB_SEGMENT_PREDECESSOR] = "predecessor",
+        [JOB_SEGMENT_LEG_BEFORE] = "leg-before",
         [JOB_SEGMENT_LOST] = "lost",
         [JOB_SEGMENT_DUE] = "due",
     };

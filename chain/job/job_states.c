@@ -16,16 +16,32 @@ static bool owns_entry(const struct job_record *record, const struct address *ac
     return false;
 }
 
-/* 0 is asked first; 3: it is no party of the job. */
+/* Who found a segment right had its states. */
+static bool has_seen(const struct job_record *record, const struct address *account)
+{
+    for (uint32_t i = 0; i < record->seen_count; i++) {
+        if (address_equal(&record->seen[i], account)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum {
+    RANK_NONE = 5, /* it is no party of the job */
+};
+
+/* 0 is asked first. */
 static int rank_of(const struct job_record *record, const struct address *account)
 {
     if (address_equal(account, &record->solver) || address_equal(account, &record->last_accepted)) {
         return 0;
     }
-    if (address_equal(account, &record->client)) {
-        return 1;
-    }
-    return owns_entry(record, account) ? 2 : 3;
+    return address_equal(account, &record->terms.keeper) ? 1
+           : address_equal(account, &record->client)     ? 2
+           : has_seen(record, account)                   ? 3
+           : owns_entry(record, account)                 ? 4
+                                                         : RANK_NONE;
 }
 
 static void forget(struct job_states_hosts *hosts, uint32_t at)
@@ -35,16 +51,23 @@ static void forget(struct job_states_hosts *hosts, uint32_t at)
             (hosts->count - at) * sizeof(hosts->hosts[0]));
 }
 
+/* A vouch that is announced says not where its keeper is found. */
+static bool is_vouch(const struct job_record *record, const struct game_event *event)
+{
+    struct vouch vouch;
+
+    return job_event_vouch(&vouch, event, &record->terms.keeper, &record->place);
+}
+
 /* The latest word of each account counts; later ones stand before earlier ones of the same rank. */
 static void take_host(struct job_states_hosts *hosts, const struct job_record *record,
                       const struct game_event *event)
 {
     int rank = rank_of(record, &event->account);
+    char address[GAME_CONTACT_MAX + 1];
     uint32_t at = 0;
 
-    char address[GAME_CONTACT_MAX + 1];
-
-    if (rank == 3 || event->contact.size > GAME_CONTACT_MAX) {
+    if (rank == RANK_NONE || event->contact.size > GAME_CONTACT_MAX || is_vouch(record, event)) {
         return;
     }
     for (uint32_t i = hosts->count; i-- > 0;) {

@@ -16,10 +16,15 @@ void job_status_describe(struct job_status *waits, const struct job_record *reco
                          uint64_t now_s);
 
 /* When the segment is final if everybody moves in time and nobody claims; 0: unknown, since it is
- * disputed, needs its draw or another round, or is lost. */
+ * disputed, needs its draw or another round, is held by a refusal or lost, or has no covered
+ * segment behind it yet. */
 uint64_t job_status_forecast(const struct job_record *record, uint32_t index, uint64_t now_s);
 
-/* "open", "running", "closed", "cancelled"; "unknown" where nobody opened it. */
+/* Does a segment hang on the word of the job's keeper, which should be here and is not? The panel
+ * did not see its states, or said nothing, or another than the keeper refused. */
+bool job_status_lacks_vouch(const struct job_record *record, uint32_t index, uint64_t now_s);
+
+/* "open", "barred", "running", "refused", "closed"; "unknown" where nobody opened it. */
 const char *job_status_phase(const struct job_record *record);
 
 #endif /* CHAIN_JOB_JOB_STATUS_H */

@@ -182,3 +182,10 @@ void signature_to_bytes(uint8_t bytes[SIGNATURE_SIZE], const struct signature *s
     memcpy(bytes + 32, signature->s, sizeof(signature->s));
     bytes[SIGNATURE_SIZE - 1] = (uint8_t)(RECOVERY_BASE + signature->recovery);
 }
+
+void signature_from_bytes(struct signature *signature, const uint8_t bytes[SIGNATURE_SIZE])
+{
+    memcpy(signature->r, bytes, sizeof(signature->r));
+    memcpy(signature->s, bytes + 32, sizeof(signature->s));
+    signature->recovery = (uint8_t)(bytes[SIGNATURE_SIZE - 1] - RECOVERY_BASE);
+}

@@ -42,4 +42,7 @@ MUST_CHECK enum verdict signature_recover(const struct signature *signature,
 
 void signature_to_bytes(uint8_t bytes[SIGNATURE_SIZE], const struct signature *signature);
 
+/* Takes any bytes: what is no signature is refused by signature_recover(). */
+void signature_from_bytes(struct signature *signature, const uint8_t bytes[SIGNATURE_SIZE]);
+
 #endif /* CHAIN_KEYS_SIGNER_H */

@@ -346,15 +346,17 @@ void ledger_local_job(struct ledger_job *job, const struct local_job *found)
                                .committed = found->committed,
                                .finalized = found->finalized,
                                .open_claims = found->open_claims,
+                               .drawn = found->drawn,
+                               .leg_start = found->leg_start,
                                .panel = found->entries,
-                               .panel_active = found->active,
                                .opened_at_s = found->opened_at_s,
-                               .accepted_at_s = found->accepted_at_s,
-                               .closed_at_s = found->closed_at_s,
                                .due_s = found->due_s,
-                               .reward = found->reward,
-                               .held = found->held,
-                               .ended = found->ended};
+                               .refused_until_s = found->refused_until_s,
+                               .pool = found->pool,
+                               .missing_escrow = found->missing_escrow,
+                               .missing_pool = found->missing_pool,
+                               .ended = found->ended,
+                               .barred = found->barred};
 }
 
 static enum status get_job(void *self, struct ledger_job *job, const struct hash32 *key,
@@ -460,18 +462,11 @@ static enum status read_meta(struct local *local, const char *name, void *bytes,
     return status;
 }
 
-/* Each value stands twice, the second time as NAME-again. A file of before has it once. */
+/* Each value stands twice, the second time as NAME-again. */
 static enum status check_meta(struct local *local, struct error *error)
 {
-    int64_t again = 0;
     int64_t other = 0;
 
-    TRY(database_number(&local->sql, &again, 0, error,
-                        "SELECT count(*) FROM meta WHERE name LIKE '%-again'", ""));
-    if (again == 0) {
-        return database_run(&local->sql, error,
-                            "INSERT INTO meta SELECT name || '-again', value FROM meta", "");
-    }
     TRY(database_number(&local->sql, &other, 0, error,
                         "SELECT count(*) FROM meta AS one WHERE NOT EXISTS (SELECT 1 FROM meta AS"
                         " two WHERE two.value IS one.value AND (two.name = one.name || '-again'"

@@ -295,16 +295,6 @@ static enum status require_new(struct local_game *game, const struct local_trial
     return STATUS_OK;
 }
 
-/* A segment that a claim can be about. */
-static enum status require_open(struct local_game *game, struct local_segment *segment,
-                                const struct game_move *move)
-{
-    TRY(local_require_committed(game, segment, &move->key, &move->shown.segment));
-    return move->shown.segment.index < segment->job.finalized
-               ? local_refuse(game, GAME_WRONG_INDEX, segment->job.finalized)
-               : STATUS_OK;
-}
-
 static enum status open_dispute(struct local_game *game, struct local_trial *trial,
                                 struct local_docket *docket, struct local_segment *segment,
                                 const struct game_case *shown, const struct hash32 *subject)
@@ -390,14 +380,15 @@ enum status local_claim(struct local_game *game, const struct game_move *move)
     struct hash32 key;
     struct local_claimant claimant = {.owner = game->sender};
 
-    TRY(require_open(game, &segment, move));
+    TRY(local_require_pending(game, &segment, &move->key, &shown->segment));
     subject = game_subject_hash(&segment.hash, shown->step, &shown->pre_state, &shown->post_state);
     TRY(local_open_seal(game, &subject, &move->salt));
     if (address_equal(&game->sender, &shown->segment.solver)) {
         return local_refuse(game, GAME_SELF_DEALING, 0);
     }
-    if (segment.job.open_claims == 0) {
-        TRY(local_require_not_after(game, local_claim_end(&segment)));
+    /* So that open claims end, and what was refused can be void. */
+    if (segment.job.refused_until_s != 0) {
+        TRY(local_require_not_after(game, segment.job.refused_until_s));
     }
     TRY(local_check_case(game, &segment, shown));
     TRY(local_get(game->store, &docket, LOCAL_DOCKET, &move->key, segment.job.generation));
@@ -425,9 +416,10 @@ enum status local_alarm(struct local_game *game, const struct game_move *move)
     struct hash32 subject;
     struct hash32 key;
 
-    TRY(require_open(game, &segment, move));
+    TRY(local_require_pending(game, &segment, &move->key, &shown->segment));
     TRY(local_check_case(game, &segment, shown));
-    TRY(local_raise(game, &claimant.bond, &segment, move));
+    TRY(local_raise(game, &segment, move));
+    claimant.bond = segment.job.terms.bond;
 
     subject = game_subject_hash(&segment.hash, shown->step, &shown->pre_state, &shown->post_state);
     TRY(find_key(game, &key, &subject));

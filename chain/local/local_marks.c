@@ -87,36 +87,12 @@ static void mix_row(sqlite3_context *context, int count, sqlite3_value **values)
     sqlite3_result_blob(context, sum, HASH32_SIZE, SQLITE_TRANSIENT);
 }
 
-/* lockstep_mark(KIND, KEY, VALUE): the value with its mark. */
-static void mark_value(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    uint8_t mark[LOCAL_MARK_SIZE];
-    int size = sqlite3_value_bytes(values[2]);
-    uint8_t *marked = sqlite3_malloc(size + LOCAL_MARK_SIZE);
-
-    (void)count;
-    if (marked == NULL) {
-        sqlite3_result_error_nomem(context);
-        return;
-    }
-    local_store_mark(mark, (enum local_kind)sqlite3_value_int(values[0]),
-                     sqlite3_value_blob(values[1]), (size_t)sqlite3_value_bytes(values[1]),
-                     sqlite3_value_blob(values[2]), (size_t)size);
-    if (size > 0) {
-        memcpy(marked, sqlite3_value_blob(values[2]), (size_t)size);
-    }
-    memcpy(marked + size, mark, LOCAL_MARK_SIZE);
-    sqlite3_result_blob(context, marked, size + LOCAL_MARK_SIZE, sqlite3_free);
-}
-
-static enum status add_functions(struct database *sql, struct error *error)
+static enum status add_function(struct database *sql, struct error *error)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
 
     return sqlite3_create_function(sql->database, "lockstep_mix", -1, flags, NULL, mix_row, NULL,
-                                   NULL) == SQLITE_OK &&
-                   sqlite3_create_function(sql->database, "lockstep_mark", 3, flags, NULL,
-                                           mark_value, NULL, NULL) == SQLITE_OK
+                                   NULL) == SQLITE_OK
                ? STATUS_OK
                : error_set(error, STATUS_NO_MEMORY, "no memory for the marks of a ledger's file");
 }
@@ -196,13 +172,8 @@ static enum status sum_rows(uint8_t sum[HASH32_SIZE], struct database *sql,
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-/* A file without sums is new, or of a program before them. */
 static enum status begin_sums(struct database *sql, struct error *error)
 {
-    TRY(database_run(sql, error,
-                     "UPDATE records SET value = lockstep_mark(kind, key, value)"
-                     " WHERE length(value) % 32 = 0",
-                     ""));
     for (size_t i = 0; i < SUMS; i++) {
         uint8_t sum[HASH32_SIZE];
 
@@ -259,15 +230,20 @@ static enum status check_structure(struct database *sql, struct error *error)
 enum status local_marks_open(struct database *sql, struct error *error)
 {
     int64_t count = 0;
+    int64_t records = 0;
     enum status status;
 
-    TRY(add_functions(sql, error));
+    TRY(add_function(sql, error));
     /* Or what REPLACE removes would not leave the sums. */
     TRY(database_execute(sql, "PRAGMA recursive_triggers = ON", error));
     TRY(database_execute(
         sql, "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, sum BLOB NOT NULL)", error));
     TRY(check_structure(sql, error));
     TRY(database_number(sql, &count, 0, error, "SELECT count(*) FROM marks", ""));
+    TRY(database_number(sql, &records, 0, error, "SELECT count(*) FROM records", ""));
+    if (count == 0 && records > 0) {
+        return damaged(error, "table marks");
+    }
     if (count == 0) {
         TRY(database_begin(sql, error));
         return database_end(sql, begin_sums(sql, error), error);

@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/io/database.h"
 
-/* For a connection whose tables are there: begins the sums of a file that has none, checks those
- * that it has. STATUS_BAD_FORMAT: the file is damaged; the sentence names the table. */
+/* For a connection whose tables are there: begins the sums of a new file, checks those of any
+ * other. STATUS_BAD_FORMAT: the file is damaged; the sentence names the table. */
 MUST_CHECK enum status local_marks_open(struct database *sql, struct error *error);
 
 #endif /* CHAIN_LOCAL_LOCAL_MARKS_H */

@@ -128,9 +128,9 @@ enum status local_put_job(struct local_game *game, const struct local_job *job,
     return local_put(game->store, job, LOCAL_JOB, key, 0);
 }
 
-static enum status find_by_hash(struct local_game *game, bool *stands,
-                                struct local_segment *segment, const struct hash32 *key,
-                                uint32_t index, const struct hash32 *hash)
+enum status local_require_subject(struct local_game *game, struct local_segment *segment,
+                                  const struct hash32 *key, uint32_t index,
+                                  const struct hash32 *hash)
 {
     struct hash32 standing;
 
@@ -138,44 +138,30 @@ static enum status find_by_hash(struct local_game *game, bool *stands,
     segment->index = index;
     segment->hash = *hash;
     TRY(local_get_job(game, &segment->job, key));
+    TRY(local_require_phase(game, &segment->job, GAME_PHASE_RUNNING));
     TRY(local_get(game->store, &segment->tally, LOCAL_TALLY, hash, 0));
     TRY(local_get(game->store, &standing, LOCAL_SEGMENT, key, index));
-    *stands = index < segment->job.committed && hash32_equal(&standing, hash);
-    return STATUS_OK;
-}
-
-enum status local_require_committed(struct local_game *game, struct local_segment *segment,
-                                    const struct hash32 *key, const struct game_segment *shown)
-{
-    const struct hash32 hash = game_segment_hash(key, shown);
-    bool stands;
-
-    segment->shown = shown;
-    TRY(find_by_hash(game, &stands, segment, key, shown->index, &hash));
-    TRY(local_require_phase(game, &segment->job, GAME_PHASE_RUNNING));
-    return stands ? STATUS_OK : local_refuse(game, GAME_WRONG_SEGMENT, 0);
-}
-
-enum status local_require_subject(struct local_game *game, struct local_segment *segment,
-                                  const struct hash32 *key, uint32_t index,
-                                  const struct hash32 *hash)
-{
-    bool stands;
-
-    TRY(find_by_hash(game, &stands, segment, key, index, hash));
-    if (segment->job.phase != GAME_PHASE_CLOSED || !segment->job.asked) {
-        TRY(local_require_phase(game, &segment->job, GAME_PHASE_RUNNING));
-    }
-    return stands ? STATUS_OK : local_refuse(game, GAME_WRONG_SEGMENT, 0);
+    return index < segment->job.committed && hash32_equal(&standing, hash)
+               ? STATUS_OK
+               : local_refuse(game, GAME_WRONG_SEGMENT, 0);
 }
 
 enum status local_require_shown(struct local_game *game, struct local_segment *segment,
-                                const struct game_move *move)
+                                const struct hash32 *key, const struct game_segment *shown)
 {
-    struct hash32 hash = game_segment_hash(&move->key, &move->segment);
+    const struct hash32 hash = game_segment_hash(key, shown);
 
-    segment->shown = &move->segment;
-    return local_require_subject(game, segment, &move->key, move->segment.index, &hash);
+    segment->shown = shown;
+    return local_require_subject(game, segment, key, shown->index, &hash);
+}
+
+enum status local_require_pending(struct local_game *game, struct local_segment *segment,
+                                  const struct hash32 *key, const struct game_segment *shown)
+{
+    TRY(local_require_shown(game, segment, key, shown));
+    return shown->index >= segment->job.finalized
+               ? STATUS_OK
+               : local_refuse(game, GAME_WRONG_INDEX, segment->job.finalized);
 }
 
 enum status local_save_segment(struct local_game *game, const struct local_segment *segment)
@@ -190,35 +176,43 @@ uint64_t local_round_end(const struct local_segment *segment)
            segment->job.terms.reveal_period_s;
 }
 
-/* Without an end while it is not known who checks. */
-uint64_t local_claim_end(const struct local_segment *segment)
-{
-    const struct game_terms *terms = &segment->job.terms;
-
-    if (segment->tally.start_s != 0) {
-        return local_round_end(segment) + terms->claim_period_s;
-    }
-    return terms->seats != 0 ? GAME_TIME_MAX
-                             : segment->shown->time_s + terms->seal_period_s +
-                                   terms->reveal_period_s + terms->claim_period_s;
-}
-
 uint64_t local_first_step(const struct local_job *job, uint32_t index)
 {
     return (uint64_t)index * job->terms.segment_steps;
+}
+
+uint64_t local_due_from_now(const struct local_game *game, const struct local_job *job)
+{
+    uint64_t due_s = game->now_s + job->terms.segment_period_s;
+
+    return due_s < job->terms.deadline_s ? due_s : job->terms.deadline_s;
+}
+
+enum status local_close(struct local_game *game, struct local_job *job, const struct hash32 *key)
+{
+    wei left = (job->segments - job->finalized) * job->terms.reward;
+    wei rest = left - job->missing_escrow + job->pool;
+
+    job->pool = 0;
+    job->missing_escrow = 0;
+    job->missing_pool = 0;
+    job->phase = GAME_PHASE_CLOSED;
+    local_event(game, GAME_CLOSED, key)->index = job->finalized;
+    return local_credit(game, &job->client, rest);
 }
 
 void local_reopen(struct local_game *game, struct local_job *job)
 {
     job->phase = GAME_PHASE_OPEN;
     memset(&job->solver, 0, sizeof(job->solver));
-    job->opened_at_s = game->now_s;
-}
-
-void local_void_committed(struct local_job *job)
-{
     job->generation++;
     job->committed = job->finalized;
+    job->drawn = job->finalized;
+    job->leg_start = job->finalized;
+    job->due_s = 0;
     job->open_claims = 0;
+    job->entries = 0;
     job->ended = false;
+    job->opened_at_s = game->now_s;
+    job->refused_until_s = 0;
 }

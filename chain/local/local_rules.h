@@ -1,17 +1,18 @@
 /*
  * local_rules.h - a move that is being played, and what the parts of the game share.
  *
- * For local_game.c, local_panel.c, local_seeds.c, local_claims.c and local_referee.c. Callers play
- * through local_game.h.
+ * For local_game.c, local_legs.c, local_panel.c, local_seeds.c, local_claims.c and local_referee.c.
+ * Callers play through local_game.h.
  */
 #ifndef CHAIN_LOCAL_LOCAL_RULES_H
 #define CHAIN_LOCAL_LOCAL_RULES_H
 
 #include "chain/game/game.h"
+#include "chain/game/leg.h"
 #include "chain/local/local_store.h"
 #include "proofs/dispute/ledger_query.h"
 
-#define LOCAL_EVENTS_MAX 200 /* of one move: an absent, left or paid seat has one each */
+#define LOCAL_EVENTS_MAX (GAME_PLACES_MAX + 8) /* of one move: each seat that is paid has one */
 
 struct local_game {
     struct local_store *store;
@@ -72,42 +73,47 @@ enum status local_get_job(struct local_game *game, struct local_job *job, const 
 enum status local_put_job(struct local_game *game, const struct local_job *job,
                           const struct hash32 *key);
 
-/* A segment that stands: committed in a running job, and not void. */
-enum status local_require_committed(struct local_game *game, struct local_segment *segment,
-                                    const struct hash32 *key, const struct game_segment *shown);
-/* What a panel is drawn for: that, or the last segment where the client of a closed job asks. */
+/* A segment that stands: committed in a running job, and not void. Refuses any other. */
 enum status local_require_subject(struct local_game *game, struct local_segment *segment,
                                   const struct hash32 *key, uint32_t index,
                                   const struct hash32 *hash);
-/* The same, of the segment that the move shows. */
+/* The same, of a segment that a move shows. */
 enum status local_require_shown(struct local_game *game, struct local_segment *segment,
-                                const struct game_move *move);
+                                const struct hash32 *key, const struct game_segment *shown);
+/* One that is not final, either. */
+enum status local_require_pending(struct local_game *game, struct local_segment *segment,
+                                  const struct hash32 *key, const struct game_segment *shown);
 /* Its job and its tally. */
 enum status local_save_segment(struct local_game *game, const struct local_segment *segment);
 
 uint64_t local_round_end(const struct local_segment *segment);
-uint64_t local_claim_end(const struct local_segment *segment);
 uint64_t local_first_step(const struct local_job *job, uint32_t index);
 
-/* Nobody has the job now; and forgets every segment that is not final. */
+/* A commit may come until the next is due, and never after the deadline. */
+uint64_t local_due_from_now(const struct local_game *game, const struct local_job *job);
+
+/* The client gets what was for segments that never will be final. */
+enum status local_close(struct local_game *game, struct local_job *job, const struct hash32 *key);
+/* Nobody has the job now; every segment that is not final is forgotten, and so is the panel. */
 void local_reopen(struct local_game *game, struct local_job *job);
-void local_void_committed(struct local_job *job);
 
 /* ---- the panel ---- */
 
-int32_t local_score(const struct local_tally *tally);
-bool local_has_score(const struct local_segment *segment);
-/* Who did not reveal loses two fees. Changes job and tally, and saves entries. */
-enum status local_close_round(struct local_game *game, struct local_segment *segment);
-/* Pays all rights alike. */
-enum status local_pay_rights(struct local_game *game, struct local_segment *segment);
-/* A seat reveals that a step is false: its entry is gone, and *bond was its. Saves. */
-enum status local_raise(struct local_game *game, wei *bond, struct local_segment *segment,
+enum local_place local_get_place(const struct local_tally *tally, uint32_t place);
+/* The entry at a place. */
+enum status local_get_seated(struct local_game *game, struct local_entry *entry,
+                             const struct local_segment *segment, uint32_t place);
+/* Draws as many seats as are needed, or those that are left; *found: any. Does not save. */
+enum status local_open_round(struct local_game *game, bool *found, struct local_segment *segment,
+                             uint32_t need);
+/* Its time begins now. */
+void local_start_round(struct local_game *game, struct local_segment *segment);
+/* A seat reveals that a step is false: its entry is gone, and its bond the claim's. Saves. */
+enum status local_raise(struct local_game *game, struct local_segment *segment,
                         const struct game_move *move);
 /* The right at a place, of a segment that stands and is not final. */
 struct local_right {
     struct local_segment segment;
-    uint32_t number; /* of the entry */
     struct local_entry entry;
 };
 enum status local_find_right(struct local_game *game, struct local_right *right,
@@ -151,13 +157,16 @@ enum status local_convict_solver(struct local_game *game, wei *stake, struct loc
 /* ---- the moves ---- */
 
 enum status local_enlist(struct local_game *game, const struct game_move *move);
-enum status local_leave(struct local_game *game, const struct game_move *move);
+enum status local_depart(struct local_game *game, const struct game_move *move);
 enum status local_announce(struct local_game *game, const struct game_move *move);
 enum status local_draw(struct local_game *game, const struct game_move *move);
 enum status local_fix(struct local_game *game, const struct game_move *move);
 enum status local_seal(struct local_game *game, const struct game_move *move);
 enum status local_reveal(struct local_game *game, const struct game_move *move);
-enum status local_renew(struct local_game *game, const struct game_move *move);
+enum status local_unseen(struct local_game *game, const struct game_move *move);
+
+enum status local_settle(struct local_game *game, const struct game_move *move);
+enum status local_release(struct local_game *game, const struct game_move *move);
 
 enum status local_seal_claim(struct local_game *game, const struct game_move *move);
 enum status local_claim(struct local_game *game, const struct game_move *move);

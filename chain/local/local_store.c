@@ -10,7 +10,7 @@
 #include "chain/game/game_tables.h"
 
 enum {
-    EDITION = 5, /* of the game */
+    EDITION = 6, /* of the game */
     RECORD_SIZE_MAX = 60 * ABI_WORD_SIZE,
     KEY_SIZE = HASH32_SIZE + 8,
 };
@@ -28,34 +28,30 @@ static const struct field job_rows[] = {
     JOB(phase, U32),
     JOB(generation, U32),
     JOB(committed, U32),
+    JOB(drawn, U32),
+    JOB(leg_start, U32),
+    JOB(finalized, U32),
     JOB(due_s, U64),
     JOB(client, ADDRESS),
-    JOB(finalized, U32),
-    JOB(open_claims, U32),
-    JOB(ended, BOOL),
     JOB(segments, U32),
+    JOB(open_claims, U32),
     JOB(entries, U32),
-    JOB(active, U32),
+    JOB(ended, BOOL),
+    JOB(barred, BOOL),
     JOB(opened_at_s, U64),
-    JOB(accepted_at_s, U64),
-    JOB(closed_at_s, U64),
-    JOB(reward, WEI),
+    JOB(refused_until_s, U64),
     JOB(pool, WEI),
-    JOB(start, U32),
-    JOB(held, WEI),
-    JOB(asked, BOOL),
+    JOB(missing_escrow, WEI),
+    JOB(missing_pool, WEI),
     {offsetof(struct local_job, terms), FIELD_TUPLE, 0, 0, &game_terms_fields},
 };
 
-static const struct field entry_rows[] = {
-    ENTRY(owner, ADDRESS), ENTRY(strikes, U32),    ENTRY(left, BOOL),
-    ENTRY(gone, BOOL),     ENTRY(generation, U32), ENTRY(until, U32),
-};
+static const struct field entry_rows[] = {ENTRY(owner, ADDRESS), ENTRY(gone, BOOL)};
 
 static const struct field tally_rows[] = {
-    TALLY(start_s, U64),  TALLY(panel, U32),      TALLY(round, U32),   TALLY(from, U32),
-    TALLY(to, U32),       TALLY(drawn, U32),      TALLY(rights, U32),  TALLY(unavailables, U32),
-    TALLY(absents, U32),  TALLY(covered, BOOL),   TALLY(closed, BOOL), TALLY(asleep, BOOL),
+    TALLY(start_s, U64),  TALLY(leg_start, U32),  TALLY(panel, U32),    TALLY(round, U32),
+    TALLY(first, U32),    TALLY(from, U32),       TALLY(to, U32),       TALLY(drawn, U32),
+    TALLY(rights, U32),   TALLY(unseen, U32),     TALLY(covered, BOOL), TALLY(vouched, BOOL),
     TALLY(seed, BYTES32), TALLY(places, BYTES32),
 };
 
@@ -121,7 +117,7 @@ static enum status check_edition(struct database *sql, struct error *error)
         return STATUS_OK;
     }
     if (edition == 0 && records == 0) {
-        return database_execute(sql, "PRAGMA user_version = 5", error);
+        return database_execute(sql, "PRAGMA user_version = 6", error);
     }
     (void)error_set(error, STATUS_REFUSED,
                     "this ledger file is of another edition of the game than this program plays");

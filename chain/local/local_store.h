@@ -16,52 +16,48 @@
 #include "chain/game/game.h"
 
 struct local_job {
-    struct address solver; /* stays after the end, until delivery */
-    uint32_t phase;        /* enum game_phase */
+    struct address solver;
+    uint32_t phase; /* enum game_phase */
     uint32_t generation;
     uint32_t committed;
-    uint64_t due_s;
-    struct address client;
+    uint32_t drawn;     /* segments are drawn in order: so many were */
+    uint32_t leg_start; /* the first segment behind the last covered one */
     uint32_t finalized;
-    uint32_t open_claims; /* live disputes of this generation */
-    bool ended;
+    uint64_t due_s; /* 0: no time runs */
+    struct address client;
     uint32_t segments;
-    uint32_t entries; /* of the panel, also those that are gone */
-    uint32_t active;  /* entries that may be drawn */
+    uint32_t open_claims; /* live disputes of this generation */
+    uint32_t entries;     /* of the panel of this generation, also those that are gone */
+    bool ended;
+    bool barred; /* until the client resumes */
     uint64_t opened_at_s;
-    uint64_t accepted_at_s;
-    uint64_t closed_at_s;
-    wei reward;     /* of a segment, for this solver */
-    wei pool;       /* pays the fees */
-    uint32_t start; /* the first segment that this solver could commit */
-    wei held;
-    bool asked; /* the client asked the panel for the last state */
+    uint64_t refused_until_s; /* 0: nobody refused */
+    wei pool;                 /* pays the fees */
+    wei missing_escrow;       /* what a void burned */
+    wei missing_pool;
     struct game_terms terms;
 };
 
 struct local_entry {
     struct address owner;
-    uint32_t strikes;
-    bool left;           /* is drawn no more */
-    bool gone;           /* its bond was paid or taken */
-    uint32_t generation; /* when it left, */
-    uint32_t until;      /* ... and the segments committed then: it may sit in them */
+    bool gone; /* its bond was paid or taken */
 };
 
+/* Of a covered segment. */
 struct local_tally {
-    uint64_t start_s; /* of the last round, or the commit's where not covered; 0: not drawn */
-    uint32_t panel;   /* entries that can be drawn */
+    uint64_t start_s;   /* of the last round, or the commit's where nobody checks */
+    uint32_t leg_start; /* the first segment of its leg */
+    uint32_t panel;     /* entries that can be drawn */
     uint32_t round;
-    uint32_t from; /* the places of the last round */
+    uint32_t first; /* places of the first round */
+    uint32_t from;  /* the places of the last round */
     uint32_t to;
     uint32_t drawn; /* seats of all rounds */
     uint32_t rights;
-    uint32_t unavailables;
-    uint32_t absents;
+    uint32_t unseen; /* seats that said so, and rights that were disproved */
     bool covered;
-    bool closed;          /* the last round, by a renewal */
-    bool asleep;          /* the draw has ended without a score; the claim time began again */
-    struct hash32 seed;   /* of a covered segment */
+    bool vouched; /* by the keeper */
+    struct hash32 seed;
     struct hash32 places; /* four bits each, enum local_place */
 };
 
@@ -69,8 +65,8 @@ enum local_place {
     LOCAL_PLACE_SKIPPED,
     LOCAL_PLACE_DRAWN, /* sealed, where its seat has a seal */
     LOCAL_PLACE_RIGHT,
-    LOCAL_PLACE_UNAVAILABLE,
-    LOCAL_PLACE_CLOSED, /* absent, an alarm, or disproved */
+    LOCAL_PLACE_UNSEEN,
+    LOCAL_PLACE_CLOSED, /* an alarm, or a right that was disproved */
 };
 
 /* One subject of dispute, and its claimants. */
@@ -130,7 +126,7 @@ struct local_account {
 enum local_kind {
     LOCAL_JOB,      /* struct local_job, by the job's key */
     LOCAL_SEGMENT,  /* struct hash32 of the segment that stands, by job and index */
-    LOCAL_ENTRY,    /* struct local_entry, by job and number */
+    LOCAL_ENTRY,    /* struct local_entry, by job, generation and number */
     LOCAL_TALLY,    /* struct local_tally, by the hash of a segment */
     LOCAL_SEAT,     /* struct hash32: half of a seal, by segment and place */
     LOCAL_ACCOUNT,  /* struct local_account, by local_key_of_account() */

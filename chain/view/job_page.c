@@ -47,7 +47,7 @@ static void add_amount_card(struct buffer *page, wei amount, const char *words)
 
 static bool is_ill(const struct job_view *view)
 {
-    return view->trouble[0] != '\0' || view->standing.claims > 0;
+    return view->trouble[0] != '\0' || view->standing.alert[0] != '\0' || view->standing.claims > 0;
 }
 
 /* "70 % Lockstep job": of several windows it is seen which one needs a look. */
@@ -100,6 +100,10 @@ static void add_top(struct buffer *page, const struct job_page *shown)
             buffer_add_text(page, ")</span>");
         }
     }
+    if (view->standing.alert[0] != '\0') {
+        buffer_add_text(page, ". ");
+        web_page_text(page, view->standing.alert);
+    }
     if (view->trouble[0] != '\0') {
         buffer_add_text(page, ". ");
         web_page_text(page, view->trouble);
@@ -140,7 +144,7 @@ static void add_figures(struct buffer *page, const struct job_view *view)
     }
     if (view->standing.read) {
         add_amount_card(page, view->standing.earned, "earned");
-        add_amount_card(page, view->standing.held, "of it held until delivery");
+        add_amount_card(page, view->standing.burned_client, "burned of the client");
     }
     buffer_add_text(page, "</div>\n");
 }
@@ -205,9 +209,14 @@ static void add_money(struct buffer *page, const struct job_view *view)
     buffer_add_text(page, "<h2>Money</h2>\n<table class=\"values\">\n");
     add_amount_fact(page, "Escrow, with fees", view->standing.escrow);
     add_amount_fact(page, "Earned by solvers", view->standing.earned);
-    add_amount_fact(page, "Held until delivery", view->standing.held);
     add_amount_fact(page, "For segments to come", view->standing.to_come);
+    add_amount_fact(page, "For verifiers", view->standing.pool);
     add_amount_fact(page, "Staked", view->standing.stake);
+    add_amount_fact(page, "Burned of the client", view->standing.burned_client);
+    add_amount_fact(page, "Burned of solvers, or paid to seats", view->standing.burned_solver);
+    if (view->standing.missing > 0) {
+        add_amount_fact(page, "Missing, until the client resumes", view->standing.missing);
+    }
     add_party(page, "Client", &view->standing.client);
     if (!address_equal(&view->standing.solver, &nobody)) {
         add_party(page, "Solver", &view->standing.solver);
@@ -217,13 +226,16 @@ static void add_money(struct buffer *page, const struct job_view *view)
 
 static void add_copies(struct buffer *page, const struct job_view *view)
 {
-    if (view->copies[0] == '\0' && view->download[0] == '\0' && view->mirrors.count == 0 &&
-        view->served == 0) {
+    if (view->copies[0] == '\0' && view->keeping[0] == '\0' && view->download[0] == '\0' &&
+        view->mirrors.count == 0 && view->served == 0) {
         return;
     }
     buffer_add_text(page, "<h2>Mirrors and downloads</h2>\n<table class=\"values\">\n");
     if (view->copies[0] != '\0') {
         web_parts_value(page, "Copies", view->copies);
+    }
+    if (view->keeping[0] != '\0') {
+        web_parts_value(page, "Keeper", view->keeping);
     }
     if (view->download[0] != '\0') {
         web_parts_value(page, "Coming now", view->download);
@@ -282,6 +294,14 @@ static void write_json(struct buffer *answer, void *context, const struct web_qu
     json_decref(json);
 }
 
+static void write_metrics(struct buffer *answer, void *context, const struct web_query *query)
+{
+    const struct job_page *page = context;
+
+    (void)query;
+    page->source.metrics(page->source.context, answer, &page->view);
+}
+
 static enum status look(void *context, uint64_t now_ms, struct error *error)
 {
     struct job_page *page = context;
@@ -299,15 +319,19 @@ static const char *trouble(void *context)
     return page->view.trouble[0] == '\0' ? NULL : page->view.trouble;
 }
 
-static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page},
-                                          {"/job.json", "application/json", write_json}};
+/* The metrics are the last one. */
+static const struct web_route routes[] = {
+    {"/", WEB_SERVER_PAGE, write_page},
+    {"/job.json", "application/json", write_json},
+    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", write_metrics}};
 
 enum status job_page_open(struct job_page **page, const struct job_page_source *source,
                           const char *place, struct error *error)
 {
     struct job_page *made = calloc(1, sizeof(*made));
     const struct web_site site = {.routes = routes,
-                                  .route_count = sizeof(routes) / sizeof(routes[0]),
+                                  .route_count = sizeof(routes) / sizeof(routes[0]) -
+                                                 (source->metrics == NULL),
                                   .size_max = PAGE_SIZE_MAX,
                                   .look = look,
                                   .trouble = trouble,

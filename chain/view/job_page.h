@@ -4,6 +4,7 @@
  *     GET /            the page
  *     GET /job.json    job_text_json()
  *     GET /health      200, or 503 and why
+ *     GET /metrics     for Prometheus, where the source writes any
  */
 #ifndef CHAIN_VIEW_JOB_PAGE_H
 #define CHAIN_VIEW_JOB_PAGE_H
@@ -25,6 +26,8 @@ struct job_page;
 struct job_page_source {
     const char *title; /* "Lockstep job" */
     void (*copy)(void *context, struct job_view *view);
+    /* NULL: there are none. */
+    void (*metrics)(void *context, struct buffer *answer, const struct job_view *view);
     void *context;
 };
 

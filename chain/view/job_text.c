@@ -98,24 +98,24 @@ static void print_figures(char line[LINE_MAX_SIZE], const struct job_view *view)
 
 static void print_money(char line[LINE_MAX_SIZE], const struct job_view *view)
 {
+    const struct job_standing *standing = &view->standing;
     char escrow[TERMS_AMOUNT_SIZE];
     char earned[TERMS_AMOUNT_SIZE];
-    char held[TERMS_AMOUNT_SIZE];
     char to_come[TERMS_AMOUNT_SIZE];
     char stake[TERMS_AMOUNT_SIZE];
+    char burned[TERMS_AMOUNT_SIZE];
 
-    terms_amount(escrow, view->standing.escrow);
-    terms_amount(earned, view->standing.earned);
-    terms_amount(held, view->standing.held);
-    terms_amount(to_come, view->standing.to_come);
-    terms_amount(stake, view->standing.stake);
-    (void)snprintf(
-        line, LINE_MAX_SIZE,
-        "%s escrowed with fees; %s earned, of it %s held until delivery; %s for segments to "
-        "come"
-        "%s%s",
-        escrow, earned, held, to_come, view->standing.stake > 0 ? "; staked " : "",
-        view->standing.stake > 0 ? stake : "");
+    terms_amount(escrow, standing->escrow);
+    terms_amount(earned, standing->earned);
+    terms_amount(to_come, standing->to_come);
+    terms_amount(stake, standing->stake);
+    terms_amount(burned, standing->burned_client);
+    (void)snprintf(line, LINE_MAX_SIZE,
+                   "%s escrowed with fees; %s earned; %s for segments to come%s%s%s%s", escrow,
+                   earned, to_come, standing->stake > 0 ? "; staked " : "",
+                   standing->stake > 0 ? stake : "",
+                   standing->burned_client > 0 ? "; burned of the client " : "",
+                   standing->burned_client > 0 ? burned : "");
 }
 
 static void add_head(struct buffer *text, const struct job_view *view, unsigned columns)
@@ -192,6 +192,7 @@ static void add_rest(struct buffer *text, const struct job_view *view, unsigned 
         print_money(line, view);
         add_wrapped(text, "money", line, columns);
     }
+    add_wrapped(text, "alert", view->standing.alert, columns);
     if (view->standing.waits) {
         (void)snprintf(line, sizeof(line), "for %s", view->standing.wait.text);
         add_wrapped(text, "waits", line, columns);
@@ -205,6 +206,7 @@ static void add_rest(struct buffer *text, const struct job_view *view, unsigned 
         add_wrapped(text, "forecast", line, columns);
     }
     add_wrapped(text, "copies", view->copies, columns);
+    add_wrapped(text, "keeper", view->keeping, columns);
     add_wrapped(text, "fetching", view->download, columns);
     add_mirrors(text, view, columns);
     add_wrapped(text, "trouble", view->trouble, columns);
@@ -252,10 +254,12 @@ void job_text_line(struct buffer *text, const struct job_view *view)
     print_figures(line, view);
     buffer_add_format(text,
                       "%s  %" PRIu64 " of %" PRIu64 " steps  %u of %u segments committed, %u "
-                      "final%s%s%s%s",
+                      "final%s%s%s%s%s%s",
                       view->standing.phase, job_view_done(view), view->steps,
                       view->standing.committed, view->standing.segments, view->standing.finalized,
-                      line[0] == '\0' ? "" : "  ", line, view->standing.waits ? "  waits for " : "",
+                      line[0] == '\0' ? "" : "  ", line,
+                      view->standing.alert[0] == '\0' ? "" : "  ALERT ", view->standing.alert,
+                      view->standing.waits ? "  waits for " : "",
                       view->standing.waits ? view->standing.wait.text : "");
 }
 
@@ -292,11 +296,15 @@ static json_t *marks_json(const struct job_view *view)
 
 static json_t *money_json(const struct job_view *view)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "escrow_wei", amount_json(view->standing.escrow),
-                     "earned_wei", amount_json(view->standing.earned), "held_wei",
-                     amount_json(view->standing.held), "to_come_wei",
-                     amount_json(view->standing.to_come), "staked_wei",
-                     amount_json(view->standing.stake));
+    const struct job_standing *standing = &view->standing;
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "escrow_wei",
+                     amount_json(standing->escrow), "earned_wei", amount_json(standing->earned),
+                     "pool_wei", amount_json(standing->pool), "to_come_wei",
+                     amount_json(standing->to_come), "missing_wei", amount_json(standing->missing),
+                     "burned_client_wei", amount_json(standing->burned_client), "burned_solver_wei",
+                     amount_json(standing->burned_solver), "staked_wei",
+                     amount_json(standing->stake));
 }
 
 json_t *job_text_curve(const struct curve *curve)
@@ -353,15 +361,17 @@ json_t *job_text_json(const struct job_view *view)
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
-    return json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, s:s, s:s}",
-        "job", key, "phase", view->standing.read ? view->standing.phase : "training", "time",
-        (json_int_t)view->standing.now_s, "steps", (json_int_t)view->steps, "steps_done",
-        (json_int_t)job_view_done(view), "segments", (int)view->standing.segments, "committed",
-        (int)view->standing.committed, "final", (int)view->standing.finalized, "open_claims",
-        (int)view->standing.claims, "segments_by_state", marks_json(view), "money",
-        money_json(view), "training", training_json(view), "waits_for",
-        job_wait_json(&view->standing.wait), "final_not_before",
-        (json_int_t)view->standing.forecast_s, "mirrors", mirrors_json(view), "copies",
-        view->copies, "trouble", view->trouble);
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, "
+                     "s:s, s:s, s:s, s:s}",
+                     "job", key, "phase", view->standing.read ? view->standing.phase : "training",
+                     "time", (json_int_t)view->standing.now_s, "steps", (json_int_t)view->steps,
+                     "steps_done", (json_int_t)job_view_done(view), "segments",
+                     (int)view->standing.segments, "committed", (int)view->standing.committed,
+                     "final", (int)view->standing.finalized, "open_claims",
+                     (int)view->standing.claims, "segments_by_state", marks_json(view), "money",
+                     money_json(view), "training", training_json(view), "waits_for",
+                     job_wait_json(&view->standing.wait), "final_not_before",
+                     (json_int_t)view->standing.forecast_s, "mirrors", mirrors_json(view), "copies",
+                     view->copies, "keeping", view->keeping, "trouble", view->trouble, "alert",
+                     view->standing.alert);
 }

@@ -1,7 +1,11 @@
 /* job_view.c - see job_view.h. */
 #include "chain/view/job_view.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "chain/game/terms.h"
 
 /* ---- segments ------------------------------------------------------------------------ */
 
@@ -15,15 +19,18 @@ static enum job_view_mark mark_of(const struct job_record *record, uint32_t inde
     case JOB_SEGMENT_FINAL:
         return JOB_VIEW_FINAL;
     case JOB_SEGMENT_DISPUTED:
+    case JOB_SEGMENT_HELD:
     case JOB_SEGMENT_LOST:
         return JOB_VIEW_DISPUTED;
     case JOB_SEGMENT_SEALING:
     case JOB_SEGMENT_REVEALING:
-    case JOB_SEGMENT_RENEWAL:
+    case JOB_SEGMENT_ROUND:
         return JOB_VIEW_VERIFIED;
     case JOB_SEGMENT_UNDRAWN:
     case JOB_SEGMENT_CLAIM_TIME:
-    case JOB_SEGMENT_PREDECESSOR:
+    case JOB_SEGMENT_UNCOVERED:
+    case JOB_SEGMENT_VOUCH:
+    case JOB_SEGMENT_LEG_BEFORE:
     case JOB_SEGMENT_DUE:
         break;
     }
@@ -33,7 +40,7 @@ static enum job_view_mark mark_of(const struct job_record *record, uint32_t inde
 const char *job_view_mark_word(enum job_view_mark mark)
 {
     static const char *const words[JOB_VIEW_MARKS] = {
-        "to come", "committed", "final", "being verified", "trained", "disputed or lost"};
+        "to come", "committed", "final", "being verified", "trained", "disputed, refused or lost"};
 
     return words[mark];
 }
@@ -98,14 +105,55 @@ static double pace_of(const struct job_record *record)
 static void take_money(struct job_standing *standing, const struct job_record *record)
 {
     bool open = record->phase == GAME_PHASE_OPEN || record->phase == GAME_PHASE_RUNNING;
+    wei left = (record->segment_count - record->finalized) * record->terms.reward;
 
     standing->escrow = game_escrow(&record->terms);
     standing->stake = record->phase == GAME_PHASE_RUNNING ? record->terms.stake : 0;
     standing->earned = record->earned;
-    standing->held =
-        record->delivered ? 0 : record->reward * record->terms.held_ppm / GAME_PPM * record->held;
-    standing->to_come =
-        open ? (record->segment_count - record->finalized) * record->terms.reward_to : 0;
+    standing->pool = record->pool;
+    standing->to_come = open ? left - record->missing_escrow : 0;
+    standing->missing = record->missing_escrow + record->missing_pool;
+    standing->burned_client = record->burned_escrow + record->burned_pool;
+    standing->burned_solver = record->burned_stake;
+}
+
+/* Since when the keeper has said nothing, though it matters; 0: it does not. */
+static uint64_t keeper_silent_since(const struct job_record *record, uint64_t now_s)
+{
+    uint64_t since_s = 0;
+
+    for (uint32_t i = record->finalized; i < record->committed; i++) {
+        uint64_t start_s = job_record_segment(record, i).start_s;
+
+        if (job_status_lacks_vouch(record, i, now_s) && (since_s == 0 || start_s < since_s)) {
+            since_s = start_s;
+        }
+    }
+    return since_s != 0 && since_s < record->vouched_s ? record->vouched_s : since_s;
+}
+
+static void take_alert(struct job_standing *standing, const struct job_record *record,
+                       uint64_t now_s)
+{
+    uint64_t since_s = keeper_silent_since(record, now_s);
+    bool by_keeper = address_equal(&record->refuser, &record->terms.keeper);
+    char text[TERMS_AMOUNT_SIZE > TERMS_TIME_SIZE ? TERMS_AMOUNT_SIZE : TERMS_TIME_SIZE];
+
+    standing->alert[0] = '\0';
+    if (record->barred && record->phase == GAME_PHASE_OPEN) {
+        terms_amount(text, standing->missing);
+        (void)snprintf(standing->alert, sizeof(standing->alert),
+                       "the job is barred: %s burned, which its client puts back to go on", text);
+    } else if (since_s != 0) {
+        (void)snprintf(standing->alert, sizeof(standing->alert),
+                       "the keeper of this job has vouched nothing for %" PRIu64 " minutes",
+                       (now_s > since_s ? now_s - since_s : 0) / 60);
+    } else if (record->refused_until_s != 0) {
+        terms_time(text, record->refused_until_s);
+        (void)snprintf(standing->alert, sizeof(standing->alert),
+                       "refused by the %s: what nobody vouched for is void after %s",
+                       by_keeper ? "keeper" : "client", text);
+    }
 }
 
 void job_standing_take(struct job_standing *standing, const struct job_record *record,
@@ -132,6 +180,7 @@ void job_standing_take(struct job_standing *standing, const struct job_record *r
     standing->cell_count =
         job_view_squares(standing->cells, JOB_VIEW_CELLS_MAX, standing->marks, record, now_s);
     take_money(standing, record);
+    take_alert(standing, record, now_s);
     standing->pace = pace_of(record);
     standing->forecast_s = record->finalized < record->committed
                                ? job_status_forecast(record, record->finalized, now_s)

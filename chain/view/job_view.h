@@ -13,6 +13,7 @@
 
 #define JOB_VIEW_CELLS_MAX 200 /* squares: more segments share one */
 #define JOB_VIEW_WORDS_MAX 400
+#define JOB_VIEW_ALERT_MAX 200
 
 enum job_view_mark {
     JOB_VIEW_TO_COME,
@@ -20,7 +21,7 @@ enum job_view_mark {
     JOB_VIEW_FINAL,
     JOB_VIEW_VERIFIED, /* by the panel, now */
     JOB_VIEW_TRAINED,  /* and not on the ledger yet */
-    JOB_VIEW_DISPUTED, /* or lost */
+    JOB_VIEW_DISPUTED, /* or refused, or lost */
     JOB_VIEW_MARKS,
 };
 
@@ -44,13 +45,17 @@ struct job_standing {
     uint32_t cell_count;
     uint32_t cell_segments; /* of each */
     wei escrow;
-    wei earned;  /* by solvers, with what is held */
-    wei held;    /* until delivery */
-    wei to_come; /* for segments that are not final */
+    wei earned;        /* by solvers */
+    wei pool;          /* for fees */
+    wei to_come;       /* for segments that are not final */
+    wei missing;       /* burned: the client puts it back to go on */
+    wei burned_client; /* in all */
+    wei burned_solver;
     wei stake;
     double pace;         /* steps a second, by the times of the commits; 0: not known */
     uint64_t forecast_s; /* when the next segment is final at the earliest; 0: nobody can say */
     bool over;           /* nothing can be due any more */
+    char alert[JOB_VIEW_ALERT_MAX]; /* barred, refused, or a keeper that is silent; empty: none */
     bool waits;
     struct job_wait wait;
 };
@@ -70,6 +75,7 @@ struct job_view {
     /* Of mirrors and copies. */
     struct mirror_set mirrors;
     char copies[JOB_VIEW_WORDS_MAX];   /* what is kept here, or served; empty: nothing */
+    char keeping[JOB_VIEW_WORDS_MAX];  /* what a keeper did; empty: this is none */
     char download[JOB_VIEW_WORDS_MAX]; /* what comes now; empty: nothing */
     uint64_t served;                   /* requests */
     uint64_t served_bytes;

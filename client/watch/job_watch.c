@@ -243,6 +243,7 @@ static enum status open_keep(struct job_watcher *watching, struct error *error)
         .sight = &watching->sight,
         .stop = &watching->stop,
         .log = watching->screen.terminal ? NULL : context->log,
+        .area = "watch",
         .terms = &watching->source.record.terms,
         .folder = options_text(context->options, "keep"),
         .place = options_text(context->options, "serve"),

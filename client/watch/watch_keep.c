@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "chain/commands/job_source.h"
@@ -28,22 +29,23 @@ struct watch_keep {
     struct kept *folder;
     bool running; /* the thread */
     pthread_t thread;
-    pthread_mutex_t lock; /* guards the members up to `rested` */
+    pthread_mutex_t lock; /* guards the members up to `had_count` */
     pthread_cond_t changed;
     struct keep_told told;
     bool ending;
     bool news;
     bool rested;
+    struct digest had[WATCH_KEEP_STATES_MAX]; /* roots of states that were brought or checked */
+    uint32_t had_count;
 
     /* Of the thread. */
     struct job_source source; /* its mirrors and its job; no ledger */
     struct keep_told now;
-    struct digest had[WATCH_KEEP_STATES_MAX]; /* roots of states that were brought or checked */
-    uint32_t had_count;
-    uint32_t kept;          /* states, in this round */
-    bool failed;            /* something, in this round */
-    char trouble[NOTE_MAX]; /* of this round; empty: none */
-    char dropped[NOTE_MAX]; /* a mirror, and why; empty: none was */
+    uint32_t kept;                          /* states, in this round */
+    bool failed;                            /* something, in this round */
+    char trouble[NOTE_MAX];                 /* of this round; empty: none */
+    char dropped[MIRROR_SET_MAX][NOTE_MAX]; /* mirrors, and why; empty: it was not */
+    uint32_t last_dropped;
 };
 
 /* ---- what is said ---------------------------------------------------------------------- */
@@ -57,7 +59,7 @@ static void note(const struct watch_keep *keep, char text[NOTE_MAX], const char 
     memcpy(before, text, NOTE_MAX);
     (void)snprintf(text, NOTE_MAX, "; %.50s: %.70s", what, why);
     if (strcmp(before, text) != 0) {
-        log_warn(keep->options.log, "watch", "%s: %s", what, why);
+        log_warn(keep->options.log, keep->options.area, "%s: %s", what, why);
     }
 }
 
@@ -77,7 +79,7 @@ static void say(struct watch_keep *keep, uint64_t state_size)
                    "%" PRIu32 " end states, %.1f MB, in %.40s%s%.40s%.129s%.129s", keep->kept,
                    (double)(keep->kept * state_size) / 1e6, keep->options.folder,
                    kept_url(keep->folder)[0] != '\0' ? ", served at " : "", kept_url(keep->folder),
-                   keep->trouble, keep->dropped);
+                   keep->trouble, keep->dropped[keep->last_dropped]);
     view->download[0] = '\0';
     (void)pthread_mutex_unlock(&sight->lock);
 }
@@ -99,7 +101,8 @@ static void name_dropped(struct watch_keep *keep)
 
     for (uint32_t i = 0; i < set->count; i++) {
         if (set->mirrors[i].dropped) {
-            note(keep, keep->dropped, set->mirrors[i].url, set->mirrors[i].note.trouble);
+            note(keep, keep->dropped[i], set->mirrors[i].url, set->mirrors[i].note.trouble);
+            keep->last_dropped = i;
         }
     }
 }
@@ -139,22 +142,26 @@ static enum status bring(struct watch_keep *keep, const struct job_states_place 
 }
 
 /* Which of the states are whole and checked; reading them all again each time would take long. */
-static bool is_had(const struct watch_keep *keep, const struct job_states_place *place)
+bool watch_keep_has(struct watch_keep *keep, const struct job_states_place *place)
 {
-    for (uint32_t i = 0; i < keep->had_count; i++) {
-        if (digest_equal(&keep->had[i], &place->root)) {
-            return kept_has(keep->folder, job_of(keep), place->step);
-        }
+    bool had = false;
+
+    (void)pthread_mutex_lock(&keep->lock);
+    for (uint32_t i = 0; i < keep->had_count && !had; i++) {
+        had = digest_equal(&keep->had[i], &place->root);
     }
-    return false;
+    (void)pthread_mutex_unlock(&keep->lock);
+    return had && kept_has(keep->folder, job_of(keep), place->step);
 }
 
 static void note_had(struct watch_keep *keep, const struct digest *root)
 {
+    (void)pthread_mutex_lock(&keep->lock);
     if (keep->had_count == WATCH_KEEP_STATES_MAX) {
         keep->had_count = 0;
     }
     keep->had[keep->had_count++] = *root;
+    (void)pthread_mutex_unlock(&keep->lock);
 }
 
 /* Brings what is not there yet. */
@@ -163,7 +170,7 @@ static void keep_state(struct watch_keep *keep, const struct job_states_place *p
     char what[64];
     struct error why;
 
-    if (!is_had(keep, place)) {
+    if (!watch_keep_has(keep, place)) {
         (void)snprintf(what, sizeof(what), "the state before step %" PRIu64, place->step);
         keep->source.mirrors = keep->now.mirrors; /* who failed may be well again */
         keep->source.mirrors.stop = keep->options.stop;
@@ -175,7 +182,7 @@ static void keep_state(struct watch_keep *keep, const struct job_states_place *p
         }
         name_dropped(keep);
         note_had(keep, &place->root);
-        log_info(keep->options.log, "watch", "%s is kept", what);
+        log_info(keep->options.log, keep->options.area, "%s is kept", what);
     }
     keep->kept++;
 }
@@ -190,8 +197,8 @@ static bool is_over(struct watch_keep *keep)
     return over;
 }
 
-/* The latest first, as many as fit; those behind them go. An older one stays as long as nobody
- * gives a later one. */
+/* As they were told, as many as fit; those behind them go. One of them stays as long as nobody
+ * gives one before it. */
 static void keep_states(struct watch_keep *keep, uint64_t state_size)
 {
     uint64_t room = keep->options.bytes_max / (state_size == 0 ? 1 : state_size);
@@ -260,7 +267,7 @@ static void *run(void *context)
         keep->now = keep->told;
         keep->news = false;
         (void)pthread_mutex_unlock(&keep->lock);
-        if (keep->now.count > 0) {
+        if (keep->now.mirrors.count > 0) {
             work(keep);
         }
         (void)pthread_mutex_lock(&keep->lock);
@@ -321,7 +328,8 @@ enum status watch_keep_open(struct watch_keep **keep, const struct watch_keep_op
     (void)pthread_cond_init(&made->changed, NULL);
     TRY_OUT(kept_open(&made->folder, options->folder, options->place, error));
     if (options->place != NULL) {
-        log_info(options->log, "watch", "serving the kept states at %s", kept_url(made->folder));
+        log_info(options->log, options->area, "serving the kept states at %s",
+                 kept_url(made->folder));
     }
     made->running = pthread_create(&made->thread, NULL, run, made) == 0;
     if (!made->running) {
@@ -353,4 +361,27 @@ void watch_keep_close(struct watch_keep *keep)
     (void)pthread_cond_destroy(&keep->changed);
     (void)pthread_mutex_destroy(&keep->lock);
     free(keep);
+}
+
+const char *watch_keep_url(const struct watch_keep *keep)
+{
+    return kept_url(keep->folder);
+}
+
+bool watch_keep_can_be_called(const struct watch_keep *keep)
+{
+    return kept_can_be_called(keep->folder);
+}
+
+uint64_t watch_keep_job_size(const struct watch_keep *keep)
+{
+    char path[FILE_PATH_MAX];
+    struct stat about;
+    struct error none;
+
+    error_init(&none);
+    return kept_path(path, keep->folder, job_of(keep), 0, KEPT_JOB, &none) == STATUS_OK &&
+                   stat(path, &about) == 0
+               ? (uint64_t)about.st_size
+               : 0;
 }

@@ -33,10 +33,10 @@ enum status push_http_open(struct push_http **push, const char *base, const char
     char header[PUSH_HTTP_TOKEN_MAX + 32];
 
     *push = NULL;
-    (void)snprintf(header, sizeof(header), "Authorization: Bearer %s", token);
+    (void)snprintf(header, sizeof(header), "Authorization: Bearer %s", token == NULL ? "" : token);
     if (made == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
         (made->curl = curl_easy_init()) == NULL ||
-        (made->headers = curl_slist_append(NULL, header)) == NULL) {
+        (token != NULL && (made->headers = curl_slist_append(NULL, header)) == NULL)) {
         push_http_close(made);
         return error_set(error, STATUS_NO_MEMORY, "cannot start libcurl");
     }
@@ -46,6 +46,11 @@ enum status push_http_open(struct push_http **push, const char *base, const char
     made->client.reach = HTTP_REACH_ANY; /* the user names it */
     *push = made;
     return STATUS_OK;
+}
+
+void push_http_set_reach(struct push_http *push, enum http_reach reach)
+{
+    push->client.reach = reach;
 }
 
 void push_http_close(struct push_http *push)

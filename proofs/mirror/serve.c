@@ -312,9 +312,10 @@ static bool has_token(const struct serve *serve, struct MHD_Connection *connecti
     const char *token = serve->source.token;
     size_t size = token == NULL ? 0 : strlen(token);
 
-    return size > 0 && shown != NULL && strncmp(shown, bearer, sizeof(bearer) - 1) == 0 &&
-           strlen(shown) == sizeof(bearer) - 1 + size &&
-           secret_equal(shown + sizeof(bearer) - 1, token, size);
+    return token == NULL ||
+           (size > 0 && shown != NULL && strncmp(shown, bearer, sizeof(bearer) - 1) == 0 &&
+            strlen(shown) == sizeof(bearer) - 1 + size &&
+            secret_equal(shown + sizeof(bearer) - 1, token, size));
 }
 
 static enum MHD_Result begin_intake(struct serve *serve, struct MHD_Connection *connection,
@@ -353,7 +354,8 @@ static enum MHD_Result go_on_with_intake(struct serve *serve, struct MHD_Connect
                 intake->source->take(intake->intake, upload, *upload_size, &intake->error);
         }
         *upload_size = 0;
-        return MHD_YES;
+        /* A stranger, who shows no token, sends no more than is taken. */
+        return intake->status == STATUS_OK || serve->source.token != NULL ? MHD_YES : MHD_NO;
     }
     if (intake->intake != NULL) {
         enum status ended =

@@ -2,8 +2,8 @@
  * serve.h - serves content by its names to strangers by HTTP, bounded.
  *
  * GET and HEAD of the names that a source knows, whole or one range; PUT where the source takes
- * content in and the request has the token. Idle connections are closed and the connections of one
- * client limited. TLS by certificate and key in PEM files.
+ * content in and the request has the token, if it wants one. Idle connections are closed and the
+ * connections of one client limited. TLS by certificate and key in PEM files.
  */
 #ifndef PROOFS_MIRROR_SERVE_H
 #define PROOFS_MIRROR_SERVE_H
@@ -39,7 +39,7 @@ struct serve_source {
     enum status (*take_begin)(void *context, void **intake, const char *path, struct error *error);
     enum status (*take)(void *intake, const void *bytes, size_t size, struct error *error);
     enum status (*take_end)(void *intake, bool keep, struct error *error);
-    const char *token; /* that a PUT must show: "Authorization: Bearer TOKEN" */
+    const char *token; /* that a PUT must show: "Authorization: Bearer TOKEN"; NULL: none */
 };
 
 /* The options of commands that serve: TLS, and how many connections. */

@@ -198,8 +198,7 @@ static enum status post_with(struct solver_view *view, struct session *session,
     TRY(access_respond(&plan.respond, bundle, &machine, options, error));
     if (plan.accept) {
         TRY(policy_options_solver(&plan.policy.limits, context->options, error));
-        plan.allow_list = options_text(context->options, "allow-list");
-        TRY(chain_contact(&plan.contact, context->options, error));
+        TRY(session_accept_options(&plan, context->options, error));
         TRY(solver_policy_read_pace(&plan.policy, bundle, error));
     }
     TRY(session_start(session, bundle, &plan, context->log, error));

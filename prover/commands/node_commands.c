@@ -94,7 +94,8 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
     {.name = "status",
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
-     .help = "serve a status page at /, /node.json, and /health; with a port alone to this machine "
+     .help = "serve a status page at /, /node.json, /metrics and /health; with a port alone to "
+             "this machine "
              "only (default: not at all)"},
     CHAIN_LEDGER_OPTIONS,
     SESSION_WALLET_OPTIONS,
@@ -329,6 +330,8 @@ static enum status open_node(struct running *running, struct error *error)
                                               .policy = &running->policy,
                                               .allow_list = options_text(given, "allow-list"),
                                               .contact = node->options.terms.contact,
+                                              .known = options_text(given, "known"),
+                                              .ahead = (uint32_t)options_number(given, "ahead"),
                                               .machine = &node->options.machines[0],
                                               .log = node->log};
     running->started_s = (uint64_t)time(NULL);

@@ -60,9 +60,9 @@ static const struct option_spec run_options[] = {
     {.name = "keep",
      .kind = OPTION_INTEGER,
      .value = "N",
-     .help =
-         "how many of the newest checkpoints to keep; 0: all (default: all that fit 16 GiB, and "
-         "three at least)"},
+     .help = "how many of the newest checkpoints to keep; 0: all; on a ledger those of segments "
+             "that are "
+             "not final stay too (default: all that fit 16 GiB, and three at least)"},
     {.name = "every",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -165,6 +165,8 @@ static enum status train_with(struct train_result *result, struct command_contex
                                     .progress_context = &shown,
                                     .segment = session == NULL ? NULL : run_progress_segment,
                                     .segment_context = &shown,
+                                    .keep_least = session == NULL ? NULL : run_progress_keep_least,
+                                    .keep_context = &shown,
                                     .retrying = log_retry,
                                     .retrying_context = context->log};
     uint64_t falsify = options_number(context->options, "falsify");
@@ -234,14 +236,12 @@ static enum status begin(struct command_context *context, struct attempt *attemp
     struct session_plan plan = {.accept = true,
                                 .again = options_flag(context->options, "again"),
                                 .collect = true,
-                                .sign = true,
-                                .allow_list = options_text(context->options, "allow-list"),
-                                .contact = NULL};
+                                .sign = true};
     struct solver_view view;
     uint64_t steps = 0;
     enum status status;
 
-    TRY(chain_contact(&plan.contact, context->options, error));
+    TRY(session_accept_options(&plan, context->options, error));
     if (plan.contact == NULL && attempt->beside != NULL) {
         plan.contact = contact_of(context, attempt->beside);
     }

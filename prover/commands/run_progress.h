@@ -49,5 +49,6 @@ void run_progress_close(struct run_progress *run);
 /* For struct train_options; context is the struct run_progress. */
 void run_progress_step(void *context, const struct bundle_step *step);
 enum status run_progress_segment(void *context, struct error *error);
+uint64_t run_progress_keep_least(void *context);
 
 #endif /* PROVER_COMMANDS_RUN_PROGRESS_H */

@@ -18,6 +18,7 @@
 #include "prover/commands/access.h"
 #include "prover/post/session.h"
 #include "prover/serve/publish.h"
+#include "prover/serve/vouch_intake.h"
 
 #define WAIT_MS_MAX 3600000
 
@@ -96,7 +97,7 @@ static enum status open_tree(struct content_tree **tree, struct command_context 
     return status;
 }
 
-/* ---- who may ask -------------------------------------------------------- */
+/* ---- who may ask, and vouch ---------------------------------------------- */
 
 /* Of each bundle that is staked on a ledger. */
 struct guards {
@@ -207,7 +208,7 @@ static enum status serve_until_stopped(struct command_context *context, struct c
         .connections_per_client = (uint32_t)options_number(given, "connections-per-client"),
         .idle_s = (uint32_t)options_number(given, "idle-timeout"),
     };
-    const struct serve_source source = content_tree_source(tree);
+    const struct serve_source source = vouch_intake_source(tree);
     struct serve *serve;
     struct serve_counts counts;
 
@@ -248,9 +249,7 @@ int serve_commands_serve(struct command_context *context)
     TRY_OUT(stop_open(&stop, &error));
     TRY_OUT(access_machine(&options.machine, context, &error));
     TRY_OUT(open_tree(&tree, context, &options, &error));
-    if (options.traces) {
-        TRY_OUT(open_guards(&guards, context, tree, &error));
-    }
+    TRY_OUT(open_guards(&guards, context, tree, &error));
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     TRY_OUT(serve_until_stopped(context, tree, &guards, &stop, &notify, &code, &error));
 out:
@@ -329,7 +328,7 @@ static void *serve_beside(void *context)
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     TRY_OUT(content_tree_open(&tree, &tree_options, &beside->error));
     TRY_OUT(open_guards(&guards, beside->context, tree, &beside->error));
-    source = content_tree_source(tree);
+    source = vouch_intake_source(tree);
     TRY_OUT(serve_open(&serve, &source, &options, &beside->error));
     beside->place.port = serve_port(serve);
     listen_place_url(beside->url, &beside->place, false);

@@ -12,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROGRAM "/proc/self/exe"
+#include "base/io/spawn.h"
+
 #define LOOK_MS 20
 
 void child_add(struct child_words *words, const char *word)
@@ -46,7 +47,7 @@ static void become(const struct child_words *words, const struct child_options *
     }
     if (put(nothing, STDIN_FILENO) && put(out < 0 ? nothing : out, STDOUT_FILENO) &&
         put(log < 0 ? nothing : log, STDERR_FILENO)) {
-        (void)execv(PROGRAM, (char *const *)(uintptr_t)words->words);
+        (void)execv(SPAWN_SELF, (char *const *)(uintptr_t)words->words);
     }
     _exit(126);
 }

@@ -135,7 +135,9 @@ static enum status begin(struct held_job *job, const struct held_terms *terms, s
                                 .collect = true,
                                 .policy = {.limits = *terms->policy, .pace = job->pace},
                                 .allow_list = terms->allow_list,
-                                .contact = terms->contact};
+                                .contact = terms->contact,
+                                .known = terms->known,
+                                .ahead = terms->ahead};
 
     TRY(open_respond(&plan.respond, job, terms->machine, error));
     return session_start(&job->session, job->bundle, &plan, terms->log, error);

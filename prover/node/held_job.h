@@ -52,6 +52,8 @@ struct held_terms {
     const struct policy *policy;
     const char *allow_list;
     const char *contact;
+    const char *known; /* see struct session_plan */
+    uint32_t ahead;
     const struct machine_options *machine; /* that answers claims */
     const struct log *log;
 };

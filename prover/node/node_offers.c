@@ -8,6 +8,7 @@
 #include "chain/commands/allow_file.h"
 #include "chain/game/terms.h"
 #include "proofs/run/known_pace.h"
+#include "prover/post/stake_ready.h"
 
 /* Offers have the numbers of the board's jobs, until a reorganization numbers them anew. */
 static enum status make_room(struct solver_node *node, struct error *error)
@@ -92,8 +93,8 @@ static bool has_money(struct offer *offer, const struct solver_node *node, wei s
     char has[TERMS_AMOUNT_SIZE];
 
     terms_amount(is_text, stake);
-    if (stake > node->purse) {
-        terms_amount(has, node->purse);
+    if (stake > node->money.free) {
+        terms_amount(has, node->money.free);
         (void)snprintf(offer->why, sizeof(offer->why), "the stake is %s, and the account has %s",
                        is_text, has);
         offer->refused = true;
@@ -133,6 +134,18 @@ static bool is_admitted(struct offer *offer, const struct solver_node *node,
     return !offer->refused;
 }
 
+/* A stake that has to wait would hold its slot up. */
+static bool is_ready(struct offer *offer, const struct solver_node *node,
+                     const struct job_record *job)
+{
+    char text[STAKE_READY_TEXT];
+
+    if (!stake_ready(text, job, node->clock.time_s, node->options.terms.known)) {
+        refuse(offer, text);
+    }
+    return !offer->refused;
+}
+
 /* ---- weighing -------------------------------------------------------------------------- */
 
 static void set_pace(struct offer *offer, uint32_t slot, const struct known_pace *known,
@@ -167,7 +180,6 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
     const struct job_record *job = &node->board.jobs[number];
     const struct policy *policy = node->options.terms.policy;
     struct offer *offer = &node->offers[number];
-    wei reward = board_reward(job, node->clock.time_s);
     struct policy_refusal refusal;
     struct error none;
 
@@ -182,7 +194,7 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
     }
     if (!has_files(offer, node, shelf_find(&node->options.shelf, &job->terms.job_id)) ||
         !is_admitted(offer, node, &job->terms) || !can_be_fetched(offer, node, &job->terms) ||
-        !has_money(offer, node, job->terms.stake)) {
+        !has_money(offer, node, job->terms.stake) || !is_ready(offer, node, job)) {
         return;
     }
     error_init(&none);
@@ -191,11 +203,11 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
         offer->looked |= 1u << slot;
         (void)!node_offers_read_pace(node, slot, &job->terms.job_id, &none);
     }
-    if (!policy_solve(&refusal, policy, &job->terms, reward, node->purse, &offer->pace[slot],
+    if (!policy_solve(&refusal, policy, &job->terms, node->money.free, &offer->pace[slot],
                       node->clock.time_s)) {
         refuse(offer, refusal.text);
     }
-    offer->hour = policy_hour(reward, &offer->pace[slot]);
+    offer->hour = policy_hour(job->terms.reward, &offer->pace[slot]);
     offer->hour = offer->hour > policy->price ? offer->hour - policy->price : 0;
 }
 

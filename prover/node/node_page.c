@@ -11,6 +11,7 @@
 #include "base/web/web_page.h"
 #include "base/web/web_parts.h"
 #include "base/web/web_plot.h"
+#include "chain/money/money_page.h"
 #include "chain/view/job_view.h"
 #include "prover/node/node_view.h"
 
@@ -24,15 +25,6 @@ struct node_page {
 };
 
 /* ---- parts of the page ---------------------------------------------------------------- */
-
-static void add_money_card(struct buffer *page, const json_t *view, const char *name,
-                           const char *words)
-{
-    char text[NODE_VIEW_AMOUNT_SIZE];
-
-    node_view_amount(text, view, name);
-    web_parts_card(page, text, words);
-}
 
 static void add_short_key(struct buffer *page, const char *key)
 {
@@ -51,6 +43,8 @@ static void add_top(struct buffer *page, const struct node_page *shown)
 {
     const char *trouble = node_view_trouble(shown->view, shown->now_s);
     int64_t lost = strict_json_number_or_0(shown->view, "lost");
+    struct money money;
+    bool counted = node_view_money(&money, shown->view);
 
     buffer_add_text(page, "<h1>Lockstep solver</h1>\n<p class=\"dim\"><code>");
     web_page_text(page, strict_json_text_or(shown->view, "account", ""));
@@ -77,11 +71,14 @@ static void add_top(struct buffer *page, const struct node_page *shown)
     web_page_when(page, (uint64_t)strict_json_number_or_0(shown->view, "started"), shown->now_s);
     buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");
     web_parts_count(page, (uint64_t)strict_json_number_or_0(shown->view, "paid"), "jobs paid");
-    add_money_card(page, shown->view, "earned_wei", "earned by them");
-    add_money_card(page, shown->view, "purse_wei", "in the account");
-    add_money_card(page, shown->view, "owed_wei", "owed to it");
     web_parts_count(page, (uint64_t)strict_json_number_or_0(shown->view, "lost"), "jobs lost");
+    if (counted) {
+        money_page_cards(page, &money);
+    }
     buffer_add_text(page, "</div>\n");
+    if (counted) {
+        money_page_write(page, &money);
+    }
 }
 
 static void add_slots(struct buffer *page, const json_t *slots)
@@ -268,6 +265,45 @@ static void write_json(struct buffer *answer, void *context, const struct web_qu
     (void)!strict_json_write(answer, NULL, page->view, JSON_COMPACT);
 }
 
+static void add_gauge(struct buffer *answer, const char *name, const char *help, int64_t value)
+{
+    buffer_add_format(answer, "# HELP %s %s\n# TYPE %s gauge\n%s %" PRId64 "\n", name, help, name,
+                      name, value);
+}
+
+static int64_t sum_of_jobs(const json_t *view, const char *name)
+{
+    const json_t *job;
+    int64_t sum = 0;
+    size_t at;
+
+    json_array_foreach(json_object_get(view, "jobs"), at, job)
+    {
+        sum += strict_json_number_or_0(job, name);
+    }
+    return sum;
+}
+
+static void write_metrics(struct buffer *answer, void *context, const struct web_query *query)
+{
+    const json_t *view = ((const struct node_page *)context)->view;
+
+    (void)query;
+    add_gauge(answer, "lockstep_solver_alive_time_seconds", "The node's last sign of life.",
+              strict_json_number_or_0(view, "alive"));
+    add_gauge(answer, "lockstep_solver_jobs", "Jobs that are begun and not paid.",
+              (int64_t)json_array_size(json_object_get(view, "jobs")));
+    add_gauge(answer, "lockstep_solver_jobs_paid", "Jobs that are paid.",
+              strict_json_number_or_0(view, "paid"));
+    add_gauge(answer, "lockstep_solver_jobs_lost", "Jobs that are lost.",
+              strict_json_number_or_0(view, "lost"));
+    add_gauge(answer, "lockstep_solver_open_claims", "Claims that are open in its jobs.",
+              sum_of_jobs(view, "open_claims"));
+    add_gauge(answer, "lockstep_solver_refused_segments",
+              "Segments that a client or a keeper refuses, void when claims have had their time.",
+              sum_of_jobs(view, "refused_segments"));
+}
+
 static enum status look(void *context, uint64_t now_ms, struct error *error)
 {
     struct node_page *page = context;
@@ -286,7 +322,8 @@ static const char *trouble(void *context)
 }
 
 static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page},
-                                          {"/node.json", "application/json", write_json}};
+                                          {"/node.json", "application/json", write_json},
+                                          {"/metrics", WEB_SERVER_METRICS, write_metrics}};
 
 enum status node_page_open(struct node_page **page, const char *path,
                            const struct listen_place *place, struct error *error)

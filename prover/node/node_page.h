@@ -3,6 +3,7 @@
  *
  *     GET /             the page
  *     GET /node.json    node_view.h
+ *     GET /metrics      for Prometheus
  *     GET /health       200 or 503, and why
  *
  * It reads the node's file, so a node that hangs is seen as silent.

@@ -5,6 +5,7 @@
 #define PROVER_NODE_NODE_PARTS_H
 
 #include "chain/job/board.h"
+#include "chain/money/money_book.h"
 #include "prover/node/child.h"
 #include "prover/node/held_job.h"
 #include "prover/train/device_lock.h"
@@ -69,12 +70,12 @@ struct solver_node {
     struct ledger *ledger;
     const struct log *log;
     struct board board;
+    struct money_book book; /* of its account, */
+    struct money money;     /* ... as of the last round that read the ledger */
     struct offer *offers;
     uint32_t offer_room;
     uint64_t offers_of; /* the rewind of the board that they belong to */
     struct ledger_clock clock;
-    wei purse;
-    wei owed;
     struct held_job *held[SOLVER_NODE_JOBS_MAX];
     uint32_t held_count;
     struct node_slot slots[SOLVER_NODE_SLOTS_MAX];
@@ -83,7 +84,6 @@ struct solver_node {
     uint64_t shelf_ms; /* when it was looked at */
     uint32_t paid;     /* jobs, in all lives */
     uint32_t lost;
-    wei earned;                            /* by jobs that are paid */
     char trouble[SOLVER_VIEW_TROUBLE_MAX]; /* with the ledger */
 };
 

@@ -7,6 +7,7 @@
 #include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
 #include "chain/game/terms.h"
+#include "chain/money/money_text.h"
 #include "chain/view/job_text.h"
 
 #define SILENT_S 120
@@ -72,14 +73,15 @@ static json_t *held_json(const struct held_job *job)
     job_card_of(&card, file);
     job_card_words(words, &card);
     return json_pack(
-        "{s:s, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:o, s:o, s:s, "
-        "s:s}",
+        "{s:s, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:I, s:o, "
+        "s:o, s:s, s:s}",
         "title", card.title, "about", words, "job", key_json(&job->key), "state",
         held_state_word(job->state), "trained", (json_int_t)job->steps, "steps",
         (json_int_t)file->steps, "loss", loss->end > 0 ? json_real(loss->newest) : json_null(),
         "losses", job_text_curve(loss), "held_out_losses", job_text_curve(&job->curve.held_out),
         "squares", squares_json(&job->standing), "segments", (int)view->segments, "committed",
         (int)view->committed, "final", (int)view->finalized, "open_claims", (int)view->disputed,
+        "refused_segments", (int)view->held, "refused_until", (json_int_t)view->refused_until_s,
         "segment_reward_wei", amount_json(view->reward), "stake_wei", amount_json(view->stake),
         "trouble", job->trouble, "bundle", job->run);
 }
@@ -123,14 +125,12 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
     }
     address_print(account, ledger_get_own(node->ledger));
     ledger_ill_endpoints(node->ledger, endpoints, sizeof(endpoints));
-    view =
-        json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:o, s:o, s:o}",
-                  "account", account, "contact", contact == NULL ? "" : contact, "nobody_fetches",
-                  nobody == NULL ? "" : nobody, "started", (json_int_t)started_s, "alive",
-                  (json_int_t)now_s, "trouble", node->trouble, "endpoints", endpoints, "purse_wei",
-                  amount_json(node->purse), "owed_wei", amount_json(node->owed), "earned_wei",
-                  amount_json(node->earned), "paid", (int)node->paid, "lost", (int)node->lost,
-                  "slots", slots_json(node), "jobs", held, "offers", offers_json(node));
+    view = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o}", "account",
+                     account, "contact", contact == NULL ? "" : contact, "nobody_fetches",
+                     nobody == NULL ? "" : nobody, "started", (json_int_t)started_s, "alive",
+                     (json_int_t)now_s, "trouble", node->trouble, "endpoints", endpoints, "money",
+                     money_json(&node->money), "paid", (int)node->paid, "lost", (int)node->lost,
+                     "slots", slots_json(node), "jobs", held, "offers", offers_json(node));
     buffer_init(&text, NODE_VIEW_SIZE_MAX);
     TRY_OUT(view == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for the node's view")
                          : strict_json_write(&text, error, view, JSON_COMPACT));
@@ -160,6 +160,14 @@ void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, co
     }
 }
 
+bool node_view_money(struct money *money, const json_t *view)
+{
+    struct error unknown;
+
+    error_init(&unknown);
+    return money_from_json(money, json_object_get(view, "money"), &unknown) == STATUS_OK;
+}
+
 /* Why a job that is begun stands still; NULL: none does. */
 static const char *holds_up(const json_t *view)
 {
@@ -175,11 +183,29 @@ static const char *holds_up(const json_t *view)
     return NULL;
 }
 
+/* What a client or a keeper refuses; NULL: nothing. */
+static const char *refusal(const json_t *view)
+{
+    const json_t *job;
+    size_t at;
+
+    json_array_foreach(json_object_get(view, "jobs"), at, job)
+    {
+        if (strict_json_number_or_0(job, "refused_until") != 0) {
+            return strict_json_text_or(job, "trouble", "");
+        }
+    }
+    return NULL;
+}
+
 const char *node_view_trouble(const json_t *view, uint64_t now_s)
 {
+    const char *refused = refusal(view);
+
     return (uint64_t)strict_json_number_or_0(view, "alive") + SILENT_S < now_s
                ? "the node is silent"
            : strict_json_text_or(view, "trouble", "")[0] != '\0' ? "the ledger cannot be read"
+           : refused != NULL                                     ? refused
                                                                  : holds_up(view);
 }
 
@@ -207,18 +233,18 @@ static void print_jobs(FILE *out, const json_t *jobs)
 void node_view_print(FILE *out, const json_t *view)
 {
     const json_t *item;
-    char amounts[3][TERMS_AMOUNT_SIZE];
+    char hour[TERMS_AMOUNT_SIZE];
+    struct money money;
     size_t at;
 
-    node_view_amount(amounts[0], view, "purse_wei");
-    node_view_amount(amounts[1], view, "owed_wei");
-    node_view_amount(amounts[2], view, "earned_wei");
-    fprintf(out, "%s has %s, is owed %s; %" PRId64 " jobs paid %s, %" PRId64 " lost%s%s\n",
-            strict_json_text_or(view, "account", ""), amounts[0], amounts[1],
-            strict_json_number_or_0(view, "paid"), amounts[2],
+    fprintf(out, "%s: %" PRId64 " jobs paid, %" PRId64 " lost%s%s\n",
+            strict_json_text_or(view, "account", ""), strict_json_number_or_0(view, "paid"),
             strict_json_number_or_0(view, "lost"),
             strict_json_text_or(view, "trouble", "")[0] == '\0' ? "" : "; ",
             strict_json_text_or(view, "trouble", ""));
+    if (node_view_money(&money, view)) {
+        money_text_print(out, &money, "  ");
+    }
     if (strict_json_text_or(view, "nobody_fetches", "")[0] != '\0') {
         fprintf(out, "only jobs without seats: %s\n",
                 strict_json_text_or(view, "nobody_fetches", ""));
@@ -236,10 +262,10 @@ void node_view_print(FILE *out, const json_t *view)
     {
         bool refused = json_is_true(json_object_get(item, "refused"));
 
-        node_view_amount(amounts[0], item, "hour_wei");
+        node_view_amount(hour, item, "hour_wei");
         fprintf(out, "%.14s  %-8s  %s%s\n", strict_json_text_or(item, "job", ""),
                 refused ? "refused" : "open",
                 refused ? strict_json_text_or(item, "why", "") : "an hour earns ",
-                refused ? "" : amounts[0]);
+                refused ? "" : hour);
     }
 }

@@ -26,20 +26,10 @@ static bool read_key(struct hash32 *key, const char *name)
 static enum status count_end(struct solver_node *node, const json_t *end, struct error *error)
 {
     const char *state;
-    const char *reward;
-    char text[WEI_TEXT_SIZE + 4];
-    uint64_t segments = 0;
-    wei amount = 0;
 
     TRY(strict_json_text(end, error, &state, "state"));
-    TRY(strict_json_text(end, error, &reward, "segment_reward_wei"));
-    TRY(strict_json_number(end, error, &segments, "final", UINT32_MAX));
     node->lost += strcmp(state, "lost") == 0;
     node->paid += strcmp(state, "paid") == 0;
-    (void)snprintf(text, sizeof(text), "%.60swei", reward);
-    if (strcmp(state, "paid") == 0 && wei_parse(&amount, text) == STATUS_OK) {
-        node->earned += amount * segments;
-    }
     return STATUS_OK;
 }
 
@@ -69,11 +59,12 @@ enum status solver_node_open(struct solver_node *node, struct error *error)
 {
     DIR *folder = opendir(node->options.terms.jobs);
     const struct dirent *entry;
-    enum status status = STATUS_OK;
+    enum status status;
 
     if (folder == NULL) {
         return error_set_errno(error, "cannot read %s", node->options.terms.jobs);
     }
+    status = money_book_open(&node->book, &node->board, ledger_get_own(node->ledger), 1, error);
     while (status == STATUS_OK && (entry = readdir(folder)) != NULL) {
         status = open_one(node, entry->d_name, error);
     }
@@ -97,6 +88,7 @@ void solver_node_close(struct solver_node *node)
         release(node, node->held_count - 1);
     }
     board_release(&node->board);
+    money_book_release(&node->book);
     shelf_release(&node->options.shelf);
     free(node->offers);
     node->offers = NULL;
@@ -185,11 +177,8 @@ out:
 
 static enum status read_ledger(struct solver_node *node, struct error *error)
 {
-    TRY(ledger_catch_up(node->ledger, error));
-    TRY(board_follow(&node->board, node->ledger, error));
-    TRY(ledger_get_clock(node->ledger, &node->clock, error));
-    return ledger_get_account(node->ledger, &node->purse, &node->owed, ledger_get_own(node->ledger),
-                              error);
+    TRY(money_book_read(&node->book, &node->money, &node->board, node->ledger, error));
+    return ledger_get_clock(node->ledger, &node->clock, error);
 }
 
 /* What keeps us from the ledger now is no failure. */
@@ -217,7 +206,6 @@ static enum status end_job(struct solver_node *node, uint32_t number, struct err
     if (paid) {
         log_info(node->log, "solver", "job %.14s is paid", key);
         node->paid++;
-        node->earned += job->session.view.reward * job->session.view.finalized;
     } else if (job->was_ours) {
         log_warn(node->log, "solver", "job %.14s is lost: %s", key, job->trouble);
         node->lost++;

@@ -12,6 +12,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/codec/typed_data.h"
 #include "chain/game/terms.h"
+#include "chain/job/vouch_box.h"
 
 #define NOTE_URL         "ledger"
 #define NOTE_ALONE       "ledger.none"
@@ -420,6 +421,15 @@ enum status session_add(struct session *session, struct error *error)
     return STATUS_OK;
 }
 
+enum status session_accept_options(struct session_plan *plan, const struct options *options,
+                                   struct error *error)
+{
+    plan->allow_list = options_text(options, "allow-list");
+    plan->known = options_text(options, "known");
+    plan->ahead = (uint32_t)options_number(options, "ahead");
+    return chain_contact(&plan->contact, options, error);
+}
+
 enum status session_check_readable(bool encrypted, struct error *error)
 {
     if (!encrypted) {
@@ -448,11 +458,16 @@ enum status session_start(struct session *session, struct bundle *bundle,
                                      .policy = plan->policy,
                                      .allow_list = plan->allow_list,
                                      .contact = plan->contact,
+                                     .vouches = session->vouches,
+                                     .known = plan->known,
+                                     .ahead = plan->ahead,
                                      .segment_steps = (uint32_t)bundle_job(bundle)->segment_length};
 
     session->respond = plan->respond;
     session->bundle = bundle;
     session->signing = plan->sign;
+    TRY(file_path_join(session->vouches, sizeof(session->vouches), error, bundle_path(bundle),
+                       VOUCH_BOX_NAME));
     TRY(solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error));
     if (session->shared == NULL) {
         TRY(poster_start(&session->poster, session->solver, &session->job, &session->stopping, log,
@@ -536,7 +551,7 @@ enum status session_wait(struct session *session, struct solver_view *view,
                    view->pending == 0) {
             status = error_set(error, STATUS_REFUSED, "%s", view->trouble);
         } else if (timeout_s != 0 && steady_seconds() > end_s &&
-                   !(session->outlasts_outages && view->unreachable)) {
+                   !(session->outlasts_outages && (view->unreachable || view->early))) {
             status = error_set(error, STATUS_UNREACHABLE, "the ledger took too long%s%s",
                                view->trouble[0] == '\0' ? "" : ": ", view->trouble);
         } else if (stop_wait(stop, LOOK_SECONDS)) {

@@ -51,11 +51,24 @@
      .value = "FILE",                                                                              \
      .help = "the accounts that the job admits as solvers, as its client gave them: one address "  \
              "a line"},                                                                            \
+        {.name = "contact",                                                                        \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "TEXT",                                                                          \
+         .help =                                                                                   \
+             "where 'lockstep prover serve' is reached, such as a URL; it stands on the ledger"},  \
+        {.name = "known",                                                                          \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "OWNERS",                                                                        \
+         .help =                                                                                   \
+             "stake on no panel where one owner has more than a third and none of these has an "   \
+             "entry: addresses with commas between them, or a file of one a line"},                \
     {                                                                                              \
-        .name = "contact", .kind = OPTION_TEXT, .value = "TEXT",                                   \
-        .help = "where 'lockstep prover serve' is reached, such as a URL; it stands on the ledger" \
+        .name = "ahead", .kind = OPTION_INTEGER, .value = "N", .fallback = "24", .minimum = 1,     \
+        .maximum = GAME_OPEN_MAX,                                                                  \
+        .help = "the most segments that are open while nobody vouches for them, and no more than " \
+                "the stake is worth; 16 at least, and what is due comes at once"                   \
     }
-#define SESSION_ACCEPT_OPTION_COUNT 2
+#define SESSION_ACCEPT_OPTION_COUNT 4
 
 struct session {
     struct ledger_options ledger;
@@ -74,11 +87,13 @@ struct session {
     struct poster *poster;
     atomic_bool stopping;
     struct bundle *bundle; /* borrowed */
+    char vouches[FILE_PATH_MAX];
     uint64_t added;        /* segments that the solver has */
     double poll_s;         /* between two rounds */
     bool signing;          /* signs the roots of added segments into the bundle */
     struct notify *notify; /* borrowed; gets signs of life while we wait; or NULL */
-    bool outlasts_outages; /* the timeout does not count while the ledger is unreachable */
+    bool outlasts_outages; /* the timeout does not count while the ledger is unreachable, or a job
+                              cannot be staked on yet */
 };
 
 /* Does an option or the bundle name a ledger? For a bundle that began without one, only an option
@@ -131,7 +146,13 @@ struct session_plan {
     struct solver_policy policy;
     const char *allow_list; /* borrowed; see struct solver_options */
     const char *contact;
+    const char *known;
+    uint32_t ahead;
 };
+
+/* Reads the options of SESSION_ACCEPT_OPTIONS into the plan. */
+MUST_CHECK enum status session_accept_options(struct session_plan *plan,
+                                              const struct options *options, struct error *error);
 
 /* Refuses to stake on a bundle that verifiers cannot read: nobody could check its segments, and the
  * job would be voided. */

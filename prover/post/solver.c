@@ -10,8 +10,11 @@
 #include "base/hex.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/allow_file.h"
+#include "chain/game/terms.h"
 #include "chain/job/due_submit.h"
+#include "chain/job/vouch_box.h"
 #include "prover/post/solver_claims.h"
+#include "prover/post/stake_ready.h"
 
 enum {
     NAME_SIZE = LEDGER_NAME_MAX + 1,
@@ -36,8 +39,9 @@ struct solver {
     uint32_t trained_count;
     uint32_t trained_room;
     uint64_t segments;
-    bool held;     /* the job was ours at some time */
-    bool given_up; /* and nothing more is trained for it */
+    uint32_t swept; /* final segments whose vouches are dropped */
+    bool held;      /* the job was ours at some time */
+    bool given_up;  /* and nothing more is trained for it */
 };
 
 /* ---- making and adding ------------------------------------------------------------ */
@@ -185,21 +189,88 @@ static void submit(struct solver *solver, const struct due_move *move)
     solver_view_follow(&solver->view, solver->ledger, what, name, status, &error);
 }
 
-/* Nobody can make a solver forfeit by itself: others do it. */
+/* What was handed over is kept in files; the record brings it to a settle. */
+static void take_vouches(struct solver *solver)
+{
+    struct job_record *record = &solver->record;
+
+    for (uint32_t i = record->finalized; i < record->committed && solver->options.vouches != NULL;
+         i++) {
+        const struct job_record_segment *shown = &record->segments[i];
+        struct hash32 hash = game_segment_hash(&record->key, &shown->committed);
+        struct vouch vouch;
+        struct error error;
+
+        error_init(&error);
+        if (shown->draw.covered && !shown->draw.vouched && !shown->has_vouch &&
+            vouch_box_get(&vouch, solver->options.vouches, &hash, &error) == STATUS_OK) {
+            (void)job_record_add_vouch(record, &vouch);
+        }
+    }
+}
+
+static void drop_vouches(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+
+    for (; solver->swept < record->finalized && solver->options.vouches != NULL; solver->swept++) {
+        struct hash32 hash =
+            game_segment_hash(&record->key, &record->segments[solver->swept].committed);
+
+        vouch_box_drop(solver->options.vouches, &hash);
+    }
+}
+
+/* A solver makes nothing of its own void: others do it. But what was refused can only become void
+ * when its time is over, and until then the rest of the stake is locked. */
+static bool is_void(const struct solver *solver, const struct due_move *move)
+{
+    return move->kind == DUE_MOVE_SETTLE && move->because == JOB_SEGMENT_LOST &&
+           solver->record.refused_until_s == 0;
+}
+
 static void move_segments(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
 
+    take_vouches(solver);
     for (uint32_t i = record->finalized; i < record->committed; i++) {
-        struct job_segment segment = job_record_segment(record, i);
-        enum due_move_kind kind;
+        struct due_move move;
 
-        if (due_move_of_segment(&kind, &segment, &solver->clock) && kind != DUE_MOVE_FORFEIT) {
-            struct due_move move = due_submit_of_segment(record, kind, i);
-
+        if (due_move_at(&move, record, i, &solver->clock) && !is_void(solver, &move)) {
             submit(solver, &move);
         }
     }
+}
+
+/* Told at once: whoever is refused can look what is wrong while others still can vouch. */
+static void note_refusal(struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    struct solver_view *view = &solver->view;
+    char time[TERMS_TIME_SIZE];
+    uint32_t first = UINT32_MAX;
+
+    for (uint32_t i = record->finalized; i < record->committed; i++) {
+        struct job_segment segment = job_record_segment(record, i);
+
+        if ((!segment.drawn || segment.covered) && job_segment_is_held(&segment)) {
+            first = first == UINT32_MAX ? i : first;
+            view->held++;
+        }
+    }
+    terms_time(time, record->refused_until_s);
+    if (view->held == 0) {
+        solver_view_note(view, "the %s refuses: it holds nothing, and no more is committed",
+                         address_equal(&record->refuser, &record->client) ? "client" : "keeper");
+        return;
+    }
+    solver_view_note(
+        view,
+        "the %s refuses: it holds %u segments, from %u on, and those that are covered are "
+        "void after %s unless the keeper vouches for them",
+        address_equal(&record->refuser, &record->client) ? "client" : "keeper", view->held, first,
+        time);
 }
 
 /* ---- moves about the job ------------------------------------------------------------ */
@@ -218,9 +289,8 @@ static void move_job(struct solver *solver, const char *move,
     solver_view_follow(&solver->view, solver->ledger, move, name, status, &error);
 }
 
-/* What accept() shows and asks for. STATUS_REFUSED: we are not admitted, or our policy does. */
+/* What accept() shows. STATUS_REFUSED: we are not admitted, or our policy does. */
 struct acceptance {
-    wei reward;
     struct digest siblings[GAME_ALLOW_MAX];
     struct game_hashes path;
     struct game_bytes contact;
@@ -234,11 +304,17 @@ static enum status agree(struct acceptance *terms, struct solver *solver, struct
     terms->contact =
         (struct game_bytes){(const uint8_t *)contact, contact == NULL ? 0 : strlen(contact)};
     terms->path = (struct game_hashes){.hashes = terms->siblings};
-    terms->reward = game_reward(&record->terms, record->opened_s, solver->clock.time_s);
+    if (contact == NULL && record->terms.seats > 0) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "nothing was staked: verifiers could not fetch what is committed, and it "
+                        "would be void");
+        error_advise(error, "name a place with --serve ADDRESS:PORT, or with --contact URL where "
+                            "'lockstep prover serve' or 'publish' shows it");
+        return STATUS_REFUSED;
+    }
     TRY(allow_file_path(terms->siblings, &terms->path.count, &record->terms.solvers,
                         &solver->options.account, solver->options.allow_list, error));
-    return solver_policy_check(&solver->options.policy, solver->ledger, record, terms->reward,
-                               error);
+    return solver_policy_check(&solver->options.policy, solver->ledger, record, error);
 }
 
 /* What keeps us from the job although it is open; false: nothing. */
@@ -252,7 +328,9 @@ static bool stays_away(struct solver *solver)
         solver_view_note(&solver->view, "%s",
                          !had                ? "the job is open, and nobody has accepted it"
                          : record->convicted ? "we were convicted, and the job is open again"
-                                             : "we were released, and the job is open again");
+                         : record->barred
+                             ? "our segments are void, and the job waits for its client"
+                             : "we gave it up, and the job is open again");
         return true;
     }
     if (solver->view.trained < record->finalized) {
@@ -270,6 +348,7 @@ static void accept(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     struct acceptance terms;
+    char text[STAKE_READY_TEXT];
     char name[NAME_SIZE];
     struct error error;
     enum status status;
@@ -284,9 +363,14 @@ static void accept(struct solver *solver)
         solver_view_note(&solver->view, "%s", error.text);
         return;
     }
+    if (!stake_ready(text, record, solver->clock.time_s, solver->options.known)) {
+        solver->view.early = true;
+        solver_view_note(&solver->view, "nothing is staked yet: %s", text);
+        return;
+    }
     name_of_job(name, solver, "accept", record->accepts);
-    status = ledger_accept(solver->ledger, name, &record->key, &record->terms, terms.reward,
-                           &terms.path, &terms.contact, &error);
+    status = ledger_accept(solver->ledger, name, &record->key, &record->terms, &terms.path,
+                           &terms.contact, &error);
     solver_view_follow(&solver->view, solver->ledger, "accept", name, status, &error);
 }
 
@@ -316,6 +400,32 @@ static bool agrees(struct solver *solver)
     return true;
 }
 
+static bool is_late(const struct solver *solver)
+{
+    return solver->record.due_s != 0 && solver->clock.time_s > solver->record.due_s;
+}
+
+/* The last eighth of the period: a commit takes a few blocks. */
+static bool is_due(const struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+
+    return record->due_s != 0 &&
+           solver->clock.time_s + record->terms.segment_period_s / 8 + 1 >= record->due_s;
+}
+
+/* May one more segment be open? */
+static bool has_room(const struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+
+    if (record->committed - record->finalized >= GAME_OPEN_MAX || record->refused_until_s != 0) {
+        return false;
+    }
+    return solver->options.ahead == 0 || is_due(solver) ||
+           job_record_unvouched(record) < policy_ahead(&record->terms, solver->options.ahead);
+}
+
 static void commit(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -327,10 +437,10 @@ static void commit(struct solver *solver)
     struct error error;
     enum status status;
 
-    if (record->ended || index >= record->segment_count) {
+    if (record->ended || index >= record->segment_count || !has_room(solver)) {
         return;
     }
-    if (solver->clock.time_s > record->due_s) {
+    if (is_late(solver)) {
         solver->view.late = true;
         solver_view_note(&solver->view, "segment %u is overdue: the ledger takes no more", index);
         return;
@@ -347,49 +457,24 @@ static void commit(struct solver *solver)
     solver_view_follow(&solver->view, solver->ledger, what, name, status, &error);
 }
 
-/* After the deadline the stake comes back whole. Before, a late solver that goes on pays 1/8. */
+/* After the deadline the stake comes back whole, and where a refusal found nothing to hold. Before,
+ * a late solver that goes on pays 1/8. */
 static void take_back_stake(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
+    uint32_t open = record->committed - record->finalized;
+    bool free_now = solver->clock.time_s > record->terms.deadline_s || record->refused_until_s != 0;
 
-    if (record->committed != record->finalized || solver->view.disputed > 0 ||
-        solver->clock.time_s <= record->due_s) {
+    if (record->drawn != record->committed || record->leg_start != record->finalized ||
+        solver->view.disputed > 0) {
         return;
     }
-    if (solver->clock.time_s > record->terms.deadline_s) {
-        move_job(solver, "expire", ledger_expire);
-    } else if ((solver->view.late && solver->options.again) || solver->given_up) {
+    if (record->refused_until_s != 0
+            ? open == 0 && solver->clock.time_s > record->refused_until_s
+            : is_late(solver) && open < GAME_OPEN_MAX &&
+                  (free_now || solver->options.again || solver->given_up)) {
         move_job(solver, "release", ledger_release);
     }
-}
-
-/* Nothing can be committed on top of what is there. */
-static void step_back(struct solver *solver)
-{
-    const struct job_record *record = &solver->record;
-
-    if (record->committed == record->finalized && record->held == 0 &&
-        solver->clock.time_s <= record->accepted_s + record->terms.segment_period_s) {
-        move_job(solver, "step back", ledger_step_back);
-    }
-}
-
-/* The held part, once the client's time is over. */
-static void deliver(struct solver *solver)
-{
-    const struct job_record *record = &solver->record;
-    struct due_move move;
-
-    if (due_move_next(&move, record, &solver->clock, &solver->options.account) &&
-        (move.kind == DUE_MOVE_DELIVER || move.kind == DUE_MOVE_DRAW ||
-         move.kind == DUE_MOVE_RENEW)) {
-        submit(solver, &move);
-    }
-}
-
-static bool is_delivered(const struct job_record *record)
-{
-    return record->delivered || record->held == 0 || record->terms.held_ppm == 0;
 }
 
 /* ---- money ------------------------------------------------------------------------ */
@@ -431,10 +516,20 @@ static void withdraw(struct solver *solver)
         name_of_withdrawal(name, solver, record->withdrawals - 1);
         solver->view.pending += !is_settled(solver, name);
     }
-    solver->view.collected = closed && is_delivered(record) && solver->view.pending == 0;
+    solver->view.collected = closed && solver->view.pending == 0;
 }
 
 /* ---- a round ------------------------------------------------------------------------ */
+
+/* Of a closed job: was it when it last had a solver? */
+static bool is_ours(const struct solver *solver)
+{
+    const struct job_record *record = &solver->record;
+    bool last = record->phase == GAME_PHASE_CLOSED && !record->convicted &&
+                address_equal(&record->last_accepted, &solver->options.account);
+
+    return last || address_equal(&record->solver, &solver->options.account);
+}
 
 static void look(struct solver *solver)
 {
@@ -452,9 +547,10 @@ static void look(struct solver *solver)
                                  .hopeless = view->hopeless,
                                  .now_s = solver->clock.time_s,
                                  .due_s = record->due_s,
-                                 .reward = record->reward,
+                                 .refused_until_s = record->refused_until_s,
+                                 .reward = record->terms.reward,
                                  .stake = record->terms.stake};
-    view->ours = address_equal(&record->solver, &solver->options.account);
+    view->ours = is_ours(solver);
     (void)trained_at(solver, &last, UINT32_MAX);
     if (view->ours && record->committed >= view->trained) {
         view->committed_for_good = true;
@@ -493,13 +589,16 @@ static void act(struct solver *solver)
     const struct job_record *record = &solver->record;
 
     look(solver);
+    drop_vouches(solver);
     solver_claims_act(&solver->claims); /* also when it has lost the job: others may still win */
     switch (record->phase) {
     case GAME_PHASE_NONE:
         solver_view_note(&solver->view, "the ledger knows no such job");
         break;
     case GAME_PHASE_OPEN:
-        if (agrees(solver)) {
+        if (solver->clock.time_s > record->terms.deadline_s) {
+            move_job(solver, "close", ledger_close_job);
+        } else if (agrees(solver)) {
             accept(solver);
         }
         break;
@@ -509,9 +608,10 @@ static void act(struct solver *solver)
             solver_view_note(&solver->view, "another solver has the job");
             break;
         }
-        if (!agrees(solver) || (solver->given_up && solver->view.trained <= record->committed)) {
-            step_back(solver);
-        } else {
+        if (record->refused_until_s != 0) {
+            note_refusal(solver);
+        }
+        if (agrees(solver)) {
             commit(solver);
         }
         move_segments(solver);
@@ -520,10 +620,7 @@ static void act(struct solver *solver)
     case GAME_PHASE_CLOSED:
         if (!solver->view.ours) {
             solver->view.lost = true;
-            solver_view_note(&solver->view, "the job is %s",
-                             record->cancelled ? "cancelled" : "closed");
-        } else {
-            deliver(solver);
+            solver_view_note(&solver->view, "the job is closed");
         }
         break;
     }

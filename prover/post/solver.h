@@ -2,10 +2,11 @@
  * solver.h - the solver's side of a job on a ledger, one round at a time.
  *
  * A round reads the ledger and makes every move of the solver that is possible now: accept, commit
- * trained segments, answer claims, draw, renew, finalize, take back the stake, withdraw. It stakes
- * on a job that others began only when it has trained what is final, and found the same. The name
- * of a move follows from the job and the ledger's record, so that neither a crash nor a retry makes
- * it twice. Deadlines follow the ledger's clock, never this machine's.
+ * trained segments, answer claims, draw, settle, take back the stake, withdraw. It stakes on a job
+ * that others began only when it has trained what is final, and found the same. It commits no more
+ * than its stake is worth while nobody vouches (policy_ahead()), but what is due. The name of a
+ * move follows from the job and the ledger's record, so that neither a crash nor a retry makes it
+ * twice. Deadlines follow the ledger's clock, never this machine's.
  *
  * Any thread may call solver_add(); everything else is for one thread.
  */
@@ -30,7 +31,10 @@ struct solver_options {
     struct respond *respond;     /* borrowed; answers claims. NULL: nobody does */
     uint32_t segment_steps;      /* of the job: where a claim's step lies */
     const char *allow_list;      /* file; NULL: none */
-    const char *contact;         /* where this solver serves; NULL: it does not say */
+    const char *contact;         /* where this solver serves; NULL: nobody could fetch */
+    const char *vouches;         /* folder (chain/job/vouch_box.h); NULL: no vouch is handed over */
+    const char *known;           /* --known (stake_ready.h); NULL: any panel will do */
+    uint32_t ahead;              /* segments open that nobody vouched for; 0: any number */
     struct solver_policy policy; /* checked before the stake; zeros: no limits */
 };
 

@@ -52,7 +52,7 @@ void solver_policy_measure_pace(struct solver_policy *policy, struct run *run)
 }
 
 enum status solver_policy_check(const struct solver_policy *policy, struct ledger *ledger,
-                                const struct job_record *record, wei reward, struct error *error)
+                                const struct job_record *record, struct error *error)
 {
     struct policy_refusal refusal;
     struct ledger_clock clock;
@@ -61,7 +61,7 @@ enum status solver_policy_check(const struct solver_policy *policy, struct ledge
 
     TRY(ledger_get_account(ledger, &purse, &owed, ledger_get_own(ledger), error));
     TRY(ledger_get_clock(ledger, &clock, error));
-    if (policy_solve(&refusal, &policy->limits, &record->terms, reward, purse, &policy->pace,
+    if (policy_solve(&refusal, &policy->limits, &record->terms, purse, &policy->pace,
                      clock.time_s)) {
         return STATUS_OK;
     }

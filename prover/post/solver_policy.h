@@ -1,11 +1,11 @@
 /*
- * solver_policy.h - may a solver stake on a job? Checks its limits (chain/game/policy.h) against
- * the terms and the time that the job's steps take on this machine.
+ * solver_policy.h - may a solver stake on a job? Checks its limits (chain/game/policy/policy.h)
+ * against the terms and the time that the job's steps take on this machine.
  */
 #ifndef PROVER_POST_SOLVER_POLICY_H
 #define PROVER_POST_SOLVER_POLICY_H
 
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 #include "chain/job/job_record.h"
 #include "proofs/run/run.h"
 
@@ -23,10 +23,9 @@ MUST_CHECK enum status solver_policy_read_pace(struct solver_policy *policy, str
  * undefined. A machine that fails leaves zeros. */
 void solver_policy_measure_pace(struct solver_policy *policy, struct run *run);
 
-/* reward: of a segment, as the ledger gives it now. STATUS_REFUSED: the limits forbid the stake,
- * for the reason in error. */
+/* STATUS_REFUSED: the limits forbid the stake, for the reason in error. */
 MUST_CHECK enum status solver_policy_check(const struct solver_policy *policy,
                                            struct ledger *ledger, const struct job_record *record,
-                                           wei reward, struct error *error);
+                                           struct error *error);
 
 #endif /* PROVER_POST_SOLVER_POLICY_H */

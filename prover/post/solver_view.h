@@ -19,6 +19,7 @@ struct solver_view {
     bool lost_for_good;    /* and no reorganization can give it back */
     bool late;             /* the next segment is overdue: the ledger takes no more */
     bool behind;           /* the job has final segments that we have not trained yet */
+    bool early;            /* it is open, and cannot be staked on yet */
     bool contradicted;     /* the ledger has a root for a segment that is not ours */
     bool committed_for_good;
     bool collected;   /* the job is closed, and everything owed is withdrawn for good */
@@ -31,10 +32,12 @@ struct solver_view {
     uint32_t awaited;  /* open claims that wait for the solver's answer */
     uint32_t hopeless; /* awaited ones whose answer will probably be late */
     uint64_t now_s;
-    uint64_t due_s; /* until when the next segment must be committed */
-    wei reward;     /* of a segment; of the last solver */
-    wei stake;      /* of the job */
-    wei owed;       /* with collect or collect_now */
+    uint64_t due_s;           /* until when the next segment must be committed */
+    uint64_t refused_until_s; /* the client or the keeper refused; 0: nobody did */
+    uint32_t held;            /* segments that are void then */
+    wei reward;               /* of a segment */
+    wei stake;                /* of the job */
+    wei owed;                 /* with collect or collect_now */
     char trouble[SOLVER_VIEW_TROUBLE_MAX];
     char endpoints[LEDGER_REASON_SIZE]; /* of the ledger: those that are ill */
 };

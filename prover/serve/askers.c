@@ -9,7 +9,8 @@
 #include "base/steady.h"
 #include "chain/job/job_record.h"
 
-#define FOLLOW_LEAST_MS 200 /* between two looks at the ledger that asks have caused */
+#define FOLLOW_LEAST_MS 200 /* between two looks at the ledger that asks have caused, */
+#define SIGNED_LEAST_MS 200 /* ... and two questions to contracts */
 
 /* Who is admitted by what is known waits for no endpoint. Taken in this order. */
 struct askers {
@@ -18,6 +19,7 @@ struct askers {
     struct ledger_options options;
     struct ledger *ledger; /* NULL: it was not reached yet */
     uint64_t followed_ms;
+    uint64_t asked_ms; /* a contract, for its signature */
     struct game_place place;
     struct job_record record;
     bool is_read; /* to its end, once at least */
@@ -128,8 +130,24 @@ static bool is_party(const struct askers *askers, const struct address *account,
     return false;
 }
 
-static enum status judge(const struct askers *askers, struct address *party, const char *text,
-                         uint64_t step, uint64_t now_s, struct error *error)
+/* Whose is it? The claim of a contract has a size; its word is still to be heard. */
+static bool read_ask(struct address *party, struct ask_claim *claim, struct ask *ask,
+                     const char *text, uint64_t now_s)
+{
+    claim->signature_size = 0;
+    if (ask_read(party, ask, text, now_s) == VERDICT_VALID) {
+        return true;
+    }
+    if (ask_read_contract(claim, ask, text, now_s) != VERDICT_VALID) {
+        return false;
+    }
+    *party = claim->account;
+    return true;
+}
+
+static enum status judge(const struct askers *askers, struct address *party,
+                         struct ask_claim *claim, const char *text, uint64_t step, uint64_t now_s,
+                         struct error *error)
 {
     const uint32_t length = askers->record.terms.segment_steps;
     struct ask ask = {.place = askers->place, .job = askers->record.key};
@@ -145,7 +163,7 @@ static enum status judge(const struct askers *askers, struct address *party, con
     }
     ask.index = (uint32_t)(step / length);
     ask.step = (uint32_t)(step % length);
-    if (ask_read(party, &ask, text, now_s) != VERDICT_VALID) {
+    if (!read_ask(party, claim, &ask, text, now_s)) {
         return error_set(error, STATUS_REFUSED,
                          "the signature in " ASK_HEADER
                          " is not about this step, or its time is over");
@@ -155,30 +173,95 @@ static enum status judge(const struct askers *askers, struct address *party, con
                : error_set(error, STATUS_REFUSED, "who signed the ask is no party of the job");
 }
 
-static enum status admit(struct askers *askers, struct address *party, const char *text,
-                         uint64_t step, uint64_t now_s, struct error *error)
+/* Only a party's contract is asked, and not often. */
+static enum status ask_contract(struct askers *askers, const struct ask_claim *claim,
+                                struct error *error)
 {
+    const struct game_bytes signature = {claim->signature, claim->signature_size};
+    enum status status;
+
+    (void)pthread_mutex_lock(&askers->following);
+    if (askers->asked_ms != 0 && steady_ms() < askers->asked_ms + SIGNED_LEAST_MS) {
+        status = error_set(error, STATUS_UNREACHABLE,
+                           "a contract was asked for its signature just now: try again");
+    } else {
+        status =
+            ledger_get_signed(askers->ledger, &claim->account, &claim->digest, &signature, error);
+        askers->asked_ms = steady_ms();
+    }
+    (void)pthread_mutex_unlock(&askers->following);
+    return status;
+}
+
+/* *asked: a contract was, or waits for its turn; no event changes its word. */
+static enum status admit(struct askers *askers, struct address *party, bool *asked,
+                         const char *text, uint64_t step, uint64_t now_s, struct error *error)
+{
+    struct ask_claim claim = {.signature_size = 0};
     enum status status;
 
     error_init(error);
     (void)pthread_mutex_lock(&askers->lock);
-    status = judge(askers, party, text, step, now_s, error);
+    status = judge(askers, party, &claim, text, step, now_s, error);
     (void)pthread_mutex_unlock(&askers->lock);
-    return status;
+    *asked = status == STATUS_OK && claim.signature_size > 0;
+    return *asked ? ask_contract(askers, &claim, error) : status;
 }
 
 /* What is refused may be allowed by events that are not read yet. */
 enum status askers_admit(struct askers *askers, struct address *party, const char *text,
                          uint64_t step, uint64_t now_s, struct error *error)
 {
+    enum status status;
+    bool asked;
+
     if (text == NULL) {
         return error_set(error, STATUS_REFUSED,
                          "an ask about a trace is signed by a party of the job, in the "
                          "header " ASK_HEADER);
     }
-    if (admit(askers, party, text, step, now_s, error) == STATUS_OK) {
+    status = admit(askers, party, &asked, text, step, now_s, error);
+    if (status == STATUS_OK || asked) {
+        return status;
+    }
+    follow_after(askers, FOLLOW_LEAST_MS);
+    return admit(askers, party, &asked, text, step, now_s, error);
+}
+
+/* ---- vouches -------------------------------------------------------------------- */
+
+static enum status judge_vouch(struct askers *askers, const struct vouch *vouch,
+                               struct error *error)
+{
+    if (!askers->is_read) {
+        return error_set(error, STATUS_UNREACHABLE,
+                         "the ledger, which says who the keeper is, cannot be read now");
+    }
+    return job_record_add_vouch(&askers->record, vouch)
+               ? STATUS_OK
+               : error_set(
+                     error, STATUS_REFUSED,
+                     "the job's keeper has not signed that, about a segment that is not final");
+}
+
+static enum status admit_vouch(struct askers *askers, const struct vouch *vouch,
+                               struct error *error)
+{
+    enum status status;
+
+    error_init(error);
+    (void)pthread_mutex_lock(&askers->lock);
+    status = judge_vouch(askers, vouch, error);
+    (void)pthread_mutex_unlock(&askers->lock);
+    return status;
+}
+
+enum status askers_admit_vouch(struct askers *askers, const struct vouch *vouch,
+                               struct error *error)
+{
+    if (admit_vouch(askers, vouch, error) == STATUS_OK) {
         return STATUS_OK;
     }
     follow_after(askers, FOLLOW_LEAST_MS);
-    return admit(askers, party, text, step, now_s, error);
+    return admit_vouch(askers, vouch, error);
 }

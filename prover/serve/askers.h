@@ -1,5 +1,6 @@
 /*
- * askers.h - who may ask about the trace of a bundle that is staked on a ledger, and about what.
+ * askers.h - who may ask about the trace of a bundle that is staked on a ledger, and about what;
+ * and whose vouches are taken in.
  *
  * Asked may be only about a step that an open claim or alarm is about, by a party of the job: its
  * client, its panel, its solver, and whoever leads such a claim or has joined it. So nobody gets
@@ -12,6 +13,7 @@
 
 #include "chain/game/ask.h"
 #include "chain/game/ledger.h"
+#include "chain/game/vouch.h"
 
 struct askers;
 
@@ -30,5 +32,10 @@ void askers_follow(struct askers *askers);
  */
 MUST_CHECK enum status askers_admit(struct askers *askers, struct address *party, const char *text,
                                     uint64_t step, uint64_t now_s, struct error *error);
+
+/* Has the keeper of the job signed it, about a segment that is not final? STATUS_REFUSED
+ * and STATUS_UNREACHABLE as above. */
+MUST_CHECK enum status askers_admit_vouch(struct askers *askers, const struct vouch *vouch,
+                                          struct error *error);
 
 #endif /* PROVER_SERVE_ASKERS_H */

@@ -141,6 +141,11 @@ void content_tree_guard(struct content_tree *tree, size_t number, struct askers 
     tree->bundles[number].askers = askers;
 }
 
+struct askers *content_tree_askers(struct content_tree *tree, size_t number)
+{
+    return tree->bundles[number].askers;
+}
+
 /* ---- content ------------------------------------------------------------ */
 
 static enum status not_found(struct error *error, const char *path)

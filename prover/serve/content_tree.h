@@ -47,6 +47,7 @@ struct content_tree_options {
 size_t content_tree_bundle_count(const struct content_tree *tree);
 struct bundle *content_tree_bundle(struct content_tree *tree, size_t number);
 void content_tree_guard(struct content_tree *tree, size_t number, struct askers *askers);
+struct askers *content_tree_askers(struct content_tree *tree, size_t number); /* or NULL */
 
 MUST_CHECK enum status content_tree_open(struct content_tree **tree,
                                          const struct content_tree_options *options,

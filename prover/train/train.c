@@ -8,14 +8,22 @@
 #include "prover/train/energy.h"
 #include "prover/train/fault_injection.h"
 
+static enum status prune(struct bundle *bundle, const struct train_options *options,
+                         struct error *error)
+{
+    uint64_t least = options->keep_least == NULL ? 0 : options->keep_least(options->keep_context);
+
+    return options->keep == 0
+               ? STATUS_OK
+               : bundle_checkpoint_prune(bundle, options->keep > least ? options->keep : least,
+                                         options->every, error);
+}
+
 static enum status keep_checkpoint(struct bundle *bundle, struct run *run, uint64_t step,
                                    const struct train_options *options, struct error *error)
 {
     TRY(bundle_checkpoint_write(bundle, run->machine, step, error));
-    if (options->keep != 0) {
-        TRY(bundle_checkpoint_prune(bundle, options->keep, options->every, error));
-    }
-    return STATUS_OK;
+    return prune(bundle, options, error);
 }
 
 /* May the machine make the next step before the root of this one is known? Not where the state
@@ -175,9 +183,7 @@ enum status train(struct train_result *result, struct bundle *bundle, struct run
                          (unsigned long long)result->steps, (unsigned long long)job->steps);
     }
     TRY(status);
-    if (options->keep != 0) {
-        /* A crash between the last checkpoint and its pruning leaves one too many. */
-        TRY(bundle_checkpoint_prune(bundle, options->keep, options->every, error));
-    }
+    /* A crash between the last checkpoint and its pruning leaves one too many. */
+    TRY(prune(bundle, options, error));
     return bundle_flush(bundle, error);
 }

@@ -20,8 +20,12 @@ struct energy_gpu;
 struct train_options {
     uint64_t keep;  /* newest checkpoints that stay; 0: all */
     uint64_t every; /* also keep one of so many segments; 0: none */
-    int threads;    /* to hash with; 0: as many as OpenMP would use */
-    bool energy;    /* read the processor's energy counters, where they exist */
+    /* How many of the newest must stay whatever keep says: of segments that are not final; or
+     * NULL. */
+    uint64_t (*keep_least)(void *context);
+    void *keep_context;
+    int threads; /* to hash with; 0: as many as OpenMP would use */
+    bool energy; /* read the processor's energy counters, where they exist */
     /* Inject a fault into the state after this step (fault_injection.h) and train on, to test
      * verifiers. NULL: none. */
     const uint64_t *falsify;

@@ -21,7 +21,7 @@ static const int robbers[] = {STAGE_CLIENT, STAGE_FRIEND};
 
 static void rob(struct game_terms *terms)
 {
-    terms->reward_from = terms->reward_to = 3;
+    terms->reward = 3;
     terms->stake = 80 * WEI_PER_ETHER;
     terms->seats = 0;
     terms->coverage_ppm = 0;
@@ -42,6 +42,7 @@ static struct solver_view run_solver(struct scene *scene, const struct policy *p
                                      .account = *signer_address(stage->signers[STAGE_SOLVER]),
                                      .accept = true,
                                      .segment_steps = SCENE_STEPS,
+                                     .contact = "http://solver.example:8000",
                                      .policy = {.limits = *policy}};
     struct digest room[SCENE_STEPS];
     struct game_hashes states = {room, SCENE_STEPS};
@@ -126,20 +127,16 @@ ATTACK(each_term_is_refused_by_its_name)
     struct policy_refusal refusal;
 
     rob(&terms);
-    assert_false(
-        policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, now_s));
+    assert_false(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, now_s));
     assert_int_equal(refusal.term, POLICY_REWARD);
     policy.reward_least = 0;
-    assert_false(
-        policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, now_s));
+    assert_false(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, now_s));
     assert_int_equal(refusal.term, POLICY_STAKE);
     policy.stake_rewards_max = 0;
-    assert_false(
-        policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, now_s));
+    assert_false(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, now_s));
     assert_int_equal(refusal.term, POLICY_CLOCK);
     policy.clock_least_s = 0;
-    assert_true(
-        policy_solve(&refusal, &policy, &terms, terms.reward_to, terms.stake, &unknown, now_s));
+    assert_true(policy_solve(&refusal, &policy, &terms, terms.stake, &unknown, now_s));
 }
 
 int main(void)

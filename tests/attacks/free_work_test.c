@@ -1,93 +1,251 @@
 /*
- * Goal: neither a deadline nor a silent panel nor a client robs a solver of work that it did in
- * time. Method: a solver commits before the deadline, and everything else comes after it. A panel
- * that enlists and never shows, with and without an allow-list. A client's verifiers who deny what
- * everybody can get. Who was absent pays.
+ * Goal: neither a deadline nor a silent panel nor a client gets a solver's work for nothing.
+ * Method: a solver commits before the deadline, and everything else comes after it. A client's
+ * panel that enlists and never shows, with and without an allow-list. A client's verifiers who deny
+ * what everybody can get, some of the panel and all of it. A client that refuses, before and after
+ * its keeper has vouched, and when all was over; one that stops the job instead. Client and friend
+ * are one party.
  */
 #include "tests/support/game/attack.h"
 
 #include "chain/game/allow_list.h"
+#include "chain/game/vouch.h"
 
-static const struct scene_verdicts all_right = {
-    .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_SECOND] = GAME_VERDICT_RIGHT}};
+static const int client_and_friend[] = {STAGE_CLIENT, STAGE_FRIEND};
+static const struct scene_verdicts right = {
+    .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_SECOND] = GAME_VERDICT_RIGHT},
+    .unseen = {[STAGE_FRIEND] = true}};
 static const struct scene_verdicts nobody_shows;
+
+static void close_job(struct scene *scene)
+{
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_close_job, &scene->job);
+    scene_depart(scene);
+}
+
+/* A panel of these, and a first segment that is true, served and drawn. */
+static void commit_for(struct scene *scene, uint32_t friends, uint32_t verifiers)
+{
+    scene_open_job(scene);
+    if (friends > 0) {
+        scene_enlist(scene, STAGE_FRIEND, friends);
+    }
+    if (verifiers > 0) {
+        scene_enlist(scene, STAGE_VERIFIER, verifiers);
+    }
+    scene_accept(scene, STAGE_SOLVER);
+    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_draw(scene, 0);
+}
+
+/* How long a refusal stands. */
+static void pass_refusal(struct scene *scene)
+{
+    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + SCENE_CLAIM_S + 1);
+}
+
+static void refuse(struct scene *scene)
+{
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_refuse, &scene->job);
+    scene_read(scene);
+}
+
+/* ---- silence --------------------------------------------------------------------- */
 
 ATTACK(the_deadline_robs_nobody)
 {
-    char name[32];
-    struct error error;
-
     scene_open_job(scene);
     scene_enlist(scene, STAGE_VERIFIER, 3);
     scene_accept(scene, STAGE_SOLVER);
     scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
     scene_pass(scene, 2000000); /* nobody drew its seats */
-    error_init(&error);
-    stage_check(ledger_expire(scene->stage.ledgers[STAGE_CLIENT],
-                              stage_next_name(&scene->stage, name, sizeof(name)), &scene->job,
-                              &error),
-                &error);
-    assert_int_equal(stage_refused(&scene->stage, STAGE_CLIENT, name), GAME_WRONG_INDEX);
-    scene_draw(scene, 0);
-    scene_rounds(scene, 0, &all_right);
-    scene_finalize(scene, STAGE_SOLVER, 0);
-    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_expire, &scene->job);
-    scene_leave(scene);
+    assert_int_equal(SCENE_REFUSAL(scene, STAGE_CLIENT, ledger_release, &scene->job),
+                     GAME_WRONG_INDEX);
+    scene_end_segment(scene, 0, &right);
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_release, &scene->job); /* nothing burns */
+    STAGE_PLAY(&scene->stage, STAGE_OTHER, ledger_close_job, &scene->job);
+    scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 1000);
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 100);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -1100);
 }
 
-/* Both entries are absent; then nobody is left to draw. The solver loses nothing, and who slept
- * pays two fees for each absence. */
+/* The issue's "a client's own panel sleeps": the solver waits longer, and is paid. Sleep costs the
+ * sleepers nothing and brings their client nothing. */
 ATTACK(a_panel_asleep)
 {
-    scene_open_job(scene);
-    scene_enlist(scene, STAGE_FRIEND, 2);
-    scene_accept(scene, STAGE_SOLVER);
-    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
-    scene_draw(scene, 0);
+    commit_for(scene, 2, 0);
     scene_rounds(scene, 0, &nobody_shows);
-    scene_forfeit(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.phase, GAME_PHASE_OPEN);
-    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 0);
-    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_cancel, &scene->job);
-    scene_leave(scene);
-    scene_see(scene, scene_gain(scene, STAGE_FRIEND), -400);
-    scene_see(scene, scene_gain(scene, STAGE_CLIENT), 400); /* it lost the time */
+    scene_settle(scene, STAGE_SOLVER, 0);
+    assert_int_equal(scene->record.finalized, 1);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
+    scene_pass(scene, SCENE_SEGMENT_S + 1);
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_release, &scene->job);
+    close_job(scene);
+    scene_see(scene, scene_party_gain(scene, client_and_friend, 2), -1000);
 }
 
-/* A client that names its own verifiers and lets them sleep blocks nothing. */
 ATTACK(an_allow_list_asleep)
 {
     allow_list_root(&scene->terms.verifiers, signer_address(scene->stage.signers[STAGE_FRIEND]), 1);
-    scene_open_job(scene);
-    scene_enlist(scene, STAGE_FRIEND, 2);
-    scene_accept(scene, STAGE_SOLVER);
-    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
-    scene_draw(scene, 0);
+    commit_for(scene, 2, 0);
     scene_rounds(scene, 0, &nobody_shows);
-    scene_finalize(scene, STAGE_SOLVER, 0);
+    scene_settle(scene, STAGE_SOLVER, 0);
     assert_int_equal(scene->record.finalized, 1);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
 }
 
-/* A third of the panel is the client's, and says that nobody can get the states. */
+/* ---- denial ---------------------------------------------------------------------- */
+
+/* A quarter of the panel is the client's, and says that nobody can get the states: rights are twice
+ * as many, whatever the draws. */
 ATTACK(a_client_that_denies)
 {
-    struct scene_verdicts verdicts = all_right;
-
-    verdicts.of[STAGE_FRIEND] = GAME_VERDICT_UNAVAILABLE;
-    scene_open_job(scene);
-    scene_enlist(scene, STAGE_VERIFIER, 8);
-    scene_enlist(scene, STAGE_FRIEND, 4);
-    scene_accept(scene, STAGE_SOLVER);
-    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
-    scene_draw(scene, 0);
-    scene_rounds(scene, 0, &verdicts);
-    scene_finalize(scene, STAGE_SOLVER, 0); /* four of them cannot make -10 */
+    commit_for(scene, 3, 9);
+    scene_rounds(scene, 0, &right);
+    scene_settle(scene, STAGE_SOLVER, 0);
+    assert_int_equal(scene->record.finalized, 1);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
-    assert_true(scene_gain(scene, STAGE_FRIEND) <= -4000); /* their bonds lie there */
+    scene_see(scene, scene_gain(scene, STAGE_FRIEND), -3000); /* their bonds lie there */
+}
+
+/* The issue's free work: all of the panel is the client's, and denies. The price burns on both
+ * sides: the client has no work that it could use, since all it has seen is void. */
+ATTACK(a_panel_of_the_clients_accounts)
+{
+    scene->terms.query_fee = 0;
+    commit_for(scene, 16, 0);
+    scene_rounds(scene, 0, &right);
+    scene_settle(scene, STAGE_CLIENT, 0);
+    assert_true(scene->record.barred);
+    close_job(scene);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
+    scene_see(scene, scene_party_gain(scene, client_and_friend, 2), -2200);
+}
+
+/* A rival with three of five entries stops nobody whose keeper has what it wants. */
+ATTACK(a_rival_voids_nothing_that_is_vouched)
+{
+    static const struct scene_verdicts one_right = {.of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT},
+                                                    .unseen = {[STAGE_FRIEND] = true}};
+
+    scene->terms.keeper = *signer_address(scene->stage.signers[STAGE_OTHER]);
+    scene->terms.seats = 4;
+    scene->terms.panel_least = 4;
+    commit_for(scene, 12, 8);
+    scene_vouch(scene, STAGE_SECOND, STAGE_OTHER, 0); /* anybody may bring it */
+    assert_true(scene->record.segments[0].draw.vouched);
+    scene_rounds(scene, 0, &one_right);
+    scene_settle(scene, STAGE_SOLVER, 0);
+    assert_int_equal(scene->record.finalized, 1);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
+    scene_see(scene, scene_gain(scene, STAGE_FRIEND),
+              -12000); /* bonds; what it said earns nothing */
+}
+
+/* Nobody else can vouch, and nobody for another segment. */
+ATTACK(a_vouch_of_somebody_else)
+{
+    struct game_segment segment;
+    struct hash32 hash;
+    struct vouch vouch;
+    struct game_bytes bytes = {vouch.signature, sizeof(vouch.signature)};
+    struct error error;
+
+    scene->terms.keeper = *signer_address(scene->stage.signers[STAGE_OTHER]);
+    commit_for(scene, 0, 2);
+    segment = scene_segment(scene, 0);
+    hash = game_segment_hash(&scene->job, &segment);
+    for (int player = 0; player < STAGE_PLAYERS; player++) {
+        if (player == STAGE_OTHER) {
+            hash.bytes[0] ^= 1;
+        }
+        stage_check(vouch_sign(&vouch, ledger_get_game(scene->stage.ledgers[0]), &scene->job, &hash,
+                               scene->stage.signers[player], &error),
+                    &error);
+        assert_int_equal(
+            SCENE_REFUSAL(scene, STAGE_SOLVER, ledger_settle, &scene->job, &segment, &bytes),
+            GAME_WRONG_VOUCH);
+    }
+    scene_vouch(scene, STAGE_SOLVER, STAGE_OTHER, 0);
+    assert_true(scene->record.segments[0].draw.vouched);
+}
+
+/* ---- refusal --------------------------------------------------------------------- */
+
+/* Refusing without a keeper's word costs the client what it costs the solver, and the fees. */
+ATTACK(free_work_by_a_refusal)
+{
+    const struct digest states[SCENE_STEPS] = {{{1}}, {{2}}, {{3}}};
+    const struct game_hashes list = {states, SCENE_STEPS};
+
+    commit_for(scene, 0, 2);
+    refuse(scene);
+    assert_int_equal(
+        SCENE_REFUSAL(scene, STAGE_SOLVER, ledger_commit, &scene->job, 1, &list, false),
+        GAME_STANDS_REFUSED); /* nobody makes a void dearer now */
+    assert_int_equal(SCENE_REFUSAL(scene, STAGE_CLIENT, ledger_refuse, &scene->job),
+                     GAME_NOT_NEEDED);
+    scene_round(scene, 0, &right, NULL);
+    pass_refusal(scene);
+    scene_settle(scene, STAGE_OTHER, 0);
+    assert_true(scene->record.barred);
+    close_job(scene);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2200);
+    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 0);
+}
+
+/* Whose keeper has vouched cannot take its word back. */
+ATTACK(a_refusal_of_what_is_vouched)
+{
+    scene->terms.keeper = *signer_address(scene->stage.signers[STAGE_OTHER]);
+    commit_for(scene, 0, 2);
+    refuse(scene);
+    scene_vouch(scene, STAGE_SOLVER, STAGE_OTHER, 0);
+    scene_rounds(scene, 0, &right);
+    scene_settle(scene, STAGE_SOLVER, 0);
+    assert_int_equal(scene->record.finalized, 1);
+    pass_refusal(scene);
+    STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_release, &scene->job); /* nothing burns */
+    close_job(scene);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 1000);
+    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 100);
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -1100);
+}
+
+/* A refusal in the second before the settle: the claim time was over, so it says nothing. */
+ATTACK(a_refusal_that_comes_too_late)
+{
+    commit_for(scene, 0, 2);
+    scene_rounds(scene, 0, &right);
+    refuse(scene);
+    scene_settle(scene, STAGE_SOLVER, 0);
+    assert_int_equal(scene->record.finalized, 1);
+    pass_refusal(scene);
+    STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_release, &scene->job);
+    close_job(scene);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 1000);
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -1100);
+}
+
+/* The client ends the job, to have what was committed for nothing. What was committed is paid, and
+ * the next is the last. */
+ATTACK(a_stop_instead_of_a_refusal)
+{
+    scene->terms.steps = 6 * SCENE_STEPS;
+    commit_for(scene, 0, 4);
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_stop, &scene->job);
+    scene_read(scene);
+    assert_int_equal(scene->record.segment_count, 2);
+    scene_rounds(scene, 0, &right);
+    scene_settle(scene, STAGE_SOLVER, 0);
+    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_end_segment(scene, 1, &right);
+    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    scene_depart(scene);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 2000);
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2000 - 100 - 300); /* three for the last */
 }
 
 int main(void)
@@ -97,6 +255,13 @@ int main(void)
         ATTACK_TESTS(a_panel_asleep),
         ATTACK_TESTS(an_allow_list_asleep),
         ATTACK_TESTS(a_client_that_denies),
+        ATTACK_TESTS(a_panel_of_the_clients_accounts),
+        ATTACK_TESTS(a_rival_voids_nothing_that_is_vouched),
+        ATTACK_TESTS(a_vouch_of_somebody_else),
+        ATTACK_TESTS(free_work_by_a_refusal),
+        ATTACK_TESTS(a_refusal_of_what_is_vouched),
+        ATTACK_TESTS(a_refusal_that_comes_too_late),
+        ATTACK_TESTS(a_stop_instead_of_a_refusal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

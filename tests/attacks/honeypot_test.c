@@ -1,16 +1,18 @@
 /*
  * Goal: a client and a solver that are one party get no bond out of a node that asks its policy.
- * Method: the attack as it was played: a bond of 45 ether, no fee and one second to reveal. The
- * node is the real one. Once it has no policy, as it had none, and locks the bond; once it has the
- * policy of its defaults. Then baits that look better and better, up to terms that nobody can tell
- * from good ones: those lock a hundredth of a purse. What an absent entry loses of its bond,
- * free_work_test.c plays. Client and solver are one party: their money is counted together.
+ * Method: the attack as it was played: a bond of 45 ether, a fee of one wei and one second to
+ * reveal. The node is the real one. Once it has no policy: it locks nothing all the same, since
+ * nobody shows it the job, and it enlists in none that it has not tried; where the job is shown it
+ * locks the bond, and has it back. Once it has the policy of its defaults. Then baits that look
+ * better and better. That absence costs no bond, panel_test.c plays. Client and solver are one
+ * party: their money is counted together.
  */
 #include "tests/support/test.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
+#include "tests/support/dispute/cheat.h"
 #include "tests/support/game/market.h"
 #include "verifier/dispute/dispute_child.h"
 
@@ -22,13 +24,15 @@ enum {
     ROUNDS = 40,
 };
 
+#define TRIED "SELECT count(*) FROM wishes WHERE reason LIKE 'its job %tried here%'"
+
 static const struct policy no_policy;
 
 /* ---- the terms ----------------------------------------------------------------- */
 
 static void bait(struct game_terms *terms)
 {
-    terms->fee = 0;
+    terms->fee = 1;
     terms->stake = 90 * ETH;
     terms->bond = 45 * ETH;
     terms->reveal_period_s = 1;
@@ -102,11 +106,12 @@ static int64_t refused_by(struct market_node *node, const char *option)
     return market_node_number(node, query);
 }
 
-/* A job that waits for a panel, and the node; refused: the option that its policy names. NULL: it
- * locks the bond, which comes back when the job is cancelled. */
+/* A job that waits for a panel, and the node; refused: the option that its policy names. NULL: the
+ * policy says nothing, and the job is tried first, in vain unless there is a mirror. */
 static void play(bool embedded, const char *name, void (*terms)(struct game_terms *terms),
-                 const struct policy *policy, const char *refused)
+                 const struct policy *policy, const char *mirror, const char *refused)
 {
+    const bool locks = refused == NULL && mirror != NULL;
     struct job *job = small_job_of_steps(STEPS, SEGMENT);
     struct market_node node;
     struct market market;
@@ -119,21 +124,22 @@ static void play(bool embedded, const char *name, void (*terms)(struct game_term
     attackers = attackers_money(&market);
     victim = market_money(&market, MARKET_VERIFIER);
     key = market_open_job(&market, job);
-    market_node_defaults(&node, &market, NULL);
+    market_node_defaults(&node, &market, mirror);
     node.options.entries = 1;
     node.options.policy = *policy;
     market_node_open(&node);
     some_rounds(&node);
     assert_int_equal(
         market_count(&market, GAME_ENLISTED, signer_address(market.signers[MARKET_VERIFIER])),
-        refused == NULL);
-    if (refused == NULL) {
+        locks);
+    if (locks) {
         assert_true(market_money(&market, MARKET_VERIFIER) <= victim - 45 * ETH);
     } else {
-        assert_int_equal(refused_by(&node, refused), 1);
+        assert_int_equal(
+            refused == NULL ? market_node_number(&node, TRIED) : refused_by(&node, refused), 1);
         see_unharmed(&market, victim, market_money(&market, MARKET_VERIFIER));
     }
-    market_cancel(&market, &key);
+    market_close_job(&market, &key);
     some_rounds(&node);
     see_unharmed(&market, victim, market_money(&market, MARKET_VERIFIER));
     see_unharmed(&market, attackers, attackers_money(&market));
@@ -142,28 +148,40 @@ static void play(bool embedded, const char *name, void (*terms)(struct game_term
     job_free(job);
 }
 
-static void test_without_a_policy_a_node_locks_any_bond(void **state)
+static const char *mirror_of_the_job(const char *name)
 {
-    (void)state;
-    play(true, "honeypot", bait, &no_policy, NULL);
+    const char *path = small_path(name);
+    uint64_t random = 1;
+
+    cheat_bundle_new(path, small_job_of_steps(STEPS, SEGMENT), CHEAT_NOT, 0, &random);
+    return path;
 }
 
-static void test_without_a_policy_a_node_locks_any_bond_on_a_chain(void **state)
+static void test_without_a_policy_a_node_locks_nothing_blindly(void **state)
 {
     (void)state;
-    play(false, "honeypot-evm", bait, &no_policy, NULL);
+    play(true, "blind", bait, &no_policy, NULL, NULL);
+    play(true, "honeypot", bait, &no_policy, mirror_of_the_job("honeypot-run"), NULL);
+}
+
+static void test_without_a_policy_a_node_locks_nothing_blindly_on_a_chain(void **state)
+{
+    (void)state;
+    play(false, "blind-evm", bait, &no_policy, NULL, NULL);
+    play(false, "honeypot-evm", bait, &no_policy, mirror_of_the_job("honeypot-run-evm"), NULL);
 }
 
 static void test_with_the_default_policy_it_locks_none(void **state)
 {
     const struct policy policy = policy_default();
+    const char *mirror = mirror_of_the_job("refused-run");
 
     (void)state;
-    play(true, "refused", bait, &policy, "--fee-least");
-    play(true, "fee", bait_with_a_fee, &policy, "--bond-fees-most");
-    play(true, "large-fee", bait_with_a_large_fee, &policy, "--reveal-period-least");
-    play(true, "time", bait_with_time, &policy, "-most");
-    play(true, "trap", trap, &policy, "--clock-least");
+    play(true, "refused", bait, &policy, mirror, "--fee-least");
+    play(true, "fee", bait_with_a_fee, &policy, mirror, "--bond-fees-most");
+    play(true, "large-fee", bait_with_a_large_fee, &policy, mirror, "--reveal-period-least");
+    play(true, "time", bait_with_time, &policy, mirror, "-most");
+    play(true, "trap", trap, &policy, mirror, "--clock-least");
 }
 
 static void test_with_the_default_policy_it_locks_none_on_a_chain(void **state)
@@ -171,16 +189,62 @@ static void test_with_the_default_policy_it_locks_none_on_a_chain(void **state)
     const struct policy policy = policy_default();
 
     (void)state;
-    play(false, "refused-evm", bait, &policy, "--fee-least");
+    play(false, "refused-evm", bait, &policy, mirror_of_the_job("refused-run-evm"), "--fee-least");
+}
+
+/* The issue's "1 gwei": a fee that pays neither the work nor the gas of a seat. The node tries one
+ * step, which tells it what a seat costs, and enlists nowhere. */
+static void one_gwei(struct game_terms *terms)
+{
+    terms->fee = WEI_PER_GWEI;
+    terms->bond = 20 * WEI_PER_GWEI;
+    terms->segment_period_s = 86400;
+}
+
+static void test_one_gwei_buys_no_seat_of_a_node_on_a_chain(void **state)
+{
+    const struct policy policy = policy_default();
+
+    (void)state;
+    play(false, "gwei-evm", one_gwei, &policy, mirror_of_the_job("gwei-run-evm"), "--price");
+}
+
+/* Terms of another job: by their roots a referee could call what a node replayed false. The node
+ * finds it out by the trial, and locks nothing. */
+static void other_program(struct game_terms *terms)
+{
+    terms->program_root.bytes[0] ^= 1;
+}
+
+static void other_data(struct game_terms *terms)
+{
+    terms->data_root.bytes[DIGEST_SIZE - 1] ^= 1;
+}
+
+static void other_first_state(struct game_terms *terms)
+{
+    terms->first_state_root.bytes[5] ^= 1;
+}
+
+static void test_terms_with_roots_of_another_job_get_no_bond(void **state)
+{
+    const char *mirror = mirror_of_the_job("other-roots-run");
+
+    (void)state;
+    play(true, "other-program", other_program, &no_policy, mirror, "the root of the program");
+    play(true, "other-data", other_data, &no_policy, mirror, "the root of the data");
+    play(true, "other-state", other_first_state, &no_policy, mirror, "the root of the first state");
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_without_a_policy_a_node_locks_any_bond),
-        cmocka_unit_test(test_without_a_policy_a_node_locks_any_bond_on_a_chain),
+        cmocka_unit_test(test_without_a_policy_a_node_locks_nothing_blindly),
+        cmocka_unit_test(test_without_a_policy_a_node_locks_nothing_blindly_on_a_chain),
         cmocka_unit_test(test_with_the_default_policy_it_locks_none),
         cmocka_unit_test(test_with_the_default_policy_it_locks_none_on_a_chain),
+        cmocka_unit_test(test_one_gwei_buys_no_seat_of_a_node_on_a_chain),
+        cmocka_unit_test(test_terms_with_roots_of_another_job_get_no_bond),
     };
 
     if (workers_asked(argc, argv)) {

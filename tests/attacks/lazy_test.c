@@ -6,7 +6,7 @@
  */
 #include "tests/support/game/attack.h"
 
-#include "chain/game/economy.h"
+#include "chain/game/policy/economy.h"
 
 static const struct scene_verdicts lazy = {
     .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_FRIEND] = GAME_VERDICT_RIGHT},
@@ -45,14 +45,16 @@ ATTACK(a_last_segment_of_one_step)
         scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
     }
     scene_commit(scene, STAGE_SOLVER, 0);
-    scene_draw(scene, last);
+    for (uint32_t i = 0; i <= last; i++) {
+        scene_draw(scene, i);
+    }
     verdicts.of[STAGE_VERIFIER] = GAME_VERDICT_FALSE;
     scene_round(scene, last, &verdicts, &alarm);
     assert_int_equal(scene_challenge(scene, STAGE_SECOND, last, STAGE_FRIEND, 7), GAME_NOT_GUILTY);
     scene_pass(scene, SCENE_CLOCK_S + 1);
     scene_see_convicted(scene, &alarm);
-    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_cancel, &scene->job);
-    scene_leave(scene);
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_close_job, &scene->job);
+    scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), 0);
 }
 
@@ -66,7 +68,7 @@ static void commit_for_both(struct scene *scene, enum made_shape shape, uint32_t
 /* Is the leaf that this tag is about the same in the last state, which is all that it knows? */
 static bool is_known(struct scene *scene, uint32_t which)
 {
-    const struct hash32 *seed = &scene->record.segments[0].seed;
+    const struct hash32 *seed = &scene->record.segments[0].draw.seed;
     uint32_t tensor = game_right_tensor(seed, which, made_tensors(scene->shape));
     uint64_t leaf = game_right_leaf(seed, which, made_leaves(scene->shape, tensor));
 
@@ -129,7 +131,7 @@ ATTACK(a_lazy_right_of_sparse_states)
     is_convicted = challenge_lazy(scene);
     if (!is_convicted) {
         scene_pass(scene, SCENE_CLAIM_S + 1);
-        scene_finalize(scene, STAGE_SOLVER, 0);
+        scene_settle(scene, STAGE_SOLVER, 0);
     }
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), is_convicted ? -1000 : -900);
     assert_int_equal(scene_replay(scene, 0), SCENE_STEPS);
@@ -149,7 +151,7 @@ ATTACK(a_lazy_right_of_frozen_states)
     scene_round(scene, 0, &lazy, NULL);
     assert_false(challenge_lazy(scene));
     scene_pass(scene, SCENE_CLAIM_S + 1);
-    scene_finalize(scene, STAGE_SOLVER, 0);
+    scene_settle(scene, STAGE_SOLVER, 0);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000 + 100);
 }

@@ -68,22 +68,21 @@ ATTACK(nine_claims_at_once)
         bonds += 1000 + 250 * (int64_t)i;
     }
     answer_all(scene);
-    /* The seats slept through all this: they are drawn again, and then say right. */
+    /* The seats slept through all this. Others are drawn, and say right; of the last segment all
+     * had been drawn, and silence lets it pass. */
     for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
-        scene_read(scene);
-        scene_renew(scene, i);
-    }
-    for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
-        struct job_segment segment = job_record_segment(&scene->record, i);
-
-        if (!segment.ended) {
-            scene_pass(scene, 1);
+        if (i + 1 < SCENE_SEGMENTS) {
+            scene_settle(scene, STAGE_CLIENT, i);
+            scene_rounds(scene, i, &all_right);
         }
+        scene_settle(scene, STAGE_CLIENT, i);
     }
-    assert_int_equal(scene->record.phase, GAME_PHASE_RUNNING);
+    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
     assert_int_equal(job_record_open_claims(&scene->record), 0);
+    scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -bonds);
-    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + bonds / 2);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 3000 + bonds / 2);
+    scene_see(scene, scene_party_gain(scene, (int[]){STAGE_CLIENT, STAGE_VERIFIER}, 2), -3000);
 }
 
 /* Bonds of outsiders rise with each. A seat's alarm needs none but its own. */
@@ -178,6 +177,9 @@ ATTACK(a_full_queue_of_claims_about_another_segment)
     scene_commit(scene, STAGE_SOLVER, 1);
     scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
     scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+    for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
+        scene_draw(scene, i);
+    }
     fill_queue(scene);
     scene_pass(scene, SCENE_CLOCK_S - 60);
     scene_read(scene);
@@ -224,7 +226,7 @@ ATTACK(a_claim_in_the_last_second)
     scene_answer(scene, STAGE_SOLVER, &claim);
     scene_pass(scene, SCENE_CLOCK_S + 1);
     scene_timeout(scene, STAGE_SOLVER, &claim);
-    scene_finalize(scene, STAGE_SOLVER, 0);
+    scene_settle(scene, STAGE_SOLVER, 0);
     assert_int_equal(scene->record.finalized, 1);
     assert_true(stage_clock(&scene->stage) - before < 2 * SCENE_CLOCK_S);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);

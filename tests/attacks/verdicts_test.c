@@ -1,8 +1,9 @@
 /*
  * Goal: a verdict of right costs a replay, and a bond stands behind it until the end.
- * Method: a verifier that guesses the leaves is challenged with one of them; a true right cannot
- * be; the bond of an entry with a duty cannot be withdrawn; the seal of a claim does not live long;
- * verdicts of right lose nothing when the solver is convicted.
+ * Method: a verifier that guesses the leaves is challenged with one of them, by a stranger and by
+ * its friend, and then all are silent; a true right cannot be; the bond of an entry with a duty
+ * cannot be withdrawn; the seal of a claim does not live long; verdicts of right lose nothing when
+ * the solver is convicted.
  */
 #include "tests/support/game/attack.h"
 
@@ -29,7 +30,53 @@ ATTACK(a_guessed_right)
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);
     scene_see(scene, scene_gain(scene, STAGE_SECOND), 500);
     scene_read(scene);
-    assert_int_equal(scene->record.segments[0].rights, 0);
+    assert_int_equal(scene->record.segments[0].draw.rights, 0);
+    assert_int_equal(scene->record.segments[0].draw.unseen, 1);
+}
+
+/* A challenge that is seen on its way cannot be copied: the guesser's friend has sealed none. */
+ATTACK(a_challenge_that_is_copied)
+{
+    struct scene_verdicts verdicts = all_right;
+
+    verdicts.made_up[STAGE_FRIEND] = true;
+    commit_for(scene, STAGE_FRIEND);
+    scene_round(scene, 0, &verdicts, NULL);
+    assert_int_equal(scene_challenge_unsealed(scene, STAGE_OTHER, 0, STAGE_FRIEND, 7),
+                     GAME_NOT_SEALED);
+    assert_int_equal(scene_challenge(scene, STAGE_SECOND, 0, STAGE_FRIEND, 7), GAME_REFUSED_NOT);
+    scene_see(scene, scene_gain(scene, STAGE_SECOND), 500);
+    scene_see(scene, scene_gain(scene, STAGE_OTHER), 0);
+}
+
+/* Guessing and challenging oneself: a party takes half of its own bond back. */
+ATTACK(a_guess_that_its_friend_challenges)
+{
+    static const int party[] = {STAGE_FRIEND, STAGE_OTHER};
+    struct scene_verdicts verdicts = all_right;
+
+    verdicts.made_up[STAGE_FRIEND] = true;
+    commit_for(scene, STAGE_FRIEND);
+    scene_round(scene, 0, &verdicts, NULL);
+    assert_int_equal(scene_challenge(scene, STAGE_OTHER, 0, STAGE_FRIEND, 7), GAME_REFUSED_NOT);
+    scene_see(scene, scene_party_gain(scene, party, 2), -500);
+}
+
+/* Partners guess so that rights are told, are disproved by each other, and all others sleep: what
+ * was disproved counts against the segment, so nothing is final. */
+ATTACK(disproved_partners_and_then_silence)
+{
+    struct scene_verdicts verdicts = all_right;
+
+    verdicts.made_up[STAGE_FRIEND] = true;
+    commit_for(scene, STAGE_FRIEND);
+    scene_round(scene, 0, &verdicts, NULL);
+    assert_int_equal(scene_challenge(scene, STAGE_OTHER, 0, STAGE_FRIEND, 7), GAME_REFUSED_NOT);
+    scene_pass(scene, 2 * SCENE_CLAIM_S + 1); /* one claim time more */
+    scene_settle(scene, STAGE_SOLVER, 0);
+    assert_int_equal(scene->record.phase, GAME_PHASE_OPEN);
+    assert_true(scene->record.barred);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
 }
 
 ATTACK(a_true_right_stands)
@@ -38,26 +85,18 @@ ATTACK(a_true_right_stands)
     scene_round(scene, 0, &all_right, NULL);
     assert_int_equal(scene_challenge(scene, STAGE_SECOND, 0, STAGE_VERIFIER, 7), GAME_NOT_GUILTY);
     scene_read(scene);
-    assert_int_equal(scene->record.segments[0].rights, 1);
+    assert_int_equal(scene->record.segments[0].draw.rights, 1);
 }
 
-/* Who leaves after a verdict waits with its bond until the segment is final or void. */
+/* Who said something stays with its bond until the job is closed or the tenure ends. */
 ATTACK(a_bond_withdrawn_too_early)
 {
-    char name[32];
-    struct error error;
-
     commit_for(scene, STAGE_FRIEND);
-    scene_enlist(scene, STAGE_VERIFIER, 1);
     scene_round(scene, 0, &all_right, NULL);
-    STAGE_PLAY(&scene->stage, STAGE_FRIEND, ledger_leave, &scene->job, 0);
-    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + 1);
-    error_init(&error);
-    stage_check(ledger_leave(scene->stage.ledgers[STAGE_FRIEND],
-                             stage_next_name(&scene->stage, name, sizeof(name)), &scene->job, 0,
-                             &error),
-                &error);
-    assert_int_equal(stage_refused(&scene->stage, STAGE_FRIEND, name), GAME_ENGAGED);
+    assert_int_equal(SCENE_REFUSAL(scene, STAGE_FRIEND, ledger_depart, &scene->job, 0, 0),
+                     GAME_ENGAGED);
+    assert_int_equal(SCENE_REFUSAL(scene, STAGE_OTHER, ledger_depart, &scene->job, 0, 0),
+                     GAME_NOT_YOURS);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);
 }
 
@@ -73,8 +112,8 @@ ATTACK(a_conviction_of_a_true_step)
     scene_pass(scene, SCENE_CLOCK_S + 1);
     scene_timeout(scene, STAGE_FRIEND, &claim);
     scene_pay(scene, STAGE_FRIEND, 0);
-    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_cancel, &scene->job);
-    scene_leave(scene);
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_close_job, &scene->job);
+    scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 0);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER) + scene_gain(scene, STAGE_FRIEND), -15000);
 }
@@ -99,6 +138,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ATTACK_TESTS(a_guessed_right),
+        ATTACK_TESTS(a_challenge_that_is_copied),
+        ATTACK_TESTS(a_guess_that_its_friend_challenges),
+        ATTACK_TESTS(disproved_partners_and_then_silence),
         ATTACK_TESTS(a_true_right_stands),
         ATTACK_TESTS(a_bond_withdrawn_too_early),
         ATTACK_TESTS(a_conviction_of_a_true_step),

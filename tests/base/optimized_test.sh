@@ -27,6 +27,6 @@ compiles() { # COMPILER CFLAGS SOURCE...
 for compiler in gcc clang; do
     compiles "$compiler" "-O3 -march=native" chain/codec/abi.c chain/codec/typed_data.c proofs/bundle/*.c \
         engine/cpu/isa/isa.c engine/cpu/isa/probe.c engine/tape/repeat.c
-    compiles "$compiler" "-O0" chain/game/policy.c chain/job/job_card.c prover/commands/run_progress.c
+    compiles "$compiler" "-O0" chain/game/policy/policy.c chain/job/job_card.c prover/commands/run_progress.c
 done
 finish

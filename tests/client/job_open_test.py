@@ -4,6 +4,7 @@ passphrase nobody has given."""
 
 import os
 import pty
+import re
 import select
 import signal
 import sys
@@ -66,7 +67,7 @@ def prepare():
     call("ledger", "init", path("ledger"))
     address = ask("wallet", "new", "--light", "--wallet", path("wallet"),
                   environment=WORD)["address"]
-    call("ledger", "faucet", address, "10eth", "--ledger", "local:" + path("ledger"))
+    call("ledger", "faucet", address, "100eth", "--ledger", "local:" + path("ledger"))
 
 
 def terms_come_before_the_passphrase():
@@ -83,12 +84,6 @@ def terms_come_before_the_passphrase():
     assert "these terms" in message, message
 
 
-def coverage_ppm(share, fee):
-    """A fifth, or half as much again as makes a false segment a loss with 30 % partners."""
-    least = (share * 10 // 13) / (0.75 * 12 * share * (1 - 0.3))
-    return int(max(0.2, 1.5 * least) * 10**6 + 0.5)
-
-
 def defaults_are_round_and_amounts_say_what_is_not_shared():
     terminal = Terminal(*open_words())
     terminal.wait_for(b"[y/N]")
@@ -98,11 +93,35 @@ def defaults_are_round_and_amounts_say_what_is_not_shared():
     share = 10**18 // 2 // 12
     fee = 417 * 10**14  # 1.3 times the cost, rounded up to three digits
     assert "0.0417 ether" in said and "0.5 ether" in said.replace("the 0.5 ether", ""), said
-    covered = min(12, 3 + 12 * coverage_ppm(share, fee) * 3 // 2000000)
-    escrow = 12 * share + 2 * fee * covered
+    coverage = float(re.search(r"([0-9.]+) % are covered", said).group(1)) / 100
+    assert 0.2 <= coverage < 0.4, said
+    assert "2 for each covered segment" in said, "a job without a keeper has two seats"
+    covered = min(12, 3 + int(12 * coverage * 3 / 2))
+    escrow = 12 * share + 3 * 2 * fee * covered
     assert "0.%018d ether" % share in said, said
     assert "%d wei of the 0.5 ether: 12 segments" % (10**18 // 2 - 12 * share) in said, said
     assert "%d.%018d ether, paid" % divmod(escrow, 10**18) in said, said
+    assert "seal 2h, reveal 1h, claim 3h; a clock of 12h" in said, said
+
+
+def what_can_burn_is_said_before():
+    """Nobody vouches: then what is open can burn. A keeper takes that away, and is named."""
+    terminal = Terminal(*open_words())
+    terminal.wait_for(b"[y/N]")
+    terminal.type(b"")
+    terminal.end()
+    said = " ".join(terminal.seen.decode().split())
+    assert "can burn usually" in said and "5 to 25 segments" in said and "(65)" in said, said
+    assert "you may be away 6h" in said and "WARNING a job of fewer than 20 segments" in said, said
+    keeper = "0x" + "Ab" * 20
+    terminal = Terminal(*open_words("--keeper", keeper.lower()))
+    terminal.wait_for(b"[y/N]")
+    terminal.type(b"")
+    terminal.end()
+    said = " ".join(terminal.seen.decode().split())
+    assert "can burn" not in said and keeper.lower() in said.lower(), said
+    assert "1 for each covered segment" in said and "until the deadline" in said, said
+    assert "not an address" in ask(*open_words("--keeper", "0x12", "--yes"), wanted=3)["error"]["message"]
 
 
 def y_and_yes_are_taken():
@@ -134,5 +153,6 @@ def y_and_yes_are_taken():
 sys.exit(main([
     terms_come_before_the_passphrase,
     defaults_are_round_and_amounts_say_what_is_not_shared,
+    what_can_burn_is_said_before,
     y_and_yes_are_taken,
 ]))

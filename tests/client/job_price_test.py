@@ -55,8 +55,8 @@ def an_hour_needs_a_measurement():
     assert "measured" in refusal["message"] and "prover probe" in refusal["advice"], refusal
     measure("a.job", 500 * 10 ** 9)  # 36 steps of 500 s: five hours
     open_job("a.job", "--reward", "2eth", "--per-hour")
-    job = listed()[0]
-    assert int(job["segment_reward_wei"]) == 10 * ETHER // SEGMENTS, job
+    job = listed("--price", "0eth")[0]
+    assert int(job["terms"]["reward_wei"]) == 10 * ETHER // SEGMENTS, job
     assert int(job["hour_wei"]) == 10 * ETHER // SEGMENTS * 3600 // 1500, job
     assert open_job("b.job", "--reward", "1eth", "--per-hour", "--per-million-tokens", wanted=3)
 
@@ -64,7 +64,7 @@ def an_hour_needs_a_measurement():
 def a_million_tokens_need_the_file_alone():
     open_job("b.job", "--reward", "1000eth", "--per-million-tokens")
     job = listed()[0]
-    assert int(job["segment_reward_wei"]) == 1000 * ETHER * TOKENS * STEPS // 10 ** 6 // SEGMENTS
+    assert int(job["terms"]["reward_wei"]) == 1000 * ETHER * TOKENS * STEPS // 10 ** 6 // SEGMENTS
     assert "hour_wei" not in job, job
     measure("b.job", 10 ** 9)
     assert int(listed()[0]["million_tokens_wei"]) == 1000 * ETHER
@@ -72,23 +72,20 @@ def a_million_tokens_need_the_file_alone():
 
 def a_list_sorts_by_what_an_hour_earns():
     """The price of the machine is taken off, and what nobody measured comes last."""
-    open_job("c.job", "--reward-from", "1eth", "--reward-to", "3eth", "--over", "100s")
+    open_job("c.job", "--reward", "1eth")
     hours = [job.get("hour_wei") for job in listed("--per-hour", "--price", "1eth")]
     first = 1000 * ETHER * TOKENS * STEPS // 10 ** 6 // SEGMENTS * 3600 // 3
     second = 10 * ETHER // SEGMENTS * 3600 // 1500
     assert hours == [str(first - ETHER), str(second - ETHER), None], (hours, first, second)
     table = call("job", "list", "--per-hour", "--ledger", "local:" + path("ledger"),
                  environment=WORDS).stdout.decode()
-    assert "an hour" in table and "not measured" in table and "it rises until" in table, table
-    assert int(listed()[0]["segment_reward_wei"]) == ETHER // SEGMENTS
-    local_ledger.pass_time(path("ledger"), 50)
-    today = ETHER // SEGMENTS + (3 * ETHER // SEGMENTS - ETHER // SEGMENTS) // 2
-    assert int(listed()[0]["segment_reward_wei"]) == today, listed()[0]
+    assert "an hour" in table and "not measured" in table, table
+    assert int(listed()[0]["terms"]["reward_wei"]) == ETHER // SEGMENTS
 
 
 def a_probe_is_remembered():
     say("prover", "probe", path("c.job"), "--data", DATA, "--measure", "0.05", "--threads", "1")
-    job = [job for job in listed() if job["terms"]["rise_time"] == 100][0]
+    job = [job for job in listed() if int(job["terms"]["reward_wei"]) == ETHER // SEGMENTS][0]
     assert int(job["hour_wei"]) > 0 and int(job["million_tokens_wei"]) > 0, job
 
 

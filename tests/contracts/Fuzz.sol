@@ -5,7 +5,7 @@ import {IExaminer} from "./IExaminer.sol";
 import {IReferee} from "./IReferee.sol";
 import {IRegistry, jobKeyOn} from "./IRegistry.sol";
 import {ISeeds} from "./ISeeds.sol";
-import {Harness, HarnessReferee, Player} from "./Harness.sol";
+import {Coin, Harness, HarnessReferee, Player} from "./Harness.sol";
 
 /// @title Oracle
 /// @notice An examiner that knows the truth: a state whose last bit is set does not follow.
@@ -40,25 +40,27 @@ contract Oracle is IExaminer {
 
 /// @title Fuzz
 /// @notice Plays random moves against the contracts as deployed, and checks after each of them what
-/// the game promises. Each world is one job, from its opening until all money is paid out.
+/// the game promises. Each world is one job, from its opening until all money is paid out; every
+/// other one is played for a token.
 /// @dev Player 0 is the client; 1 an honest solver, who is online; 2 an honest verifier, who is
-/// online; the others do anything. What the honest do follows each random move, and no time that
-/// passes at once is longer than a third of a period.
+/// online; 6 a keeper, honest in some worlds; the others do anything. What the honest do follows
+/// each random move, and no time that passes at once is longer than a third of a period.
 contract Fuzz {
-    uint256 internal constant PLAYERS = 6;
+    uint256 internal constant PLAYERS = 7;
     uint256 internal constant CLIENT = 0;
     uint256 internal constant SOLVER = 1;
     uint256 internal constant VERIFIER = 2;
+    uint256 internal constant KEEPER = 6;
     uint256 internal constant FORTUNE = 2 ** 60;
     uint256 internal constant PERIOD = 90; // of all terms, at least
     uint256 internal constant KINDS = 33;
+    uint256 internal constant ROUNDS = 14; // of a draw, at most
 
     struct Committed {
         IRegistry.Segment segment;
         bytes32 hash;
         bytes32[] states;
         uint256 before; // the commit before it, plus one; zero: none
-        bool isAsked;
         bool isLie;
         uint256 lie; // the first step that is false
     }
@@ -70,9 +72,13 @@ contract Fuzz {
         bool covered;
         bytes32 seed;
         uint256 places;
-        int256 score;
+        uint256 first;
+        uint256 round;
+        uint256 drawn;
         uint256 rights;
-        bool asleep;
+        uint256 unseen;
+        uint256 legStart;
+        bool vouched;
     }
 
     /// @dev What a move found.
@@ -83,7 +89,8 @@ contract Fuzz {
         HarnessReferee.Trial trial; // of the claim that the move is about
         uint256 held; // there
         uint256 burned;
-        uint256 owed; // to the solver
+        uint256 owed; // to the solver,
+        uint256 owedClient; // and to the client
     }
 
     struct Dispute {
@@ -107,8 +114,12 @@ contract Fuzz {
 
     error Broken(uint256 world, uint256 move, string what, uint256 a, uint256 b);
 
-    Harness public registry;
+    Harness[2] internal registries; // of the coin, and of the token
+    HarnessReferee[2] internal referees;
+    Harness public registry; // of this world
     HarnessReferee public referee;
+    Coin internal coin;
+    bool internal byToken;
     Player[PLAYERS] public players;
     mapping(address => uint256) internal numberOf;
 
@@ -132,11 +143,20 @@ contract Fuzz {
     mapping(bytes4 => uint256) internal done;
 
     constructor() payable {
-        referee = new HarnessReferee(new Oracle());
-        registry = Harness(address(referee.REGISTRY()));
+        coin = new Coin();
+        Oracle oracle = new Oracle();
+        for (uint256 i = 0; i < 2; i++) {
+            referees[i] = new HarnessReferee(oracle, i == 0 ? address(0) : address(coin));
+            registries[i] = Harness(address(referees[i].REGISTRY()));
+        }
         for (uint256 i = 0; i < PLAYERS; i++) {
             players[i] = new Player();
             numberOf[address(players[i])] = i + 1;
+            players[i].spend(
+                address(coin),
+                0,
+                abi.encodeCall(coin.approve, (address(registries[1]), type(uint256).max))
+            );
         }
         time = 1_000_000;
         height = 1000;
@@ -151,38 +171,35 @@ contract Fuzz {
         returns (uint256 played, uint256[] memory counts)
     {
         random = uint256(keccak256(abi.encode(seed)));
+        world = seed * worlds; // no run sees the one before it, and worlds differ by their number
         for (uint256 i = 0; i < worlds; i++) {
             this.begin();
             for (uint256 j = 0; j < count; j++) this.step();
             this.end();
         }
-        bytes4[32] memory selectors = _selectors();
+        bytes4[28] memory selectors = _selectors();
         counts = new uint256[](selectors.length);
         for (uint256 i = 0; i < counts.length; i++) counts[i] = done[selectors[i]];
         played = calls;
     }
 
-    function _selectors() internal pure returns (bytes4[32] memory) {
+    function _selectors() internal pure returns (bytes4[28] memory) {
         return [
             IRegistry.open.selector,
-            IRegistry.cancel.selector,
-            IRegistry.rewind.selector,
-            IRegistry.acknowledge.selector,
-            IRegistry.askPanel.selector,
+            IRegistry.close.selector,
+            IRegistry.resume.selector,
+            IRegistry.stop.selector,
+            IRegistry.refuse.selector,
             IRegistry.accept.selector,
-            IRegistry.stepBack.selector,
             IRegistry.commit.selector,
             IRegistry.enlist.selector,
-            IRegistry.leave.selector,
+            IRegistry.depart.selector,
             IRegistry.draw.selector,
             IRegistry.seal.selector,
             IRegistry.reveal.selector,
-            IRegistry.renew.selector,
-            IRegistry.finalize.selector,
-            IRegistry.forfeit.selector,
+            IRegistry.unseen.selector,
+            IRegistry.settle.selector,
             IRegistry.release.selector,
-            IRegistry.expire.selector,
-            IRegistry.deliver.selector,
             IRegistry.withdraw.selector,
             IReferee.sealClaim.selector,
             IReferee.claim.selector,
@@ -209,7 +226,10 @@ contract Fuzz {
         delete commits;
         delete disputes;
         delete seals;
-        for (uint256 i = 0; i < 8; i++) last[i] = 0;
+        byToken = world % 2 == 1;
+        registry = registries[byToken ? 1 : 0];
+        referee = referees[byToken ? 1 : 0];
+        for (uint256 i = 0; i < 128; i++) last[i] = 0;
         _pass(1);
         for (uint256 i = 0; i < PLAYERS; i++) _fill(i);
         for (uint256 i = 0; i < 7; i++) header[i] = _next();
@@ -217,15 +237,16 @@ contract Fuzz {
         uint256 count = (terms.steps + terms.segmentSteps - 1) / terms.segmentSteps;
         uint256 covered = 3 + count * terms.coveragePpm * 3 / 2_000_000;
         if (covered > count) covered = count;
-        uint256 escrow = count * terms.rewardTo + 2 * terms.seats * terms.fee * covered;
+        uint256 escrow = count * terms.reward + 3 * terms.seats * terms.fee * covered;
         job = jobKeyOn(address(registry), address(players[CLIENT]), terms.jobId, terms.salt);
         if (!_do(CLIENT, escrow, abi.encodeCall(registry.open, (terms, "")))) {
             _broken("a job is opened", 0, 0);
         }
         start = FORTUNE;
-        // Where nobody is honest panels fall asleep.
+        // Where nobody is honest draws end without a verdict.
         if (terms.verifiers != 0) _enlist(VERIFIER, 4);
         else if (world % 3 != 0) _enlist(VERIFIER, 1 + _below(3));
+        for (uint256 i = 3; i < 6 && _isAsleep(); i++) _enlist(i, 6);
         _check();
     }
 
@@ -233,7 +254,7 @@ contract Fuzz {
         IRegistry.Terms memory drawn;
         bytes32 firstState = (header[5] << 192) | (header[6] >> 64);
         uint256 seats = _below(4);
-        uint256 fee = _below(3) * 10;
+        uint256 fee = (seats == 0 ? _below(3) : 1 + _below(2)) * 10;
         uint256 reward = 1 + _below(1000);
         drawn.jobId = sha256(
             abi.encodePacked(
@@ -247,34 +268,53 @@ contract Fuzz {
         drawn.dataRoot = _next();
         drawn.firstStateRoot = firstState;
         drawn.salt = ++salt;
-        drawn.steps = 1 + _below(12);
+        drawn.steps = 1 + _below(24);
         drawn.segmentSteps = 1 + _below(4);
-        drawn.rewardFrom = reward;
-        drawn.rewardTo = reward + _below(2) * 100;
-        drawn.riseTime = 1 + _below(1000);
+        if (_isLong()) (drawn.steps, drawn.segmentSteps) = (70 + _below(50), 1);
+        drawn.reward = reward;
         drawn.fee = fee;
-        drawn.stake = 1000 + _below(1000);
+        drawn.stake = 1000 + _below(5) * 1000 + _below(1000);
         drawn.bond = 100 + _below(100);
         drawn.queryFee = _below(3);
         drawn.seats = seats;
-        drawn.coveragePpm = seats == 0 ? 0 : _below(3) * 500_000;
+        drawn.coveragePpm = seats == 0 || _isLong() ? 0 : _below(3) * 500_000;
         drawn.panelLeast = seats + _below(2);
         drawn.solvers = 0;
         drawn.verifiers = 0;
-        drawn.heldPpm = _below(3) * 250_000;
+        if (world % 4 != 0) drawn.keeper = address(players[KEEPER]);
         drawn.segmentPeriod = PERIOD + _below(500);
         drawn.sealPeriod = PERIOD + _below(100);
         drawn.revealPeriod = PERIOD + _below(100);
         drawn.claimPeriod = PERIOD + _below(100);
         // The honest take a third of a period for each move.
         drawn.clock = 12 * PERIOD + _below(100);
-        drawn.deliveryPeriod = PERIOD + _below(1000);
         drawn.deadline = time + 2000 + _below(10_000);
         if (_below(4) == 0) {
             // A list of one: the honest verifier.
             drawn.verifiers = keccak256(abi.encode(address(players[VERIFIER])));
         }
         terms = drawn;
+    }
+
+    /// @dev Many short segments, few of them covered.
+    function _isLong() internal view returns (bool) {
+        return world % 8 == 6;
+    }
+
+    /// @dev Nobody claims but from a seat, and nobody refuses or stops: in other worlds most legs
+    /// wait for claims.
+    function _isQuiet() internal view returns (bool) {
+        return world % 5 == 2;
+    }
+
+    /// @dev A large panel, which hardly ever says anything: draws have many rounds.
+    function _isAsleep() internal view returns (bool) {
+        return world % 9 == 3 && terms.verifiers == 0;
+    }
+
+    /// @dev Its keeper vouches for all that is covered.
+    function _isKept() internal view returns (bool) {
+        return terms.keeper != address(0) && world % 4 == 3;
     }
 
     function step() external {
@@ -289,9 +329,9 @@ contract Fuzz {
     /// @dev Nobody does more than what anybody may: everything ends within a bound.
     function end() external {
         IRegistry.Terms memory t = terms;
-        uint256 round = t.sealPeriod + t.revealPeriod + t.claimPeriod;
+        uint256 round = t.sealPeriod + t.revealPeriod;
         uint256 bound = (time > t.deadline ? time : t.deadline) + t.segmentPeriod;
-        bound += (commits.length + 1) * 8 * round + t.deliveryPeriod;
+        bound += (ROUNDS + 1) * round + 5 * t.claimPeriod;
         bound += (disputes.length + 1) * 20 * 2 * t.clock;
         while (!this.sweep()) {
             moves++;
@@ -314,27 +354,27 @@ contract Fuzz {
             _judge(3, 0, abi.encodeCall(referee.timeout, (key)));
             _judge(3, 0, abi.encodeCall(referee.lapse, (key)));
         }
+        Harness.Progress memory found = registry.jobs(job);
         for (uint256 i = 0; i < commits.length; i++) {
             IRegistry.Segment memory segment = commits[i].segment;
+            if (segment.generation != found.generation || segment.index < found.finalized) continue;
             _do(3, 0, abi.encodeCall(registry.draw, (job, segment, "")));
-            _do(3, 0, abi.encodeCall(registry.renew, (job, segment)));
-            _do(3, 0, abi.encodeCall(registry.finalize, (job, segment)));
-            _do(3, 0, abi.encodeCall(registry.forfeit, (job, segment)));
+            _do(3, 0, abi.encodeCall(registry.settle, (job, segment, "")));
         }
-        _do(3, 0, abi.encodeCall(registry.expire, (job)));
-        _do(3, 0, abi.encodeCall(registry.deliver, (job)));
-        Harness.Progress memory found = registry.jobs(job);
+        _do(3, 0, abi.encodeCall(registry.release, (job)));
+        _do(3, 0, abi.encodeCall(registry.close, (job)));
+        found = registry.jobs(job);
         if (found.phase != IRegistry.Phase.Closed || !over) return false;
         for (uint256 g = 0; g <= found.generation; g++) {
             _judge(3, 0, abi.encodeCall(referee.pay, (job, g)));
             (uint256 pot,,,,) = referee.docketOf(job, g);
             if (pot != 0) over = false;
-        }
-        if (found.held != 0) return false;
-        for (uint256 i = 0; i < found.entries; i++) {
-            (address owner,,, bool gone,,) = registry.entries(job, i);
-            if (!gone && !_do(numberOf[owner] - 1, 0, abi.encodeCall(registry.leave, (job, i)))) {
-                over = false;
+            for (uint256 i = 0;; i++) {
+                (address owner, bool gone) = registry.entries(job, g, i);
+                if (owner == address(0)) break;
+                if (gone) continue;
+                bytes memory data = abi.encodeCall(registry.depart, (job, g, i));
+                if (!_do(numberOf[owner] - 1, 0, data)) over = false;
             }
         }
     }
@@ -364,14 +404,17 @@ contract Fuzz {
             if (active > 4 || outsiders > 16) _broken("few at once", active, outsiders);
             if (convicted && honest[job][g]) _broken("an honest solver is not convicted", g, 0);
         }
-        if (address(registry).balance != sum) {
-            _broken("owed, held, burned are what was paid in", address(registry).balance, sum);
-        }
-        if (address(referee).balance != 0) _broken("the referee holds nothing", 0, 0);
-        uint256 wealth = address(players[VERIFIER]).balance + locked
+        uint256 has = _moneyOf(address(registry));
+        if (has != sum) _broken("owed, held, burned are what was paid in", has, sum);
+        if (_moneyOf(address(referee)) != 0) _broken("the referee holds nothing", 0, 0);
+        uint256 wealth = _moneyOf(address(players[VERIFIER])) + locked
             + registry.owed(address(players[VERIFIER]))
             + registry.bondsOf(job, address(players[VERIFIER]));
         if (wealth < start) _broken("an honest verifier loses nothing", wealth, start);
+    }
+
+    function _moneyOf(address account) internal view returns (uint256) {
+        return byToken ? coin.balanceOf(account) : account.balance;
     }
 
     mapping(bytes32 job => mapping(uint256 generation => bool)) internal honest;
@@ -398,7 +441,13 @@ contract Fuzz {
                 }
             }
         }
-        for (uint256 i = 0; i < commits.length; i++) _attend(i);
+        Harness.Progress memory found = registry.jobs(job);
+        for (uint256 i = 0; i < commits.length; i++) {
+            IRegistry.Segment storage segment = commits[i].segment;
+            if (segment.generation != found.generation || segment.index < found.finalized) continue;
+            _attend(i);
+            if (_isKept()) _vouch(i);
+        }
     }
 
     /// @dev What makes a job go on, often enough that the rarer moves find something.
@@ -407,20 +456,33 @@ contract Fuzz {
         for (uint256 i = seals.length > 3 ? seals.length - 3 : 0; i < seals.length; i++) {
             if (_below(2) == 0) _claim(i);
         }
-        IRegistry.Phase phase = registry.jobs(job).phase;
-        if (phase == IRegistry.Phase.Open && _below(4) == 0) {
-            _accept(_below(2) == 0 ? SOLVER : 3 + _below(3));
+        Harness.Progress memory found = registry.jobs(job);
+        if (found.phase == IRegistry.Phase.Open && _below(4) == 0) {
+            if (found.barred) _resume();
+            else _accept(_below(2) == 0 ? SOLVER : 3 + _below(3));
         }
-        if (phase != IRegistry.Phase.Running || world % 5 == 0) return;
+        if (found.phase != IRegistry.Phase.Running || world % 5 == 0) return;
         if (_below(2) == 0) _commit();
+        for (uint256 i = 0; _isLong() && i < 8; i++) _commit();
         if (commits.length == 0) return;
-        IRegistry.Segment memory segment = commits[_recent()].segment;
+        uint256 next = found.drawn < found.committed ? last[found.drawn] - 1 : _recent();
+        IRegistry.Segment memory segment = commits[next].segment;
         _do(3, 0, abi.encodeCall(registry.draw, (job, segment, "")));
         if (_below(4) == 0) _challenge(3 + _below(3), _recent());
         if (_below(4) == 0) _sealClaim(_recent());
-        if (_below(2) == 0) _do(3, 0, abi.encodeCall(registry.renew, (job, segment)));
-        if (_below(2) == 0) _do(3, 0, abi.encodeCall(registry.finalize, (job, segment)));
-        if (_below(2) == 0) _do(3, 0, abi.encodeCall(registry.forfeit, (job, segment)));
+        if (_below(2) == 0) _settle(3, _recent(), "");
+        if (_below(2) == 0) _settleFirst();
+    }
+
+    /// @dev The oldest leg.
+    function _settleFirst() internal {
+        Harness.Progress memory found = registry.jobs(job);
+        for (uint256 index = found.finalized; index < found.drawn; index++) {
+            uint256 number = last[index] - 1;
+            if (!_drawOf(commits[number].hash).covered) continue;
+            _settle(3, number, "");
+            return;
+        }
     }
 
     /// @dev The seats of the last round: of the honest verifier always, of the others often.
@@ -428,17 +490,22 @@ contract Fuzz {
         Committed storage commit = commits[number];
         Draw memory tally = _drawOf(commit.hash);
         uint256 began = tally.start;
-        if (!tally.covered || time > began + terms.sealPeriod + terms.revealPeriod) return;
+        if (!tally.covered || terms.seats == 0) return;
+        if (time > began + terms.sealPeriod + terms.revealPeriod) return;
         for (uint256 place = tally.from; place < tally.to; place++) {
-            address owner = _ownerAt(commit.hash, commit.segment.panel, place);
+            address owner = _ownerAt(commit, place);
             uint256 player = numberOf[owner] - 1;
-            if (player != VERIFIER && _below(8) != 0) continue;
+            if (player != VERIFIER && _below(_isAsleep() ? 60 : 4) != 0) continue;
             if (time <= began + terms.sealPeriod) {
                 Sealed memory what = Sealed(IRegistry.Verdict.Right, commit.lie, true);
                 if (commit.isLie) what.verdict = IRegistry.Verdict.False;
-                if (player != VERIFIER && _below(2) == 0) {
+                if (player != VERIFIER && _below(3) == 0) {
+                    _unseen(player, number, place);
+                    continue;
+                }
+                if (player != VERIFIER && _below(2) == 0 && !_isQuiet()) {
                     what = Sealed(
-                        IRegistry.Verdict(1 + _below(3)),
+                        IRegistry.Verdict(1 + _below(2)),
                         _below(commit.states.length),
                         _below(2) == 0
                     );
@@ -466,12 +533,11 @@ contract Fuzz {
         if (kind == 5) return _accept(_below(2) == 0 ? SOLVER : player);
         if (kind < 8) return _commit();
         if (kind == 8) return _enlist(player, 1 + _below(3));
-        if (kind == 9) return _leave();
+        if (kind == 9) return _depart();
         if (kind == 10) return _do(player, 0, abi.encodeCall(registry.release, (job)));
-        if (kind == 11) return _do(player, 0, abi.encodeCall(registry.expire, (job)));
-        if (kind == 12) return _do(player, 0, abi.encodeCall(registry.deliver, (job)));
-        if (kind == 13) return _ofClient();
-        if (kind == 14) return _stepBack();
+        if (kind == 11) return _do(player, 0, abi.encodeCall(registry.close, (job)));
+        if (kind == 12) return _settle(player, _recent(), "");
+        if (kind < 15) return _ofClient();
         if (kind == 15) return _withdraw(_below(PLAYERS));
         if (kind == 16) {
             return _judge(player, 0, abi.encodeCall(referee.pay, (job, _below(3))));
@@ -488,10 +554,9 @@ contract Fuzz {
         IRegistry.Segment memory segment = commits[number].segment;
         if (kind == 17 && _below(8) == 0) return _fix(player, segment);
         if (kind == 17) return _do(player, 0, abi.encodeCall(registry.draw, (job, segment, "")));
-        if (kind == 18) return _do(player, 0, abi.encodeCall(registry.renew, (job, segment)));
-        if (kind == 19) return _do(player, 0, abi.encodeCall(registry.finalize, (job, segment)));
-        if (kind == 20) return _do(player, 0, abi.encodeCall(registry.forfeit, (job, segment)));
-        if (kind == 21) return _leave();
+        if (kind < 20) return _settle(player, number, "");
+        if (kind == 20) return _vouch(number);
+        if (kind == 21) return _depart();
         if (kind < 24) return _verdict(number, kind == 22);
         if (kind == 24) return _challenge(player, number);
         return _sealClaim(number);
@@ -515,42 +580,15 @@ contract Fuzz {
     }
 
     function _ofClient() internal returns (bool) {
-        uint256 what = _below(8);
-        Harness.Progress memory found = registry.jobs(job);
-        if (what == 0 && _below(4) == 0) {
-            return _do(CLIENT, 0, abi.encodeCall(registry.cancel, (job)));
-        }
-        if (what == 1) return _do(CLIENT, 0, abi.encodeCall(registry.acknowledge, (job)));
-        if (what < 5 && found.finalized > 0) {
-            uint256 index = _below(found.finalized);
-            uint256 count = found.finalized - index;
-            uint256 covered = 3 + count * terms.coveragePpm * 3 / 2_000_000;
-            if (covered > count) covered = count;
-            return _do(
-                CLIENT,
-                count * terms.rewardTo + 2 * terms.seats * terms.fee * covered,
-                abi.encodeCall(registry.rewind, (job, index))
-            );
-        }
-        if (found.finalized == 0) return false;
-        IRegistry.Segment memory segment = commits[last[found.finalized - 1] - 1].segment;
-        if (
-            !_do(
-                CLIENT,
-                2 * terms.seats * terms.fee,
-                abi.encodeCall(registry.askPanel, (job, segment))
-            )
-        ) return false;
-        segment.time = time;
-        segment.height = height;
-        segment.panel = found.entries;
-        Committed storage commit = commits.push();
-        commit.segment = segment;
-        commit.hash = keccak256(abi.encode(job, segment));
-        commit.states = commits[last[found.finalized - 1] - 1].states;
-        commit.lie = commit.states.length;
-        commit.isAsked = true;
-        return true;
+        if (_isQuiet() || (_isLong() && _below(8) != 0)) return false;
+        uint256 what = _below(16);
+        uint256 who = terms.keeper != address(0) && !_isKept() && _below(2) == 0 ? KEEPER : CLIENT;
+        if (what == 0) return _do(CLIENT, 0, abi.encodeCall(registry.close, (job)));
+        if (what < 3) return _do(CLIENT, 0, abi.encodeCall(registry.stop, (job)));
+        if (what < 8) return _do(who, 0, abi.encodeCall(registry.refuse, (job)));
+        if (what == 8) return _do(3, 0, abi.encodeCall(registry.stop, (job)));
+        if (what == 9) return _do(4, 0, abi.encodeCall(registry.refuse, (job)));
+        return _resume();
     }
 
     ////////////////////////////////////////////////////////////////
@@ -560,30 +598,71 @@ contract Fuzz {
     function _accept(uint256 player) internal returns (bool) {
         bytes32[] memory path;
         return _do(
-            player, terms.stake, abi.encodeCall(registry.accept, (job, 0, path, "here"))
+            player, terms.stake, abi.encodeCall(registry.accept, (job, path, "here"))
         );
     }
 
-    function _stepBack() internal returns (bool) {
-        address solver = registry.jobs(job).solver;
-        if (solver == address(0)) return false;
-        return _do(numberOf[solver] - 1, 0, abi.encodeCall(registry.stepBack, (job)));
+    function _resume() internal returns (bool) {
+        Harness.Progress memory found = registry.jobs(job);
+        uint256 missing = found.missingEscrow + found.missingPool;
+        return _do(CLIENT, missing, abi.encodeCall(registry.resume, (job)));
+    }
+
+    /// @dev A player's word, as a contract gives it.
+    function _vouch(uint256 number) internal returns (bool) {
+        bytes32 hash = commits[number].hash;
+        Draw memory draw = _drawOf(hash);
+        if (!draw.covered || draw.vouched) return false;
+        bytes32 domain = keccak256(
+            abi.encode(
+                keccak256(
+                    "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
+                ),
+                keccak256("Lockstep"),
+                keccak256("3"),
+                block.chainid,
+                address(registry)
+            )
+        );
+        bytes32 message =
+            keccak256(abi.encode(keccak256("Vouch(bytes32 job,bytes32 segment)"), job, hash));
+        bytes32 signed = keccak256(abi.encodePacked(hex"1901", domain, message));
+        bool isTrue = _isKept() || _below(4) != 0;
+        if (!isTrue) signed ^= bytes32(uint256(1));
+        if (!_settle(3, number, abi.encodePacked(signed))) return false;
+        if (!isTrue) _broken("a keeper's own word", number, 0);
+        if (!_drawOf(hash).vouched && !_isOver(hash)) _broken("a vouch is noted", number, 0);
+        return true;
+    }
+
+    function _isOver(bytes32 hash) internal view returns (bool) {
+        Harness.Progress memory found = registry.jobs(job);
+        for (uint256 i = found.finalized; i < found.committed; i++) {
+            if (registry.segments(job, i) == hash) return false;
+        }
+        return true;
+    }
+
+    function _settle(uint256 player, uint256 number, bytes memory vouch) internal returns (bool) {
+        if (number >= commits.length) return false;
+        bytes memory data = abi.encodeCall(registry.settle, (job, commits[number].segment, vouch));
+        return _do(player, 0, data);
     }
 
     function _commit() internal returns (bool) {
         Harness.Progress memory found = registry.jobs(job);
         uint256 index = found.committed;
-        if (found.solver == address(0) || index == found.segments) return false;
+        if (found.phase != IRegistry.Phase.Running || index == found.segments) return false;
         bool isHonest = found.solver == address(players[SOLVER]);
         uint256 steps = terms.segmentSteps;
         uint256 rest = terms.steps - index * steps;
         if (rest < steps) steps = rest;
-        bool diverged = _below(20) == 0;
+        bool diverged = _below(_isLong() ? 400 : 20) == 0;
         if (diverged && steps > 0) steps = 1 + _below(steps);
         bytes32[] memory states = new bytes32[](steps);
         uint256 lie = steps;
         for (uint256 i = 0; i < steps; i++) {
-            bool isLie = !isHonest && _below(4) == 0;
+            bool isLie = !isHonest && _below(_isLong() ? 400 : 4) == 0;
             states[i] = bytes32(uint256(_next()) & ~uint256(1) | (isLie ? 1 : 0));
             if (isLie && lie == steps) lie = i;
         }
@@ -618,22 +697,33 @@ contract Fuzz {
         bytes32[] memory path;
         bytes memory data = abi.encodeCall(registry.enlist, (job, count, path, "there"));
         // By value; or from what is owed, which must then fall by as much; or a part of each.
-        uint256 way = _below(6);
+        uint256 way = byToken ? 0 : _below(6);
         if (way > 1) return _do(player, count * terms.bond, data);
         uint256 before = registry.owed(address(players[player]));
+        uint256 had = _moneyOf(address(players[player]));
         if (!_do(player, way == 0 ? 0 : count * terms.bond - 1, data)) return false;
         uint256 after_ = registry.owed(address(players[player]));
+        uint256 has = _moneyOf(address(players[player]));
         if (way == 1) _broken("a part of a bond", before, after_);
-        _equal("a bond out of what is owed", before - after_, count * terms.bond);
+        if (before != after_ && had != has) _broken("a bond from one of both", before, had);
+        _equal("a bond out of what is owed", before + had - after_ - has, count * terms.bond);
         return true;
     }
 
-    function _leave() internal returns (bool) {
-        uint256 count = registry.jobs(job).entries;
+    function _depart() internal returns (bool) {
+        uint256 generation = _below(registry.jobs(job).generation + 1);
+        uint256 count = 0;
+        address owner;
+        while (true) {
+            (owner,) = registry.entries(job, generation, count);
+            if (owner == address(0)) break;
+            count++;
+        }
         if (count == 0) return false;
         uint256 entry = _below(count);
-        (address owner,,,,,) = registry.entries(job, entry);
-        return _do(numberOf[owner] - 1, 0, abi.encodeCall(registry.leave, (job, entry)));
+        (owner,) = registry.entries(job, generation, entry);
+        uint256 player = numberOf[owner] - 1;
+        return _do(player, 0, abi.encodeCall(registry.depart, (job, generation, entry)));
     }
 
     function _withdraw(uint256 player) internal returns (bool) {
@@ -645,13 +735,14 @@ contract Fuzz {
     function _verdict(uint256 number, bool seals_) internal returns (bool) {
         Committed storage commit = commits[number];
         Draw memory tally = _drawOf(commit.hash);
-        if (!tally.covered || tally.from == tally.to) return false;
+        if (!tally.covered || terms.seats == 0) return false;
         uint256 place = tally.from + _below(tally.to - tally.from);
-        address owner = _ownerAt(commit.hash, commit.segment.panel, place);
+        address owner = _ownerAt(commit, place);
         if (owner == address(players[VERIFIER])) return false;
         uint256 player = numberOf[owner] - 1;
         if (seals_) {
-            IRegistry.Verdict verdict = IRegistry.Verdict(1 + _below(3));
+            if (_below(4) == 0) return _unseen(player, number, place);
+            IRegistry.Verdict verdict = IRegistry.Verdict(1 + _below(2));
             return _seal(
                 player,
                 number,
@@ -663,6 +754,13 @@ contract Fuzz {
             return _alarm(player, number, place);
         }
         return _reveal(player, number, place);
+    }
+
+    function _unseen(uint256 player, uint256 number, uint256 place) internal returns (bool) {
+        Committed storage commit = commits[number];
+        bytes memory data =
+            abi.encodeCall(registry.unseen, (job, commit.segment.index, commit.hash, place));
+        return _do(player, 0, data);
     }
 
     function _leaves(address owner, bytes32 hash, bool isTrue)
@@ -721,7 +819,6 @@ contract Fuzz {
                     commit.segment.index,
                     commit.hash,
                     place,
-                    what.verdict,
                     what.verdict == IRegistry.Verdict.Right
                         ? _leaves(address(players[player]), commit.hash, what.isTrue)
                         : bytes16(0),
@@ -748,10 +845,13 @@ contract Fuzz {
 
     function _challenge(uint256 player, uint256 number) internal returns (bool) {
         Committed storage commit = commits[number];
-        uint256 place = _below(8);
         Draw memory tally = _drawOf(commit.hash);
-        if (tally.start == 0 || !tally.covered) return false;
-        address owner = _ownerAt(commit.hash, commit.segment.panel, place);
+        if (!tally.covered || terms.seats == 0) return false;
+        uint256 place = _below(8);
+        for (; place < tally.to; place++) {
+            if ((tally.places >> (4 * place)) & 15 == 2) break; // a right
+        }
+        address owner = _ownerAt(commit, place);
         bytes16 leaves = _leaves(owner, commit.hash, verdicts[commit.hash][place].isTrue);
         uint256 index = _below(2) == 0 ? 3 : _below(9);
         bytes32 subject = keccak256(abi.encode(bytes32("challenge"), commit.hash, place, index));
@@ -768,7 +868,7 @@ contract Fuzz {
         );
         if (!_judge(player, 0, data)) return false;
         if (!isSealed) _broken("a challenge was sealed before", number, 0);
-        if (!stands || (commit.segment.index < last_ && !commit.isAsked)) {
+        if (!stands || commit.segment.index < last_) {
             _broken("a challenge before the end", number, last_);
         }
         return true;
@@ -785,6 +885,7 @@ contract Fuzz {
 
     /// @dev The honest verifier claims the truth only.
     function _sealClaim(uint256 number) internal returns (bool) {
+        if (_isQuiet()) return false;
         Committed storage commit = commits[number];
         uint256 player = 2 + _below(4);
         uint256 position = _below(commit.states.length);
@@ -819,7 +920,9 @@ contract Fuzz {
                 )
             )
         ) return false;
-        if (!pays && bond != terms.bond) _broken("bonds of outsiders rise", outsiders, 0);
+        if (!pays && !byToken && bond != terms.bond) {
+            _broken("bonds of outsiders rise", outsiders, 0);
+        }
         if (height <= sealed_.height || height > sealed_.height + 32) {
             _broken("a seal lives 32 blocks", height, sealed_.height);
         }
@@ -964,20 +1067,29 @@ contract Fuzz {
     function _drawOf(bytes32 hash) internal view returns (Draw memory found) {
         (uint256 tally, uint256 places) = registry.drawOf(hash);
         found.start = uint40(tally);
+        found.round = uint8(tally >> 56);
         found.from = uint8(tally >> 64);
         found.to = uint8(tally >> 72);
-        found.covered = uint8(tally >> 112) != 0;
-        found.seed = bytes32(uint256(uint64(tally >> 136)));
+        found.covered = found.to != 0;
+        found.first = uint8(tally >> 80);
+        found.drawn = uint8(tally >> 88);
+        found.rights = uint8(tally >> 96);
+        found.unseen = uint8(tally >> 104);
+        found.vouched = uint8(tally >> 112) != 0;
+        found.seed = bytes32(uint256(uint64(tally >> 120)));
+        found.legStart = uint24(tally >> 184);
         found.places = places;
-        found.rights = uint8(tally >> 88);
-        found.score = int256(found.rights) - int256(uint256(uint8(tally >> 96)));
-        found.asleep = uint8(tally >> 128) != 0;
     }
 
-    function _ownerAt(bytes32 hash, uint256 panel, uint256 place) internal view returns (address) {
-        uint256 entry = uint256(keccak256(abi.encode(_drawOf(hash).seed, place))) % panel;
-        (address owner,,,,,) = registry.entries(job, entry);
-        return owner;
+    function _ownerAt(Committed storage commit, uint256 place)
+        internal
+        view
+        returns (address owner)
+    {
+        IRegistry.Segment storage segment = commit.segment;
+        uint256 entry =
+            uint256(keccak256(abi.encode(_drawOf(commit.hash).seed, place))) % segment.panel;
+        (owner,) = registry.entries(job, segment.generation, entry);
     }
 
     ////////////////////////////////////////////////////////////////
@@ -1007,8 +1119,12 @@ contract Fuzz {
     function _fill(uint256 player) internal {
         _withdraw(player);
         address account = address(players[player]);
-        uint256 has = account.balance;
-        if (has < FORTUNE) {
+        uint256 has = _moneyOf(account);
+        if (byToken) {
+            if (has < FORTUNE) return coin.mint(account, FORTUNE - has);
+            bytes memory data = abi.encodeCall(coin.transfer, (address(this), has - FORTUNE));
+            players[player].spend(address(coin), 0, data);
+        } else if (has < FORTUNE) {
             (bool paid,) = account.call{value: FORTUNE - has}("");
             assert(paid);
         } else {
@@ -1029,7 +1145,7 @@ contract Fuzz {
         returns (bool ok)
     {
         Before memory before = _look(target, data);
-        (ok,) = players[player].spend(target, value, data);
+        (ok,) = players[player].spend(target, byToken ? 0 : value, data);
         calls++;
         if (!ok) return false;
         done[bytes4(data)]++;
@@ -1052,11 +1168,18 @@ contract Fuzz {
         found.job = registry.jobs(job);
         found.burned = registry.burned();
         found.owed = registry.owed(found.job.solver);
+        found.owedClient = registry.owed(address(players[CLIENT]));
         bytes4 move = bytes4(data);
-        if (move == IRegistry.seal.selector || move == IRegistry.reveal.selector) {
+        if (
+            move == IRegistry.seal.selector || move == IRegistry.reveal.selector
+                || move == IRegistry.unseen.selector
+        ) {
             found.hash = bytes32(_word(data, 2));
             found.draw = _drawOf(found.hash);
-        } else if (target == address(registry) && data.length >= 4 + 10 * 32) {
+        } else if (
+            move == IRegistry.draw.selector || move == IRegistry.settle.selector
+                || move == IReferee.challenge.selector
+        ) {
             bytes32 hash;
             assembly ("memory-safe") {
                 hash := keccak256(add(data, 36), 320) // the job, and the segment's nine words
@@ -1078,113 +1201,252 @@ contract Fuzz {
         if (a != b) _broken(what, a, b);
     }
 
-    function _claimEnd(bytes memory data, Draw memory draw) internal view returns (uint256) {
-        uint256 began = terms.seats == 0 ? _word(data, 5) : draw.start;
-        return began + terms.sealPeriod + terms.revealPeriod + terms.claimPeriod;
-    }
-
     function _checkMove(bytes4 move, bytes memory data, Before memory before) internal view {
         Harness.Progress memory job_ = before.job;
         uint256 sealEnd = before.draw.start + terms.sealPeriod;
         uint256 burned = 0;
         if (move == IRegistry.accept.selector) {
-            uint256 passed = time - job_.openedAt;
-            uint256 rise = passed < terms.riseTime ? passed : terms.riseTime;
-            _equal(
-                "the price of now",
-                registry.jobs(job).reward,
-                terms.rewardFrom + (terms.rewardTo - terms.rewardFrom) * rise / terms.riseTime
-            );
-            _within("accepted in time by a panel", time, 0, terms.deadline);
-            if (job_.active < terms.panelLeast) _broken("a panel is there", job_.active, 0);
+            _within("accepted in time", time, 0, terms.deadline);
+            if (terms.seats != 0 && terms.verifiers == 0) {
+                _within("others could enlist first", time, job_.openedAt + terms.sealPeriod, time);
+            }
+            if (job_.entries < terms.panelLeast) _broken("a panel is there", job_.entries, 0);
+            if (job_.barred) _broken("a barred job waits for its client", 0, 0);
         } else if (move == IRegistry.commit.selector) {
             _within("committed in time", time, 0, job_.due);
+            _equal("no commit under a refusal", job_.refusedUntil, 0);
+            if (job_.committed - job_.finalized >= 64) _broken("few are open", job_.committed, 0);
+        } else if (move == IRegistry.enlist.selector) {
+            if (job_.barred) _broken("a barred job waits for its client", 0, 1);
         } else if (move == IRegistry.draw.selector) {
-            _checkDraw(data, before.hash);
-        } else if (move == IRegistry.seal.selector) {
-            _within("sealed in time", time, 0, sealEnd);
+            _checkDraw(data, before);
+        } else if (move == IRegistry.seal.selector || move == IRegistry.unseen.selector) {
+            _within("said in time", time, 0, sealEnd);
         } else if (move == IRegistry.reveal.selector) {
             _within("revealed in time", time, sealEnd, sealEnd + terms.revealPeriod);
-        } else if (move == IRegistry.renew.selector) {
-            _within("renewed after its round", time, sealEnd + terms.revealPeriod, time);
-        } else if (move == IRegistry.leave.selector) {
-            _checkLeft(_word(data, 1));
-        } else if (move == IRegistry.finalize.selector) {
-            _checkFinal(data, before);
-        } else if (move == IRegistry.forfeit.selector) {
-            _within("void after its claims", time, _claimEnd(data, before.draw), time);
-            Draw memory draw = _drawOf(before.hash);
-            if (draw.score <= -10) burned = terms.stake / 8;
-            else if (!draw.asleep || draw.score > 0) _broken("denied by half", draw.rights, 0);
+        } else if (move == IRegistry.depart.selector) {
+            if (_word(data, 1) == job_.generation && job_.phase == IRegistry.Phase.Running) {
+                _broken("a verdict has its bond", _word(data, 2), 0);
+            }
+        } else if (move == IRegistry.settle.selector) {
+            burned = _checkSettled(data, before);
         } else if (move == IRegistry.release.selector) {
-            _within("released after its time", time, job_.due, terms.deadline);
-            burned = terms.stake / 8;
-        } else if (move == IRegistry.stepBack.selector) {
-            burned = terms.stake / 64;
-        } else if (move == IRegistry.expire.selector) {
-            _within("expired after the deadline", time, terms.deadline, time);
-            _equal("what was committed ends first", job_.committed, job_.finalized);
+            burned = _checkReleased(job_);
+        } else if (move == IRegistry.stop.selector) {
+            uint256 left = job_.segments - job_.committed - 1;
+            _equal("what is left goes back", _clientGot(before), left * terms.reward);
+            if (left == 0 || job_.ended) _broken("a last segment is stopped", left, 0);
+        } else if (move == IRegistry.close.selector) {
+            uint256 left = (job_.segments - job_.finalized) * terms.reward;
+            _equal(
+                "the rest is the client's",
+                _clientGot(before),
+                left - job_.missingEscrow + job_.pool
+            );
+            if (job_.phase != IRegistry.Phase.Open) _broken("a solver is not sent away", 0, 0);
+        } else if (move == IRegistry.resume.selector) {
+            _equal("the pool is whole", registry.jobs(job).pool, job_.pool + job_.missingPool);
+        } else if (move == IRegistry.refuse.selector) {
+            _equal("once a tenure", job_.refusedUntil, 0);
         }
         _equal("what is burned", registry.burned() - before.burned, burned);
     }
 
-    /// @dev Nobody chooses a seed by waiting.
-    function _checkDraw(bytes memory data, bytes32 hash) internal view {
+    function _clientGot(Before memory before) internal view returns (uint256) {
+        return registry.owed(address(players[CLIENT])) - before.owedClient;
+    }
+
+    function _checkReleased(Harness.Progress memory job_) internal view returns (uint256 burned) {
+        _equal("all is drawn", job_.drawn, job_.committed);
+        _equal("a leg ends first", job_.legStart, job_.finalized);
+        _equal("claims end first", job_.openClaims, 0);
+        if (job_.refusedUntil != 0) {
+            _within("a refusal that held nothing", time, job_.refusedUntil, time);
+            _equal("a refusal holds all", job_.committed, job_.finalized);
+            return 0;
+        }
+        _within("released after its time", time, job_.due, time);
+        return time > terms.deadline ? 0 : terms.stake / 8;
+    }
+
+    function _claimTime() internal view returns (uint256) {
+        return terms.sealPeriod + terms.revealPeriod + terms.claimPeriod;
+    }
+
+    /// @dev The last moment before the outcome.
+    function _waitEnd(Draw memory draw) internal view returns (uint256) {
+        uint256 waits = draw.unseen < 3 ? draw.unseen + 1 : 4;
+        if (draw.rights + draw.unseen == 0) waits = 4;
+        if (draw.vouched || terms.seats == 0) waits = 1;
+        return draw.start + terms.sealPeriod + terms.revealPeriod + waits * terms.claimPeriod;
+    }
+
+    function _wantedRights(bool isLast) internal view returns (uint256) {
+        return isLast && terms.seats != 0 && terms.seats < 3 ? 3 : terms.seats;
+    }
+
+    /// @dev What a settle did: a leg is final, all is void, another round, or a vouch alone.
+    function _checkSettled(bytes memory data, Before memory before)
+        internal
+        view
+        returns (uint256 burned)
+    {
+        Harness.Progress memory now_ = registry.jobs(job);
+        Draw memory draw = _drawOf(before.hash);
+        bool isLast = _word(data, 9) != 0 || _word(data, 1) + 1 == before.job.segments;
+        if (now_.finalized != before.job.finalized) {
+            _checkFinal(data, before, draw, isLast);
+        } else if (now_.generation != before.job.generation) {
+            return _checkVoid(before, draw, isLast);
+        } else if (draw.round != before.draw.round) {
+            _within(
+                "after its round",
+                time,
+                before.draw.start + terms.sealPeriod + terms.revealPeriod,
+                time
+            );
+            uint256 unseen = draw.vouched ? 0 : draw.unseen;
+            uint256 wanted = _wantedRights(isLast) + unseen;
+            if (draw.rights >= wanted) _broken("no round where all is told", draw.rights, unseen);
+            uint256 least = wanted - draw.rights;
+            if (draw.round >= 4 && least < before.draw.drawn) {
+                least = before.draw.drawn < 9 ? before.draw.drawn : 9;
+            }
+            uint256 seats = draw.drawn - before.draw.drawn;
+            if (seats < least && draw.to != 64) _broken("as many as are missing", seats, least);
+            if (now_.refusedUntil != 0 && !draw.vouched) _broken("a refusal ends draws", 0, 0);
+        } else if (draw.vouched == before.draw.vouched) {
+            _broken("a settle that does nothing", 0, 0);
+        }
+        if (now_.pool != before.job.pool && now_.finalized == before.job.finalized) {
+            _broken("the pool pays rights alone", now_.pool, before.job.pool);
+        }
+    }
+
+    function _checkFinal(bytes memory data, Before memory before, Draw memory draw, bool isLast)
+        internal
+        view
+    {
+        Harness.Progress memory job_ = before.job;
+        Harness.Progress memory now_ = registry.jobs(job);
+        _within("final after its claims", time, _waitEnd(draw), time);
+        _equal("final without a claim", job_.openClaims, 0);
+        _equal("a leg follows a leg", draw.legStart, job_.finalized);
+        uint256 unseen = draw.vouched ? 0 : draw.unseen;
+        bool enough = draw.rights >= _wantedRights(isLast) + unseen
+            || (draw.rights > 0 && draw.rights >= 2 * unseen)
+            || (draw.rights == 0 && unseen == 0);
+        if (!enough) _broken("final by its rights", draw.rights, unseen);
+        if (job_.refusedUntil != 0 && !draw.vouched) {
+            if (_waitEnd(draw) + _claimTime() >= job_.refusedUntil) {
+                _broken("a refusal holds what was not over", _waitEnd(draw), job_.refusedUntil);
+            }
+        }
+        uint256 pay = (_word(data, 1) + 1 - job_.finalized) * terms.reward;
+        uint256 fees = _feesOf(job_.pool, draw);
+        if (isLast) {
+            pay += terms.stake;
+            uint256 left = (job_.segments - now_.finalized) * terms.reward;
+            _equal("the rest is the client's", _clientGot(before), left + job_.pool - fees);
+            if (now_.phase != IRegistry.Phase.Closed) _broken("the last one closes", 0, 0);
+        } else {
+            _equal("rights are paid", now_.pool, job_.pool - fees);
+        }
+        // A solver may sit on its panel under its name, too, but is not drawn.
+        _equal("what a solver earns", registry.owed(job_.solver) - before.owed, pay);
+    }
+
+    /// @dev Of all rights: those of later rounds get an eighth less.
+    function _feesOf(uint256 pool, Draw memory draw) internal view returns (uint256 sum) {
+        if (draw.rights == 0) return 0;
+        uint256 fee = pool / draw.rights < terms.fee ? pool / draw.rights : terms.fee;
+        for (uint256 place = 0; place < draw.to; place++) {
+            if ((draw.places >> (4 * place)) & 15 != 2) continue;
+            sum += place < draw.first ? fee : fee - fee / 8;
+        }
+    }
+
+    function _checkVoid(Before memory before, Draw memory draw, bool isLast)
+        internal
+        view
+        returns (uint256 burned)
+    {
+        Harness.Progress memory job_ = before.job;
+        Harness.Progress memory now_ = registry.jobs(job);
+        uint256 unseen = draw.vouched ? 0 : draw.unseen;
+        _equal("void without a claim", job_.openClaims, 0);
+        if (!draw.covered) {
+            _within("a tail is void after its refusal", time, job_.refusedUntil, time);
+            _equal("a tail is void after its legs", job_.legStart, job_.finalized);
+        } else {
+            _equal("a leg follows a leg", draw.legStart, job_.finalized);
+            bool held = job_.refusedUntil != 0 && !draw.vouched
+                && _waitEnd(draw) + _claimTime() >= job_.refusedUntil;
+            if (_isKept() && !held) _broken("nothing that is vouched is void", draw.rights, unseen);
+            if (held) {
+                _within("claims may be opened first", time, job_.refusedUntil, time);
+            } else {
+                _within("void after its claims", time, _waitEnd(draw), time);
+                if (unseen == 0 || draw.rights >= 2 * unseen) {
+                    _broken("denied", draw.rights, unseen);
+                }
+                if (draw.rights >= _wantedRights(isLast) + unseen) _broken("denied", unseen, 0);
+            }
+        }
+        uint256 count = job_.committed - job_.finalized + 1;
+        uint256 price = count * terms.reward;
+        uint256 stake = terms.stake < price ? terms.stake : price;
+        uint256 escrow = (job_.segments - job_.finalized) * terms.reward;
+        if (escrow > stake) escrow = stake;
+        uint256 pool =
+            stake - escrow + count * terms.seats * terms.fee * terms.coveragePpm / 1_000_000;
+        if (pool > job_.pool) pool = job_.pool;
+        _equal("the escrow burns", now_.missingEscrow, escrow);
+        _equal("the pool burns", now_.missingPool, pool);
+        _equal("the pool is less", now_.pool, job_.pool - pool);
+        if (!now_.barred || now_.phase != IRegistry.Phase.Open) _broken("a void bars", 0, 0);
+        burned = stake + escrow + pool;
+        if (!isLast) burned -= _gasOf(stake, draw);
+    }
+
+    function _gasOf(uint256 stake, Draw memory draw) internal view returns (uint256) {
+        uint256 seats = 0;
+        for (uint256 place = 0; place < draw.to; place++) {
+            if ((draw.places >> (4 * place)) & 15 == 3) seats++;
+        }
+        if (seats == 0) return 0;
+        uint256 each = terms.queryFee / 4;
+        return seats * (each < stake / seats ? each : stake / seats);
+    }
+
+    /// @dev Nobody chooses a seed by waiting, and a leg has at most sixteen segments.
+    function _checkDraw(bytes memory data, Before memory before) internal view {
+        Harness.Progress memory job_ = before.job;
+        Draw memory draw = _drawOf(before.hash);
+        uint256 index = _word(data, 1);
+        _equal("drawn in order", index, job_.drawn);
+        if (terms.seats == 0) {
+            if (!draw.covered || draw.start != _word(data, 5)) _broken("no seats", index, 0);
+            return;
+        }
         uint256 source = _word(data, 6) + 1;
         bool late = height > source + 256;
         if (late) source += (height - source - 1) / 256 * 256;
         uint256 seed = uint64(
-            uint256(keccak256(abi.encode(keccak256(abi.encode(source)), hash)))
+            uint256(keccak256(abi.encode(keccak256(abi.encode(source)), before.hash)))
         );
-        bool wanted = late || registry.jobs(job).phase == IRegistry.Phase.Closed
-            || _word(data, 9) != 0 || _word(data, 1) + 1 == registry.jobs(job).segments
+        bool wanted = late || _word(data, 9) != 0 || index + 1 == job_.segments
+            || index - job_.legStart == 15 || _word(data, 5) + terms.segmentPeriod > terms.deadline
             || seed % 1_000_000 < terms.coveragePpm;
-        Draw memory draw = _drawOf(hash);
         if (draw.covered != wanted) _broken("covered by its seed", seed, source);
-        if (wanted) _equal("the seed of its height", uint256(draw.seed), seed);
-    }
-
-    /// @dev A bond that was paid stands behind no verdict.
-    function _checkLeft(uint256 number) internal view {
-        (,,, bool gone,,) = registry.entries(job, number);
-        if (!gone) return;
-        Harness.Progress memory found = registry.jobs(job);
-        for (uint256 i = 0; i < commits.length; i++) {
-            IRegistry.Segment memory segment = commits[i].segment;
-            Draw memory draw = _drawOf(commits[i].hash);
-            bool open = found.phase == IRegistry.Phase.Closed
-                ? commits[i].isAsked && found.held != 0
-                : segment.index >= found.finalized;
-            bool stands = open && segment.index < found.committed
-                && registry.segments(job, segment.index) == commits[i].hash;
-            if (!stands) continue;
-            for (uint256 place = 0; place < draw.to; place++) {
-                uint256 phase = (draw.places >> (4 * place)) & 15;
-                uint256 entry =
-                    uint256(keccak256(abi.encode(draw.seed, place))) % segment.panel;
-                if (entry == number && phase >= 1 && phase <= 3) { // not yet closed
-                    _broken("a verdict has its bond", number, place);
-                }
-            }
+        if (!wanted) return;
+        _equal("the seed of its height", uint256(draw.seed), seed);
+        _equal("a leg begins behind the last", draw.legStart, job_.legStart);
+        _equal("the next leg", registry.jobs(job).legStart, index + 1);
+        uint256 seats = _wantedRights(_word(data, 9) != 0 || index + 1 == job_.segments);
+        if (draw.drawn < seats && draw.to != 64) {
+            _broken("as many seats as rights", draw.drawn, seats);
         }
-    }
-
-    function _checkFinal(bytes memory data, Before memory before) internal view {
-        _within("final after its claims", time, _claimEnd(data, before.draw), time);
-        for (uint256 i = 0; i < disputes.length; i++) {
-            if (commits[disputes[i].commit].hash != before.hash) continue;
-            uint256 phase = uint256(referee.claims(disputes[i].key).phase);
-            if (phase != 0 && phase != 4) _broken("final without a claim", i, phase);
-        }
-        Draw memory draw = _drawOf(before.hash);
-        if (draw.covered && draw.score < int256(terms.seats)) {
-            bool enough = draw.asleep
-                && (draw.score > 0 || (draw.score > -10 && terms.verifiers != 0));
-            if (!enough) _broken("final by its score", draw.rights, terms.seats);
-        }
-        uint256 pay = before.job.reward - before.job.reward * terms.heldPpm / 1_000_000;
-        if (registry.jobs(job).phase == IRegistry.Phase.Closed) pay += terms.stake;
-        _equal("what a solver earns", registry.owed(before.job.solver) - before.owed, pay);
     }
 
     function _checkTrial(bytes4 move, bytes memory data, Before memory before) internal view {
@@ -1207,12 +1469,17 @@ contract Fuzz {
             _within("moved in time", time, 0, trial.since + left);
             HarnessReferee.Trial memory now_ = referee.claims(bytes32(_word(data, 0)));
             _equal("a clock goes on", now_.solverLeft, trial.since + left - time);
+        } else if (move == IReferee.claim.selector) {
+            uint256 until = before.job.refusedUntil;
+            if (until != 0) _within("no claim after a refusal", time, 0, until);
+            _equal("nothing is burned", burned, 0);
         } else if (move == IReferee.challenge.selector) {
-            bytes32 hash;
-            assembly ("memory-safe") {
-                hash := keccak256(add(data, 36), 320)
-            }
-            if (verdicts[hash][_word(data, 10)].isTrue) _broken("a true right stands", 0, 0);
+            uint256 place = _word(data, 10);
+            Draw memory draw = _drawOf(before.hash);
+            if (verdicts[before.hash][place].isTrue) _broken("a true right stands", 0, 0);
+            if ((draw.places >> (4 * place)) & 15 != 4) _broken("it is closed", place, 0);
+            _equal("it is a right no more", draw.rights + 1, before.draw.rights);
+            _equal("it denies", draw.unseen, before.draw.unseen + 1);
         } else {
             _equal("nothing is burned", burned, 0);
         }

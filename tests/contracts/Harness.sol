@@ -40,7 +40,7 @@ contract Harness is Registry {
     uint256 public time;
     uint256 public height;
 
-    constructor(address referee, ISeeds seeds) Registry(referee, seeds) {
+    constructor(address referee, ISeeds seeds, address token) Registry(referee, seeds, token) {
         HarnessSeeds(address(seeds)).follow(this);
     }
 
@@ -69,21 +69,24 @@ contract Harness is Registry {
     /// @notice All that a job keeps here; the referee keeps account of claims and pots.
     function heldOf(bytes32 key) external view returns (uint256 sum) {
         Job storage job = _jobs[key];
-        sum = uint256(job.pool) + job.held;
+        sum = job.pool;
         if (job.phase == Phase.Running) sum += job.stake;
         if (job.phase == Phase.Open || job.phase == Phase.Running) {
-            sum += (uint256(job.segments) - job.finalized) * job.rewardTo;
+            sum += (uint256(job.segments) - job.finalized) * job.reward - job.missingEscrow;
         }
         sum += bondsOf(key, address(0));
     }
 
+    /// @notice The bonds of all generations.
     /// @param owner Zero: of all.
     function bondsOf(bytes32 key, address owner) public view returns (uint256 sum) {
         Job storage job = _jobs[key];
-        for (uint256 i = 0; i < job.entries; i++) {
-            Entry storage entry = entries[key][i];
-            if (entry.gone || (owner != address(0) && entry.owner != owner)) continue;
-            sum += job.bond - 2 * uint256(entry.strikes) * job.fee;
+        for (uint256 generation = 0; generation <= job.generation; generation++) {
+            mapping(uint256 => Entry) storage panel = entries[key][generation];
+            for (uint256 i = 0; panel[i].owner != address(0); i++) {
+                if (panel[i].gone || (owner != address(0) && panel[i].owner != owner)) continue;
+                sum += job.bond;
+            }
         }
     }
 }
@@ -91,10 +94,10 @@ contract Harness is Registry {
 /// @title HarnessReferee
 /// @notice The referee as deployed, but for the clock, which is its registry's.
 contract HarnessReferee is Referee {
-    constructor(IExaminer examiner) Referee(examiner, new HarnessSeeds()) {}
+    constructor(IExaminer examiner, address token) Referee(examiner, new HarnessSeeds(), token) {}
 
-    function _found(ISeeds seeds) internal override returns (Registry) {
-        return new Harness(address(this), seeds);
+    function _found(ISeeds seeds, address token) internal override returns (Registry) {
+        return new Harness(address(this), seeds, token);
     }
 
     function _now() internal view override returns (uint256) {
@@ -136,10 +139,71 @@ contract HarnessReferee is Referee {
     }
 }
 
+/// @title Coin
+/// @notice A token of tests. It returns nothing, as some do; and it can be told to misbehave.
+contract Coin {
+    mapping(address owner => uint256) public balanceOf;
+    mapping(address owner => mapping(address spender => uint256)) public allowance;
+    bool public paused;
+    bool public denies; // returns false, and moves nothing
+    uint256 public tax; // of each transfer, kept back
+    bytes public callback; // what it does first, to whoever calls
+
+    function mint(address owner, uint256 amount) external {
+        balanceOf[owner] += amount;
+    }
+
+    function behave(bool isPaused, bool isDenied, uint256 newTax, bytes calldata newCallback)
+        external
+    {
+        (paused, denies, tax, callback) = (isPaused, isDenied, newTax, newCallback);
+    }
+
+    function approve(address spender, uint256 amount) external {
+        allowance[msg.sender][spender] = amount;
+    }
+
+    function transfer(address to, uint256 amount) external {
+        _move(msg.sender, to, amount);
+    }
+
+    function transferFrom(address from, address to, uint256 amount) external {
+        allowance[from][msg.sender] -= amount;
+        _move(from, to, amount);
+    }
+
+    function _move(address from, address to, uint256 amount) internal {
+        require(!paused);
+        if (denies) {
+            assembly {
+                mstore(0, 0)
+                return(0, 32)
+            }
+        }
+        bytes memory data = callback;
+        if (data.length != 0) {
+            delete callback;
+            (bool done,) = from.call(data);
+            require(done);
+        }
+        balanceOf[from] -= amount;
+        balanceOf[to] += amount - tax;
+    }
+}
+
 /// @title Player
-/// @notice An account of the game that does what the driver says.
+/// @notice An account of the game that does what the driver says. A keeper by ERC-1271, it signs what
+/// begins with the hash.
 contract Player {
     receive() external payable {}
+
+    function isValidSignature(bytes32 hash, bytes calldata signature)
+        external
+        pure
+        returns (bytes4)
+    {
+        return bytes32(signature) == hash ? this.isValidSignature.selector : bytes4(0);
+    }
 
     function act(address target, bytes calldata data)
         external

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "tests/support/game/anvil.h"
-#include "tests/support/game/calculator.h"
+#include "tests/support/gas/calculator.h"
 
 enum {
     CASES = 20000, /* a tenth of what binary32_test takes */

@@ -11,7 +11,7 @@
 
 #include "tests/contracts/calculator_code.h"
 #include "tests/support/game/anvil.h"
-#include "tests/support/game/calculator.h"
+#include "tests/support/gas/calculator.h"
 
 enum {
     FULL_COUNT = 10000000, /* of each operation, under make soak */

@@ -12,8 +12,8 @@
 #include "chain/codec/keccak.h"
 #include "proofs/hash/merkle.h"
 #include "proofs/hash/sha256.h"
-#include "tests/support/game/contract_call.h"
 #include "tests/support/game/jury.h"
+#include "tests/support/gas/contract_call.h"
 #include "tests/support/proofs/merkle_multi.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "tests/contracts/calculator_code.h"
-#include "tests/support/game/calculator.h"
+#include "tests/support/gas/calculator.h"
 #include "tests/support/gas/gas_bill.h"
 #include "tests/support/gas/gas_shapes.h"
 

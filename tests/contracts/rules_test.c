@@ -14,8 +14,8 @@
 #include "chain/codec/abi.h"
 #include "engine/ops/contraction.h"
 #include "tests/support/dispute/shown_random.h"
-#include "tests/support/game/contract_call.h"
 #include "tests/support/game/jury.h"
+#include "tests/support/gas/contract_call.h"
 
 enum {
     FULL_COUNT = 10000, /* elements of each kind, under make soak */

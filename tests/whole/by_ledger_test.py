@@ -44,24 +44,19 @@ def test_a_job_is_played_by_the_ledgers_address_alone():
     with Town(["client", "solver", "verifier"]) as here:
         job = here.new_job("text.job")
         url = serve_job(here, job)
-        key = here.open_job(job, "--contact", url, "--held", "0.2", "--delivery-period",
-                            "%ds" % PERIOD_S)
+        key = here.open_job(job, "--contact", url)
         solver = here.start("solver", "prover", "run", key, "--bundle", here.path("solver.run"),
                             "--threads", "1", "--poll", "1s", "--serve", "127.0.0.1:0")
         here.until_count_at_least(3, "committed", key)
         node = here.start("verifier", "verifier", "run", "--threads", "1", "--checks", "1",
-                          "--withdraw-at", "1", "--entries", "1")
+                          "--withdraw-at", "1", "--entries", "1", "--serve", "127.0.0.1:0")
         here.until_count_at_least(3, "sealed a verdict", key)
         here.pass_time(PERIOD_S + 10)
         here.until_count_at_least(3, "revealed", key)
         here.pass_time(3 * PERIOD_S + 10)
         here.until_count(1, "closed", key)
-        waits = here.ask("client", "job", "collect", key)["waits_for"]
-        assert waits["for"] == "delivery" and "0.6 eth are held for" in waits["text"], waits
-        assert "ask-panel" not in waits["text"], "a panel of one entry cannot deny"
-        here.ask("client", "job", "ask-panel", key, wanted=1)
         done = here.ask("client", "job", "fetch", key, "--out", here.path("model"))
-        assert done["acknowledged"] and done["step"] == 12, done
+        assert done["final"] and done["step"] == 12, done
         assert node.stop() == 0, node.said()
         solver.kill()
 
@@ -103,7 +98,13 @@ def test_a_solvers_node_gets_a_given_first_state():
         here.run("client", "job", "serve", job, "--data", town.DATA, "--first-state", town.DATA,
                  "--folder", here.path("none"), wanted=1)
         plain = serve_job(here, job)
-        key = here.open_job(job, "--contact", plain, "--deadline", "%ds" % (30 * PERIOD_S))
+        key = here.open_job(job, "--contact", plain, "--deadline", "%ds" % (30 * PERIOD_S),
+                            panel=())
+        whole = here.start("client", "job", "serve", job, "--data", town.DATA, "--first-state", state,
+                           "--at", "127.0.0.1:0", "--folder", here.path("whole"), "--json")
+        here.until(lambda: '"serving"' in whole.said(), "the client serves all of it")
+        here.enlist("verifier", key, "--mirror", json.loads(whole.said())["serving"])
+        whole.kill()
         os.makedirs(here.path("locks"))
         place = "127.0.0.1:%d" % town.free_port()
 
@@ -159,16 +160,14 @@ def test_a_solver_that_nobody_can_call_pushes():
         here.pass_time(3 * PERIOD_S + 10)
         here.until_count(1, "closed", key)
         solver.kill()
-        here.run("client", "job", "fetch", key, "--out", here.path("early"), "--no-acknowledge",
-                 wanted=2)
+        here.run("client", "job", "fetch", key, "--out", here.path("early"), wanted=2)
         with open(here.path("wrong"), "w", encoding="ascii") as file:
             file.write("another token of some length\n")
         push = ("prover", "publish", here.path("solver.run"), "--push", url, "--push-token")
         here.run("solver", *push, here.path("wrong"), wanted=1)
         assert here.ask("solver", *push, here.path("token"))["written"] > 0
         assert here.ask("solver", *push, here.path("token"))["written"] == 0
-        done = here.ask("client", "job", "fetch", key, "--out", here.path("early"),
-                        "--no-acknowledge")
+        done = here.ask("client", "job", "fetch", key, "--out", here.path("early"))
         assert done["step"] == 12, done
 
 

@@ -66,6 +66,8 @@ def what_would_not_win_is_not_claimed():
             assert why in said, said
         said = town.run("verifier", *words(town, keys["cheat"], STEP), wanted=3)
         assert "nobody is there to confirm" in said and "STAKE" in said, said
+        for solver in town.processes:  # they serve what the ledger says where to find
+            solver.kill()
         said = town.run("verifier", "verifier", "claim", keys["honest"], str(STEP), "--yes",
                         "--mirror", town.path("nowhere"), wanted=2)
         assert "it cannot be told" in said, said

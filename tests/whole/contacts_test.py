@@ -38,7 +38,7 @@ def nobody_calls_his_own_machine_for_a_stranger():
                             panel=("verifier",))
         bundle = here.train("honest", job, "1.run")
         here.run("honest", "prover", "commit", bundle, "--ledger", here.place["LOCKSTEP_LEDGER"],
-                 "--job-key", key)
+                 "--job-key", key, "--contact", "http://127.0.0.1:%d/solver" % counter.port)
         here.run("honest", "prover", "publish", bundle, "--data", DATA, "--to", here.path("www"))
         for bad in ("http://u@a.example", "http://a.example/?x", "http://a.example#x", "ftp://a"):
             here.run("verifier", "verifier", "run", "--contact", bad, wanted=3)

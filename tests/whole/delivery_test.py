@@ -1,6 +1,6 @@
 """Goal: whoever paid for a training ends with the model. `job fetch` finds the mirrors on the ledger,
 checks every piece, names mirrors that lie and goes on without them, resumes, never puts a false
-byte under a final name, and acknowledges the delivery; `job check` knows a state from every other
+byte under a final name; `job check` knows a state from every other
 file.
 Method: the built program; a job that is closed on an embedded ledger; mirrors that do wrong
 (tests/verifier/check/hostile_mirror.py); Python's own reading of the files, and PyTorch's."""
@@ -45,11 +45,11 @@ def train(here, name, *more):
     return job, here.train("solver", job, name + ".run")
 
 
-def play(here, held="0.2"):
+def play(here):
     """A job that is closed, whose solver says on the ledger where it serves. Returns its key."""
     job, bundle = train(here, "first")
     here.port = free_port()
-    key = here.open_job(job, "--seats", "0", "--held", held, "--delivery-period", "%ds" % PERIOD_S)
+    key = here.open_job(job, "--seats", "0")
     solver = here.start("solver", "prover", "run", job, "--bundle", here.path("solver.run"),
                         "--data", town.DATA, "--threads", "1", "--job-key", key, "--poll", "1s",
                         "--contact", "http://127.0.0.1:%d" % here.port)
@@ -78,7 +78,7 @@ def files(here, out):
     return sorted(os.listdir(here.path(out))) if os.path.isdir(here.path(out)) else []
 
 
-def test_the_client_gets_the_model_by_the_ledger_alone_and_acknowledges():
+def test_the_client_gets_the_model_by_the_ledger_alone():
     with Town(["client", "solver"]) as here:
         key = play(here)
         here.start("solver", "prover", "serve", here.path("solver.run"), "--data", town.DATA,
@@ -86,12 +86,8 @@ def test_the_client_gets_the_model_by_the_ledger_alone_and_acknowledges():
         done = here.until(lambda: subprocess.run(
             ["curl", "-sf", "http://127.0.0.1:%d/v1/jobs.json" % here.port],
             stdout=subprocess.DEVNULL, check=False).returncode == 0, "the solver serves")
-        waits = here.ask("client", "job", "collect", key)["waits_for"]
-        assert waits["for"] == "delivery" and "'lockstep job fetch'" in waits["text"], waits
-        assert "ask-panel" not in waits["text"], "without seats there is nobody to ask"
         done = fetch(here, key, "out")
-        assert done["final"] and done["acknowledged"] and done["step"] == 12, done
-        here.until_count(1, "delivered", key)
+        assert done["final"] and done["step"] == 12, done
         assert files(here, "out") == ["job", "model.safetensors"], files(here, "out")
         model, about = read_tensors(here.path("out/model.safetensors"))
         state, _ = read_tensors(here.path("solver.run/checkpoints/000000000012.safetensors"))
@@ -99,13 +95,13 @@ def test_the_client_gets_the_model_by_the_ledger_alone_and_acknowledges():
         assert model == {name: one for name, one in state.items() if one[0] == "F32" and
                          name[:2] not in ("m.", "v.")} and len(state) > 2 * len(model)
         again = fetch(here, key, "out")
-        assert not again["acknowledged"] and again["bytes"] == 0, again
-        whole = fetch(here, key, "out", "--with-optimizer", "--no-acknowledge")
+        assert again["bytes"] == 0, again
+        whole = fetch(here, key, "out", "--with-optimizer")
         assert read_tensors(whole["file"])[0] == state
         with open(whole["file"], "rb") as ours, open(
                 here.path("solver.run/checkpoints/000000000012.safetensors"), "rb") as theirs:
             assert ours.read() == theirs.read()
-        early = fetch(here, key, "early", "--segment", "0", "--no-acknowledge")
+        early = fetch(here, key, "early", "--segment", "0")
         assert early["step"] == 4
         model_loads_strictly(here.path("out/model.safetensors"))
         checks(here, key)
@@ -224,7 +220,7 @@ def checks(here, key):
 
 def test_bad_mirrors_are_named_and_leave_nothing_behind():
     with Town(["client", "solver"]) as here:
-        key = play(here, held="0")
+        key = play(here)
         _, other = train(here, "other", "--seed", "7")
         url = publish(here, here.path("solver.run"), other)
         for how in FALSE + BROKEN:
@@ -264,5 +260,5 @@ def resumes(here, key, url, whole):
 
 
 if __name__ == "__main__":
-    sys.exit(main([test_the_client_gets_the_model_by_the_ledger_alone_and_acknowledges,
+    sys.exit(main([test_the_client_gets_the_model_by_the_ledger_alone,
                    test_bad_mirrors_are_named_and_leave_nothing_behind]))

@@ -1,15 +1,18 @@
 #!/bin/sh
 # Goal: the demo ends as it should, and shows what somebody who sees it for the first time wants to
-# know: what is trained, how its loss falls, which number was false, how long a wait is, and the line
-# that opens the report.
+# know: what is trained, how its loss falls, which number was false, how long a wait is, where the
+# money went, and the line that opens the report.
 # Method: plays it, without a terminal, and reads what it says. Prints TAP.
 set -u
 
 . tests/support/tap.sh
 
 run env LEDGER=local GPU=0 scripts/demo "$TEST_LOCKSTEP" "$PWD/fixtures" "$dir/demo"
-check "the honest solver is paid and proven, the cheat convicted" 0 \
-    'says out "honest solver: paid    cheat: convicted    audit: proven"'
+ends="honest solver: paid    cheat: convicted    hidden state: refused    audit: proven"
+ends="$ends    model: delivered    money: adds up"
+check "the honest solver is paid and proven, the cheat convicted, what is hidden refused" 0 'says out "$ends"'
+grep -Eq '^  600\.0000 before = [0-9.]+ after \+ [0-9.]+ burned$' "$dir/out"
+result $? "what all had is what all have, and what burned"
 check "it says what is trained" 0 'grep -Eq "model +a GPT-2 of .* [0-9]+ numbers" "$dir/out"'
 awk '/^  training +step/ { losses = losses " " $5; if (NR > 1 && last && $5 >= last) bad = 1; last = $5; n++ }
     END { print n, losses; exit !(n == 7 && !bad) }' "$dir/out" >"$dir/told"

@@ -14,17 +14,18 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
 from plays import PEOPLE, STEP, see_conviction, see_money, see_pay  # noqa: E402
-from town import ETHER, SEGMENTS, Town  # noqa: E402
+from town import ETHER, NOBODY, SEGMENTS, Town  # noqa: E402
 
 GAS = ETHER // 5
 
 
-def commit_both(town):
-    """Both solvers train, commit everything and stay to answer; returns the keys of their jobs."""
+def commit_both(town, *place):
+    """Both solvers train, commit everything and stay to answer; returns the keys of their jobs.
+    place: where the cheat says that he serves."""
     job = town.new_job("a.job")
-    keys = {}
-    for who, more in (("honest", ()), ("cheat", ("--falsify", str(STEP)))):
-        keys[who] = town.open_job(job)
+    # Both are open before anybody commits: to open a job lets the time of its panel pass.
+    keys = {who: town.open_job(job) for who in ("honest", "cheat")}
+    for who, more in (("honest", ()), ("cheat", ("--falsify", str(STEP), *place))):
         town.solve(who, job, keys[who], *more)
     for who, key in keys.items():
         town.until_count(SEGMENTS, "committed", key)
@@ -46,7 +47,7 @@ def see_strangers_refused(town, url):
 
 
 def play(town, serves, gas):
-    keys = commit_both(town)
+    keys = commit_both(town, *(() if serves else ("--contact", NOBODY)))
     mirrors = ["--mirror", town.path("honest.run")]
     if serves:
         _, url = town.serve("cheat", town.path("cheat.run"))

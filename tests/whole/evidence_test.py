@@ -19,7 +19,7 @@ import threading
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
 from plays import PEOPLE, STEP  # noqa: E402
-from town import BOND, DATA, ETHER, PRIZE, PURSE, SEGMENTS, Town  # noqa: E402
+from town import BOND, DATA, ETHER, NOBODY, PRIZE, PURSE, SEGMENTS, Town  # noqa: E402
 
 END = 7  # the last step of a segment: the bundle has a checkpoint of the state after it
 MOVE_TAG = b"lockstep.move.v3".ljust(32, b"\0")
@@ -128,12 +128,12 @@ def write(path, bytes_):
 
 
 def commit_both(town, step):
-    """The keys of their jobs. What is published of both has no traces."""
+    """The keys of their jobs. What is published of both has no traces, and nobody serves any."""
     job = town.new_job("a.job")
     keys, solvers = {}, {}
     for who, more in (("honest", ()), ("cheat", ("--falsify", str(step)))):
         keys[who] = town.open_job(job, "--seats", "0")
-        solvers[who] = town.solve(who, job, keys[who], *more)
+        solvers[who] = town.solve(who, job, keys[who], "--contact", NOBODY, *more)
     for who, key in keys.items():
         town.until_count(SEGMENTS, "committed", key)
         town.run(who, "prover", "publish", town.path(who + ".run"), "--to", town.path(who + ".www"))

@@ -22,7 +22,7 @@ def see_silence_convicted(town, key, phase):
     town.pass_time(PERIOD_S + 1)
     town.until_count(1, "convicted", key)
     assert town.count("claimed", key) == 1 and town.count("replied", key) == 0, phase
-    town.ask("client", "job", "cancel", key)
+    town.ask("client", "job", "close", key)
     town.until(lambda: town.money("verifier") == PURSE + PRIZE, "bonds are back")
     for who, change in (("cheat", -STAKE), ("verifier", PRIZE), ("client", PRIZE)):
         assert town.money(who) == PURSE + change, (phase, who, town.money(who))

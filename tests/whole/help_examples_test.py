@@ -46,7 +46,7 @@ NOT_HERE = {
 }
 # A job that is small enough to be trained here; the examples name no size.
 SMALL = {"LAYERS": "1", "HEADS": "1", "WIDTH": "8", "LENGTH": "4", "BATCH": "1", "SEGMENT": "100",
-         "THREADS": "1", "PANEL": "1", "COVERAGE": "1", "POLL": "1s"}
+         "THREADS": "1", "TERMS": "quick", "POLL": "1s"}
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
 used = set()
 

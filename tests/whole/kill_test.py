@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
 from plays import PEOPLE, STEP, see_conviction, see_money, see_once, see_pay  # noqa: E402
-from town import DATA, ETHER, QUICK, SEGMENTS, SOAK, Town  # noqa: E402
+from town import DATA, ETHER, NOBODY, QUICK, SEGMENTS, SOAK, Town  # noqa: E402
 
 KILLS = 60 if SOAK else 4 if QUICK else 12
 KILLS_ON_A_CHAIN = 20 if SOAK else 4
@@ -46,11 +46,11 @@ def solve_as_runs(town, keys, job, deaths):
         bundle = town.path("cheat.run")
         if os.path.exists(bundle) and not is_falsified(town, bundle):
             shutil.rmtree(bundle)
+        common = ["--job-key", keys["cheat"], "--data", DATA, "--threads", "1", "--poll", "1s",
+                  "--contact", NOBODY]
         if os.path.exists(bundle):
-            return ["prover", "resume", bundle, "--ledger", town.place["LOCKSTEP_LEDGER"],
-                    "--job-key", keys["cheat"], "--data", DATA, "--threads", "1", "--poll", "1s"]
-        return ["prover", "run", job, "--bundle", bundle, "--job-key", keys["cheat"], "--data",
-                DATA, "--threads", "1", "--poll", "1s", "--falsify", str(STEP)]
+            return ["prover", "resume", bundle, "--ledger", town.place["LOCKSTEP_LEDGER"], *common]
+        return ["prover", "run", job, "--bundle", bundle, *common, "--falsify", str(STEP)]
 
     honest = town.solve("honest", job, keys["honest"], deaths=deaths["honest"])
     return {"honest": honest, "cheat": town.start("cheat", cheating, deaths=deaths["cheat"])}
@@ -64,7 +64,8 @@ def solve_in_parts(town, keys, job, deaths):
         bundle = town.train(who, job, who + ".run", *more)
         place = ["--ledger", town.place["LOCKSTEP_LEDGER"], "--job-key", keys[who], "--poll", "1s"]
         half = len(deaths[who]) // 2
-        commit = town.start(who, "prover", "commit", bundle, *place, deaths=deaths[who][:half])
+        commit = town.start(who, "prover", "commit", bundle, *place, "--contact", NOBODY,
+                            deaths=deaths[who][:half])
         town.until(lambda: commit.code() == 0, "%s has committed" % who)
         solvers[who] = town.start(who, "prover", verb, bundle, "--wait", *place,
                                   deaths=deaths[who][half:])

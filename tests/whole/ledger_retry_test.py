@@ -132,6 +132,7 @@ def a_solver_waits_and_goes_on():
         bundle = town.path("a.run")
         solver = town.start("honest", "prover", "run", job, "--bundle", bundle, "--data", DATA,
                             "--threads", "1", "--poll", "1s", "--until", "committed",
+                            "--contact", stage.NOBODY,
                             more=manager.environment())
         town.until(lambda: WAITS in solver.said(), "it waits")
         town.until(lambda: manager.said("READY=1\nSTATUS=waiting for the ledger"), "it says so")

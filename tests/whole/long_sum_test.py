@@ -42,9 +42,8 @@ def play(on_chain, gas):
         # Words of a room stand before the program; these put another in its place.
         town.rooms["cheat"] = ["sh", "-c", 'shift; exec "$0" "$@"', BUILT + "lying_solver"]
         job = new_job(town)
-        keys = {}
+        keys = {who: town.open_job(job) for who in ("honest", "cheat")}
         for who, more in (("honest", ()), ("cheat", ("--falsify", str(STEP)))):
-            keys[who] = town.open_job(job)
             town.solve(who, job, keys[who], *more)
         for key in keys.values():
             town.until_count(SEGMENTS, "committed", key)

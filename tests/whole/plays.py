@@ -49,7 +49,7 @@ def see_pay(town, key, node, trouble=lambda: None):
 
 def see_money(town, keys, gas):
     """All bonds come back, those of the void job too; half of the cheat's stake is burned."""
-    town.ask("client", "job", "cancel", keys["cheat"])
+    town.ask("client", "job", "close", keys["cheat"])
     town.until_count(1, "paid", keys["cheat"])
     fees = SEGMENTS * FEE
     wanted = {"client": PURSE - REWARD - fees + PRIZE, "honest": PURSE + REWARD,

@@ -12,7 +12,7 @@ import town as stage  # noqa: E402
 from town import DATA, STAKE, Town  # noqa: E402
 
 PEOPLE = ("client", "honest")
-AT_ONCE_S = 60  # the wait for a ledger is ten minutes
+AT_ONCE_S = 400  # the wait for a ledger is ten minutes
 
 
 def see_refusals(town, need):

@@ -67,7 +67,7 @@ def the_readmes_recipes_end_paid():
     folder = tempfile.mkdtemp(prefix="lockstep-test-")
     try:
         said = paste(folder, recipes())
-        assert "text.run: proven" in said and "delivery acknowledged" in said, said
+        assert "text.run: proven" in said and "as committed and final" in said, said
         assert os.path.getsize(os.path.join(folder, "text.html")) > 1000
         assert os.path.getsize(os.path.join(folder, "model/model.safetensors")) > 1000
         for who in ("solver", "verifier"):

@@ -41,9 +41,11 @@ WAIT_MAX_S = int(os.environ.get("WAIT_MAX_S", "400"))
 PERIOD_S = 1000000
 AT_ONCE = 3  # tests of one program
 TOWNS = []  # that stand
+NOBODY = "http://127.0.0.1:9"  # a contact where nobody is
 # Most of a purse is in bonds here, which a node at its defaults would not lock.
 POLICY = {"LOCKSTEP_LOCK_MOST": "100%", "LOCKSTEP_LOCK_JOB_MOST": "100%",
-          "LOCKSTEP_LOCK_PARTY_MOST": "100%", "LOCKSTEP_LOCK_TIME_MOST": "0s"}
+          "LOCKSTEP_LOCK_PARTY_MOST": "100%", "LOCKSTEP_LOCK_TIME_MOST": "0s",
+          "LOCKSTEP_SEGMENT_PERIOD_MOST": "0s"}
 SEGMENTS = 3
 REWARD = 3 * ETHER
 STAKE = 5 * ETHER
@@ -231,7 +233,7 @@ class Town:
         period = "%ds" % PERIOD_S
         terms = {"--reward": "%dwei" % REWARD, "--stake": "%dwei" % STAKE, "--seats": "1",
                  "--coverage": "1", "--panel": "1", "--fee": "%dwei" % FEE,
-                 "--bond": "%dwei" % BOND, "--query-fee": "0wei", "--held": "0", "--seal-period": period,
+                 "--bond": "%dwei" % BOND, "--query-fee": "0wei", "--seal-period": period,
                  "--reveal-period": period, "--claim-period": period, "--clock": period,
                  "--segment-period": "%ds" % (5 * PERIOD_S),
                  "--deadline": "%ds" % (16 * PERIOD_S), "--salt": str(self.jobs)}
@@ -241,26 +243,38 @@ class Town:
         key = self.ask("client", "job", "open", job, *(word for pair in terms.items()
                                                        for word in pair), "--any-terms",
                        "--yes")["job"]
-        for who in panel if terms["--seats"] != "0" else ():
-            self.enlist(who, key)
+        self.publish(job)
+        if terms["--seats"] != "0":
+            for who in panel:
+                self.enlist(who, key)
+            self.pass_time(int(terms["--seal-period"][:-1]) + 1)  # until then nobody accepts
         return key
 
-    def enlist(self, who, key):
+    def publish(self, job, mirror="tree"):
+        """The job file in a folder that is a mirror: a node tries a job before it enlists."""
+        folder = self.path(mirror + "/v1/jobs/" + self.ask("client", "job", "show", job)["id"])
+        os.makedirs(folder, exist_ok=True)
+        shutil.copy(job, os.path.join(folder, "job"))
+
+    def enlist(self, who, key, *more):
         """By the node itself, which then ends."""
-        os.makedirs(self.path("nothing"), exist_ok=True)
-        node = self.verifier("--mirror", self.path("nothing"), "--entries", "1", who=who)
+        node = self.verifier("--mirror", self.path("tree"), "--entries", "1", *more, who=who)
         self.until(lambda: self.count("enlisted", key, who) > 0, "%s enlists" % who)
         assert node.stop() == 0, node.said()
 
     def solve(self, who, job, key, *more, deaths=(), verb="run"):
         """`prover run`, and `prover resume` in every later life."""
         bundle = self.path(who + ".run") if verb == "run" else more[0]
+        if not {"--serve", "--contact"} & set(more):
+            more += ("--serve", "127.0.0.1:0")
+        found = [word for at, word in enumerate(more)
+                 if {"--serve", "--contact"} & {word, *more[at - 1:at]}]
 
         def words():
             common = ["--data", DATA, "--threads", "1", "--job-key", key, "--poll", "1s"]
-            if os.path.exists(os.path.join(bundle, "job")):
+            if os.path.exists(os.path.join(bundle, "job")):  # a killed one may not have accepted
                 return ["prover", "resume", bundle, "--ledger", self.place["LOCKSTEP_LEDGER"],
-                        *common]
+                        *common, *found]
             return ["prover", "run", job, "--bundle", bundle, *common, *more]
 
         return self.start(who, words, deaths=deaths)

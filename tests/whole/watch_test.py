@@ -1,5 +1,5 @@
 """Goal: whoever pays sees its job live: `job watch` shows from the ledger alone where segments and money
-stand, what it waits for and what the round of the panel costs; it takes the curve from a mirror and
+stand and what it waits for; it takes the curve from a mirror and
 says that this is unproven; no mirror can make it fail or write to the terminal. On a terminal it fits
 every window and leaves it as it was.
 Method: the built program; a job that is trained, committed and closed; mirrors that do wrong
@@ -35,8 +35,7 @@ def commit(here):
     """A job whose three segments are committed; its key and bundle. Its solver says something hostile
     on the ledger."""
     job, bundle = train(here, "first")
-    key = here.open_job(job, "--seats", "0", "--held", "0.2", "--delivery-period",
-                        "%ds" % PERIOD_S)
+    key = here.open_job(job, "--seats", "0")
     solver = here.start("solver", "prover", "run", job, "--bundle", here.path("solver.run"),
                         "--data", town.DATA, "--threads", "1", "--job-key", key, "--poll", "1s",
                         "--contact", CONTACT, "--status", "0")
@@ -225,21 +224,17 @@ def a_terminal_is_drawn_on_and_left_clean(here, key, url):
     os.close(sight.master)
 
 
-# ---- the delivery --------------------------------------------------------------------------
+# ---- the end -------------------------------------------------------------------------------
 
 
-def delivery_is_counted_down(here, key):
+def the_end_is_seen(here, key):
     here.pass_time(3 * PERIOD_S + 10)
     here.until_count(1, "closed", key)
     seen = look(here, key)
     assert seen["phase"] == "closed" and seen["final"] == 3, seen
     assert int(seen["money"]["earned_wei"]) == REWARD, seen
-    assert int(seen["money"]["held_wei"]) == REWARD // 5 and seen["money"]["to_come_wei"] == "0"
-    assert seen["waits_for"]["for"] == "delivery" and "job fetch" in seen["waits_for"]["text"]
-    text = here.run("client", "job", "watch", key, "--once")
-    assert "are held for" in " ".join(text.split()), text
-    here.pass_time(PERIOD_S + 10)
-    here.until_count(1, "delivered", key)
+    assert seen["money"]["to_come_wei"] == "0" and seen["alert"] == "", seen
+    assert seen["money"]["burned_client_wei"] == "0", seen
     done = here.run("client", "job", "watch", key, "--poll", "1s")  # there is nothing to wait for
     assert done.startswith("closed  12 of 12 steps"), done
 
@@ -255,7 +250,7 @@ def play(on_chain):
             a_pipe_gets_lines(here, key, url)
             a_page_shows_it(here, key, url)
             a_terminal_is_drawn_on_and_left_clean(here, key, url)
-        delivery_is_counted_down(here, key)
+        the_end_is_seen(here, key)
 
 
 def test_a_job_is_watched_on_the_embedded_ledger():

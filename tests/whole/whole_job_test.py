@@ -2,8 +2,8 @@
 by themselves: everything is verified, final and paid. What the solver publishes is all that the
 node needs.
 Method: the built program on an embedded ledger whose clock the test sets: no period ends before its
-moves are made, however slow the machine is. The node has no data file and no bundle, only the folder
-that was published."""
+moves are made, however slow the machine is. The node has no data file and no bundle: it tries the job
+with what the client serves, and checks with the folder that was published."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def environment(who):
     home = dict(os.environ, LOCKSTEP_PASSPHRASE="pass words",
                 LOCKSTEP_LEDGER="local:" + path("try.ledger"),
                 LOCKSTEP_LOCK_MOST="100%", LOCKSTEP_LOCK_JOB_MOST="100%",
-                LOCKSTEP_LOCK_PARTY_MOST="100%")  # most of the purse is in bonds
+                LOCKSTEP_LOCK_PARTY_MOST="100%", LOCKSTEP_LOCK_TIME_MOST="0s")  # most of it is in bonds
     for place in ("DATA", "STATE", "CONFIG"):
         home["XDG_%s_HOME" % place] = path(who + "-" + place.lower())
     return home
@@ -58,12 +58,22 @@ def start(who, *words):
     return process
 
 
+def serve_job(seed):
+    """Where the client serves the job and its data."""
+    start("client", "job", "serve", path("%d.job" % seed), "--data", DATA, "--at", "127.0.0.1:0",
+          "--folder", path("served"), "--json")
+    log = path("client-serve.log")
+    wait_for(lambda: "serving" in open(log, encoding="utf-8").read(), "the client serves")
+    return json.loads(open(log, encoding="utf-8").read().splitlines()[0])["serving"]
+
+
 def make_job(seed):
     lockstep("client", "job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width",
              "16", "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "24",
              "--segment", "8", "--seed", str(seed), "--out", path("%d.job" % seed))
     lockstep("client", "job", "open", path("%d.job" % seed), "--reward", "3ether", "--coverage",
-             "1", "--panel", "1", "--held", "0", "--seal-period", "%ds" % PERIOD_S,
+             "1", "--seats", "1", "--panel", "1", "--contact", serve_job(seed), "--any-terms",
+             "--seal-period", "%ds" % PERIOD_S,
              "--reveal-period", "%ds" % PERIOD_S, "--claim-period", "%ds" % PERIOD_S, "--clock",
              "%ds" % PERIOD_S, "--yes")
 
@@ -112,8 +122,9 @@ def work():
     node = start("verifier", "verifier", "run", "--mirror", path("www"), "--checks", "1",
                  "--withdraw-at", "1", "--entries", "1", "--status", "0")
     wait_for_events("enlisted", 1)
+    local_ledger.pass_time(path("try.ledger"), PERIOD_S + 1)  # until then nobody accepts
     solver = start("solver", "prover", "run", path("1.job"), "--bundle", path("1.run"), "--data",
-                   DATA, "--threads", "1")
+                   DATA, "--threads", "1", "--serve", "127.0.0.1:0")
     wait_for_events("committed", 3)
     lockstep("solver", "prover", "publish", path("1.run"), "--data", DATA, "--to", path("www"))
     wait_for_events("sealed a verdict", 3)

@@ -12,7 +12,6 @@ static const char *word_of(const struct game_event *event)
     static const char *const verdicts[] = {
         [GAME_VERDICT_RIGHT] = "verdict: right",
         [GAME_VERDICT_FALSE] = "verdict: false",
-        [GAME_VERDICT_UNAVAILABLE] = "verdict: unavailable",
     };
 
     switch ((int)event->kind) {
@@ -23,7 +22,7 @@ static const char *word_of(const struct game_event *event)
     case GAME_COMMITTED:
         return "committed";
     case GAME_REVEALED:
-        return event->verdict >= GAME_VERDICT_RIGHT && event->verdict <= GAME_VERDICT_UNAVAILABLE
+        return event->verdict >= GAME_VERDICT_RIGHT && event->verdict <= GAME_VERDICT_FALSE
                    ? verdicts[event->verdict]
                    : NULL;
     case GAME_CLAIMED:
@@ -32,10 +31,14 @@ static const char *word_of(const struct game_event *event)
         return "final";
     case GAME_CONVICTED:
         return "convicted";
+    case GAME_SAID_UNSEEN:
+        return "verdict: unseen";
+    case GAME_VOUCHED:
+        return "vouched";
+    case GAME_VOIDED:
+        return "void";
     case GAME_CLOSED:
         return "closed";
-    case GAME_DELIVERED:
-        return "delivered";
     default:
         return NULL;
     }
@@ -46,7 +49,8 @@ static bool segment_of(uint32_t *segment, const struct game_event *event)
 {
     *segment = event->kind == GAME_COMMITTED ? event->segment.index : event->index;
     return event->kind == GAME_COMMITTED || event->kind == GAME_REVEALED ||
-           event->kind == GAME_CLAIMED || event->kind == GAME_FINALIZED;
+           event->kind == GAME_CLAIMED || event->kind == GAME_FINALIZED ||
+           event->kind == GAME_SAID_UNSEEN || event->kind == GAME_VOUCHED;
 }
 
 static void add_one(json_t *list, const struct ledger_entry *entry, struct bundle *bundle)

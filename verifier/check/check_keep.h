@@ -1,8 +1,9 @@
 /*
- * check_keep.h - leaves the state that a segment ends in behind a check that proved it, so that its
- * node can keep it (verifier/node/node_keep.h) and nobody has to send it.
+ * check_keep.h - leaves states in the cache behind a child, so that its node can keep and serve
+ * them (verifier/store/keep.h): the one that a segment ends in behind a check that proved it, and
+ * both that a segment begins and ends with behind a child that fetched them.
  *
- * A check may write to its cache alone: there the files lie under the root of the state until the
+ * A child may write to its cache alone: there the files lie under the root of the state until the
  * node takes them. A failure to leave them is no failure of the check.
  */
 #ifndef VERIFIER_CHECK_CHECK_KEEP_H
@@ -14,6 +15,10 @@
 /* The machine has run the last step of the segment, and its state has the committed root. Sets
  * `kept` or `keep_trouble` of the result; neither, where nothing is to be kept. */
 void check_keep(struct checker *checker);
+
+/* Fetches the states that the segment begins and ends with. One that everybody can draw or compute
+ * for himself, the first of a job or one that is not finite, is not fetched. */
+MUST_CHECK enum status check_states(struct checker *checker, struct error *error);
 
 /* Where the parts lie in the cache. */
 MUST_CHECK enum status check_keep_path(char path[FILE_PATH_MAX], const char *cache,

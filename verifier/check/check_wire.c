@@ -90,6 +90,8 @@ static const struct wire_field request_fields[] = {
     REQUEST(device_memory, FIELD_U64, NUMBER_MAX),
     REQUEST(other, FIELD_FLAG, 0),
     REQUEST(disagree, FIELD_FLAG, 0),
+    REQUEST(states, FIELD_FLAG, 0),
+    REQUEST(trial, FIELD_FLAG, 0),
     REQUEST(disputed, FIELD_FLAG, 0),
     REQUEST(disputed_step, FIELD_U32, GAME_PERIOD_MAX),
 };
@@ -101,10 +103,13 @@ static const struct wire_field result_fields[] = {
     RESULT(pre_state, FIELD_DIGEST, 0),       RESULT(post_state, FIELD_DIGEST, 0),
     RESULT(true_state, FIELD_DIGEST, 0),      RESULT(other_state, FIELD_DIGEST, 0),
     RESULT(steps_run, FIELD_U64, NUMBER_MAX), RESULT(compute_ns, FIELD_U64, NUMBER_MAX),
+    RESULT(line_works, FIELD_FLAG, 0),        RESULT(wanted_bytes, FIELD_U64, NUMBER_MAX),
+    RESULT(fetch_ns, FIELD_U64, NUMBER_MAX),
 };
 
 /* Of results where something was to be kept. */
-static const struct wire_field keep_fields[] = {RESULT(kept, FIELD_FLAG, 0)};
+static const struct wire_field keep_fields[] = {RESULT(kept, FIELD_FLAG, 0),
+                                                RESULT(kept_start, FIELD_FLAG, 0)};
 
 static const struct wire_field loss_fields[] = {RESULT(loss_bits, FIELD_U32, UINT32_MAX)};
 
@@ -476,7 +481,7 @@ json_t *check_result_json(const struct check_result *result)
                                "trouble", plain_json(note->trouble)));
     }
     (void)json_object_set_new(object, "outcome", json_string(check_outcome_name(result->outcome)));
-    if (result->kept || result->keep_trouble[0] != '\0') {
+    if (result->kept || result->kept_start || result->keep_trouble[0] != '\0') {
         write_fields(object, result, keep_fields, COUNT(keep_fields));
         (void)json_object_set_new(object, "keep_trouble", plain_json(result->keep_trouble));
     }

@@ -62,12 +62,18 @@ struct check_request {
     uint64_t bandwidth_max;    /* bytes a second; 0: no limit */
     uint32_t mirror_timeout_s; /* how long an endpoint may be silent, or slower than a trickle */
     uint32_t processor_s;      /* of computing */
-    uint64_t keep_max;         /* bytes of an end state that is left in the cache; 0: none is */
+    uint64_t keep_max;         /* bytes of a state that is left in the cache; 0: none is */
     uint32_t threads;
     char device[CHECK_DEVICE_MAX]; /* as machine_options_device() knows it */
     uint64_t device_memory;        /* of each device; 0: all of it */
     bool other;    /* compute with the other instruction set: for tests and the self-test */
     bool disagree; /* for the self-test: spoil the second replay */
+
+    /* Instead of a check: only fetches the states that the last segment begins and ends with. */
+    bool states;
+    /* Or runs the first step of the job, again and again for a second, to learn whether all is
+     * there that it needs, and what it takes. The request has one segment, of one step. */
+    bool trial;
 
     /* A dispute instead of a check: what a visitor does with a step of the last segment. */
     bool disputed;
@@ -102,7 +108,10 @@ struct check_figures {
 struct check_result {
     enum check_outcome outcome;
     bool permanent;
-    bool unavailable; /* CANNOT_TELL: what the check needs was to be had nowhere */
+    bool unavailable;      /* CANNOT_TELL: what the check needs was to be had nowhere, */
+    bool line_works;       /* ... though a mirror answered */
+    uint64_t wanted_bytes; /* of `states` */
+    uint64_t fetch_ns;     /* that fetching took */
     char reason[ERROR_TEXT_MAX];
     char advice[ERROR_ADVICE_MAX]; /* empty: there is none */
     char note[CHECK_NOTE_MAX];     /* what the operator may want to know of it; empty: nothing */
@@ -122,7 +131,8 @@ struct check_result {
     struct digest post_state;
     struct digest true_state;  /* what the first replay gave */
     struct digest other_state; /* and the second */
-    bool kept; /* PROVEN: the state that the segment ends in lies in the cache (check_keep.h) */
+    bool kept;       /* the state that the segment ends in lies in the cache (check_keep.h), */
+    bool kept_start; /* of `states`: and so does the one that it begins with */
     char keep_trouble[CHECK_NOTE_MAX]; /* it does not, though it was to; empty: nothing is wrong */
     bool loss_known; /* PROVEN: the replay had one, finite, in the last step of the segment: */
     uint32_t loss_bits;

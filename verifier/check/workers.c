@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/io/spawn.h"
 #include "base/sandbox/sandbox.h"
 #include "base/steady.h"
 #include "engine/cuda/device/loader.h"
@@ -25,8 +25,6 @@
 #include "verifier/check/confine.h"
 
 #define WORKER_WORD "--lockstep-check-worker"
-
-extern char **environ;
 
 enum {
     READ_SIZE = 65536,
@@ -68,7 +66,7 @@ enum status workers_open(struct workers **workers, uint32_t count_max, uint32_t 
     made->count_max = count_max < WORKERS_MAX ? count_max : WORKERS_MAX;
     made->time_max_s = time_max_s;
     (void)snprintf(made->program, sizeof(made->program), "%s",
-                   program == NULL ? "/proc/self/exe" : program);
+                   program == NULL ? SPAWN_SELF : program);
     *workers = made;
     return STATUS_OK;
 }
@@ -109,49 +107,28 @@ void workers_close(struct workers *workers)
     free(workers);
 }
 
-/* The child has the default signals: it must not inherit the node's mask. */
-static int spawn_child(struct worker *worker, const char *program, int input, int output)
-{
-    char *const arguments[] = {(char *)(uintptr_t) "lockstep", (char *)(uintptr_t)WORKER_WORD,
-                               NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none;
-    int result;
-
-    (void)sigemptyset(&none);
-    (void)posix_spawn_file_actions_init(&actions);
-    (void)posix_spawnattr_init(&attributes);
-    (void)posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-    (void)posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    result = posix_spawn(&worker->process, program, &actions, &attributes, arguments, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    (void)posix_spawnattr_destroy(&attributes);
-    return result;
-}
-
 static enum status launch(struct worker *worker, const char *program, struct error *error)
 {
+    const char *const words[] = {"lockstep", WORKER_WORD, NULL};
     int down[2] = {-1, -1};
     int up[2] = {-1, -1};
-    int result = 0;
+    enum status status;
 
     /* A socket, not a pipe: writing to a child that is gone must not raise a signal. */
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, down) != 0 ||
         pipe2(up, O_CLOEXEC) != 0) {
-        result = errno;
-    }
-    if (result == 0) {
-        result = spawn_child(worker, program, down[0], up[1]);
+        status = error_set_errno(error, "cannot start %s", program);
+    } else {
+        const struct spawn_files files = {.input = down[0], .output = up[1], .further = -1};
+
+        status = spawn_program(&worker->process, program, words, &files, error);
     }
     (void)close(down[0]);
     (void)close(up[1]);
-    if (result != 0) {
+    if (status != STATUS_OK) {
         (void)close(down[1]);
         (void)close(up[0]);
-        return error_set(error, STATUS_IO, "cannot start %s: %s", program, strerror(result));
+        return status;
     }
     worker->request = down[1];
     worker->result = up[0];

@@ -39,6 +39,13 @@ const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
      .help = "evidence about the step, as 'lockstep audit' writes it: it says which step, and is "
              "sent as soon as the accused replies with the trace that it is about",
      .command_line_only = true},
+    {.name = "segment",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .maximum = GAME_SEGMENTS_MAX,
+     .help =
+         "in place of a step: replay this segment, and claim its first false step if it has one",
+     .command_line_only = true},
     {.name = "yes",
      .kind = OPTION_FLAG,
      .help = "stake the bond without asking",
@@ -49,7 +56,8 @@ const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
 struct claiming {
     struct node_setup setup;
     struct hash32 job;
-    uint64_t job_step;
+    bool whole;        /* a segment is named, not a step of it: then 0 until the replay */
+    uint64_t job_step; /* ... */
     struct claim_evidence evidence;
 
     struct store_segment segment;
@@ -60,7 +68,10 @@ struct claiming {
     struct hash32 claim; /* its key, unless somebody else's was refuted meanwhile */
     wei bond;
     wei purse;
-    char outcome[16]; /* "upheld"; empty: it is open */
+    char outcome
+        [16]; /* "upheld"; empty: it is open. Of a whole segment also "right", and "false": it
+                       * could not be claimed */
+    char why[ERROR_TEXT_MAX]; /* it could not */
     char last[STORE_REASON_MAX];
 };
 
@@ -88,6 +99,12 @@ static enum status find_step(struct claiming *claiming, struct error *error)
     const char *path = options_text(given, "evidence");
     const char *named = given->argument_count > 1 ? given->arguments[1] : NULL;
 
+    claiming->whole = options_given(given, "segment");
+    if (claiming->whole) {
+        return path == NULL && named == NULL
+                   ? STATUS_OK
+                   : error_set(error, STATUS_USAGE, "--segment stands in place of a step");
+    }
     if (path == NULL && named == NULL) {
         (void)error_set(error, STATUS_USAGE, "which step is false?");
         error_advise(error, "name it behind the job's key, or evidence about it with --evidence");
@@ -165,6 +182,9 @@ static enum status find_segment(struct claiming *claiming, struct error *error)
         return status;
     }
     length = claiming->segment.terms.segment_steps;
+    if (claiming->whole) {
+        claiming->job_step = length * options_number(claiming->setup.context->options, "segment");
+    }
     if (claiming->job_step / length <= GAME_SEGMENTS_MAX) {
         status = store_segment(store, &claiming->segment, &claiming->job,
                                (uint32_t)(claiming->job_step / length), error);
@@ -216,7 +236,7 @@ static enum status run_check(struct claiming *claiming, struct error *error)
     }
 }
 
-/* STATUS_OK: the claim would win. */
+/* STATUS_OK: the claim would win, or a whole segment is right. */
 static enum status would_win(struct claiming *claiming, struct error *error)
 {
     const struct check_result *result = claiming->result;
@@ -230,12 +250,20 @@ static enum status would_win(struct claiming *claiming, struct error *error)
         return error_set(error, STATUS_DEVICE, "this machine cannot be believed: %.400s",
                          result->reason);
     case CHECK_PROVEN:
+        if (claiming->whole) {
+            (void)snprintf(claiming->outcome, sizeof(claiming->outcome), "right");
+            return STATUS_OK;
+        }
         return error_set(error, STATUS_REFUSED,
                          "every step of segment %" PRIu32
                          " is what the job gives: a claim would lose its bond",
                          claiming->segment.committed.index);
     case CHECK_REFUTED:
         break;
+    }
+    if (claiming->whole && result->index == claiming->segment.committed.index) {
+        claiming->job_step = first;
+        claiming->step = result->step;
     }
     if (first == claiming->job_step) {
         return STATUS_OK;
@@ -271,11 +299,11 @@ static json_t *view_of(const struct claiming *claiming)
     hex_write(job, claiming->job.bytes, HASH32_SIZE, true);
     hex_write(claim, claiming->claim.bytes, HASH32_SIZE, true);
     address_print(accused, &claiming->segment.committed.solver);
-    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:s}", "job", job, "step",
-                     (json_int_t)claiming->job_step, "segment",
-                     (json_int_t)claiming->segment.committed.index, "accused", accused, "claim",
-                     claim, "bond_wei", amount_json(claiming->bond), "prize_wei",
-                     amount_json(prize(claiming)), "outcome", claiming->outcome);
+    return json_pack(
+        "{s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s}", "job", job, "step",
+        (json_int_t)claiming->job_step, "segment", (json_int_t)claiming->segment.committed.index,
+        "accused", accused, "claim", claim, "bond_wei", amount_json(claiming->bond), "prize_wei",
+        amount_json(prize(claiming)), "outcome", claiming->outcome, "why", claiming->why);
 }
 
 static void show_stake(const struct claiming *claiming, FILE *out)
@@ -488,6 +516,31 @@ static enum status follow_through(struct claiming *claiming, struct error *error
     return STATUS_OK;
 }
 
+/* Stakes the bond, and follows the claim to its end. */
+static enum status stake(struct claiming *claiming, struct error *error)
+{
+    TRY(name_claim(claiming, error));
+    TRY(confirm(claiming, error));
+    if (has_evidence(claiming)) {
+        TRY(claim_evidence_keep(&claiming->evidence, claiming->setup.cache, &claiming->claim,
+                                error));
+    }
+    TRY(plan(claiming, error));
+    return follow_through(claiming, error);
+}
+
+/* Whoever asked about a whole segment is told that it is false, also where the claim fails. */
+static enum status tell_false(struct claiming *claiming, enum status status,
+                              const struct error *error)
+{
+    if (status == STATUS_OK || status == STATUS_STOPPED || !claiming->whole) {
+        return status;
+    }
+    (void)snprintf(claiming->outcome, sizeof(claiming->outcome), "false");
+    memcpy(claiming->why, error->text, sizeof(claiming->why));
+    return STATUS_OK;
+}
+
 static enum status claim(struct claiming *claiming, struct error *error)
 {
     TRY(catch_up(claiming, error));
@@ -505,27 +558,28 @@ static enum status claim(struct claiming *claiming, struct error *error)
     if (has_evidence(claiming)) {
         TRY(claim_evidence_agrees(&claiming->evidence, claiming->result, error));
     }
-    TRY(name_claim(claiming, error));
-    TRY(confirm(claiming, error));
-    if (has_evidence(claiming)) {
-        TRY(claim_evidence_keep(&claiming->evidence, claiming->setup.cache, &claiming->claim,
-                                error));
-    }
-    TRY(plan(claiming, error));
-    return follow_through(claiming, error);
+    return claiming->outcome[0] == '\0' ? tell_false(claiming, stake(claiming, error), error)
+                                        : STATUS_OK;
 }
 
 static int show(struct claiming *claiming)
 {
     struct command_context *context = claiming->setup.context;
-    int code = strcmp(claiming->outcome, "refuted") == 0 ? COMMAND_REFUSED : COMMAND_OK;
+    bool lost = strcmp(claiming->outcome, "refuted") == 0 || claiming->why[0] != '\0';
+    int code = lost ? COMMAND_REFUSED : COMMAND_OK;
 
     if (context->json) {
         int emitted = command_emit(context, view_of(claiming));
 
         return emitted == COMMAND_OK ? code : emitted;
     }
-    (void)fprintf(context->out, "the claim is %s\n", claiming->outcome);
+    if (claiming->whole && (claiming->why[0] != '\0' || strcmp(claiming->outcome, "right") == 0)) {
+        (void)fprintf(context->out, "segment %" PRIu32 " is %s%s%s\n",
+                      claiming->segment.committed.index, claiming->outcome,
+                      claiming->why[0] == '\0' ? "" : ", and not claimed: ", claiming->why);
+    } else {
+        (void)fprintf(context->out, "the claim is %s\n", claiming->outcome);
+    }
     return code;
 }
 

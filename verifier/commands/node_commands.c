@@ -584,7 +584,8 @@ static const struct command commands[] = {
      .arguments = "JOB [STEP]",
      .example = "lockstep verifier claim 0x41...c7 1042 --ledger local:try.ledger --mirror "
                 "text.run\n"
-                "lockstep verifier claim 0x41...c7 --evidence 3f1c...-step-1042.evidence",
+                "lockstep verifier claim 0x41...c7 --evidence 3f1c...-step-1042.evidence\n"
+                "lockstep verifier claim 0x41...c7 --segment 4 --yes",
      OPTIONS(claim_command_options),
      .run = claim_command},
     {.name = "verdicts",

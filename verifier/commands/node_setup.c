@@ -73,7 +73,8 @@ enum status node_setup_limits(struct node_options *options, const struct command
     }
     options->memory_max = options_number(given, "memory-max");
     if (options->memory_max == 0) {
-        options->memory_max = host.memory_bytes / 4 * 3 / (options->checks_max + 1);
+        options->memory_max =
+            host.memory_bytes / 4 * 3 / (options->checks_max + NODE_PLACES_BESIDE);
     }
     options->disk_max = options_number(given, "disk-max");
     options->bandwidth_max = options_number(given, "bandwidth-max");
@@ -194,8 +195,8 @@ enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forge
     if (forget_fault) {
         TRY(node_forget_fault(&setup->store, setup->verdicts, error));
     }
-    TRY(workers_open(&setup->workers, setup->options.checks_max + 1, setup->options.check_time_s,
-                     NULL, error));
+    TRY(workers_open(&setup->workers, setup->options.checks_max + NODE_PLACES_BESIDE,
+                     setup->options.check_time_s, NULL, error));
     ports.ledger = setup->ledger;
     ports.signer = setup->signer;
     ports.verdicts = setup->verdicts;

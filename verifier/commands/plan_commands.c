@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "chain/codec/wei.h"
-#include "chain/game/economy.h"
 #include "chain/game/game.h"
+#include "chain/game/policy/economy.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
@@ -25,6 +25,10 @@
         .name = (option), .kind = OPTION_TEXT, .value = "AMOUNT", .help = (text),                  \
         .command_line_only = true                                                                  \
     }
+/* As 'job open' has them: a segment period; seal, reveal and claim period. */
+#define SEGMENT_S 86400.0
+#define WAIT_S    (6 * 3600.0)
+
 #define SHARE(option, preset, text)                                                                \
     {                                                                                              \
         .name = (option), .kind = OPTION_REAL, .value = "X", .fallback = (preset), .help = (text), \
@@ -68,8 +72,9 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
     COUNT("watchers", "10", 0, 10000000, "nodes that check secret samples"),
     SHARE("extra", "0.1", "the rate at which each of them does"),
     SHARE("saved", "1", "what a cheat saves of a segment's cost"),
-    COUNT("open-segments", "1", 1, PLAN_SEGMENTS_MAX,
-          "segments that are committed and not yet final when a conviction comes"),
+    COUNT("open-segments", NULL, 1, GAME_OPEN_MAX,
+          "segments that are committed and not yet final when a conviction comes (default: by the "
+          "periods of 'job open' and the time of a segment, or of a day)"),
     AMOUNT("solver-cost",
            "of computing a segment (default: its time at --price, or its reward divided by 1.3)"),
     SHARE("replay", NULL,
@@ -274,7 +279,11 @@ static enum status take_money(struct planning *plan, struct error *error)
     economy->watchers = (double)options_number(given, "watchers");
     economy->extra = options_real(given, "extra");
     economy->saved = options_real(given, "saved");
-    economy->open_segments = (double)options_number(given, "open-segments");
+    economy->open_segments =
+        options_given(given, "open-segments")
+            ? (double)options_number(given, "open-segments")
+            : economy_open_segments(economy->coverage, hours > 0.0 ? hours * 3600.0 : SEGMENT_S,
+                                    WAIT_S, ECONOMY_AHEAD_USUAL);
     plan->partners = options_real(given, "partners");
     return STATUS_OK;
 }

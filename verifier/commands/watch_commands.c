@@ -77,13 +77,6 @@ static void print_moment(char text[MOMENT_SIZE], uint64_t time_s)
     }
 }
 
-static const char *phase_name(enum game_phase phase)
-{
-    static const char *const names[] = {"none", "open", "running", "closed"};
-
-    return names[phase];
-}
-
 static const char *turn_name(const struct job_record_claim *claim)
 {
     return claim->deadline_s == 0              ? "nobody"
@@ -104,13 +97,16 @@ static json_t *hex_json(const struct hash32 *key)
 static json_t *segment_json(const struct job_record *job, uint32_t index, uint64_t now_s)
 {
     const struct job_record_segment *segment = &job->segments[index];
+    const struct job_reduced_segment *draw = &segment->draw;
+    const struct job_segment state = job_record_segment(job, index);
 
-    return json_pack("{s:i, s:s, s:b, s:i, s:i, s:i, s:i, s:i, s:I}", "segment", (int)index,
+    return json_pack("{s:i, s:s, s:b, s:i, s:i, s:i, s:i, s:b, s:i, s:I}", "segment", (int)index,
                      "waits_for", job_segment_wait_word(job_record_waits_for(job, index, now_s)),
-                     "covered", segment->covered, "seats", (int)segment->seated, "rights",
-                     (int)segment->rights, "unavailables", (int)segment->unavailables, "wanted",
-                     (int)job->terms.seats, "open_claims", (int)segment->open_claims,
-                     "final_not_before", (json_int_t)job_status_forecast(job, index, now_s));
+                     "covered", draw->covered, "seats", (int)segment->seated, "rights",
+                     (int)draw->rights, "unseen", (int)draw->unseen, "wanted",
+                     (int)state.tally.wanted, "vouched", draw->vouched || segment->has_vouch,
+                     "open_claims", (int)segment->open_claims, "final_not_before",
+                     (json_int_t)job_status_forecast(job, index, now_s));
 }
 
 static json_t *job_json(const struct job_record *job, uint64_t now_s)
@@ -120,11 +116,11 @@ static json_t *job_json(const struct job_record *job, uint64_t now_s)
     for (uint32_t i = job->finalized; i < job->committed; i++) {
         (void)json_array_append_new(segments, segment_json(job, i, now_s));
     }
-    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:I, s:o}", "job", hex_json(&job->key), "phase",
-                     phase_name(job->phase), "segments", (int)job->segment_count, "committed",
-                     (int)job->committed, "final", (int)job->finalized, "due",
-                     (json_int_t)(job->phase == GAME_PHASE_RUNNING ? job->due_s : 0), "waiting",
-                     segments);
+    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:I, s:I, s:o}", "job", hex_json(&job->key),
+                     "phase", job_status_phase(job), "segments", (int)job->segment_count,
+                     "committed", (int)job->committed, "final", (int)job->finalized, "due",
+                     (json_int_t)(job->phase == GAME_PHASE_RUNNING ? job->due_s : 0),
+                     "refused_until", (json_int_t)job->refused_until_s, "waiting", segments);
 }
 
 static void add_claims(json_t *claims, const struct job_record *job)
@@ -187,9 +183,12 @@ static void print_segment(FILE *out, const struct job_record *job, uint32_t inde
     print_moment(moment, final_s);
     (void)fprintf(out, "  segment %u  %s", index,
                   job_segment_wait_word(job_record_waits_for(job, index, now_s)));
-    if (segment->covered) {
-        (void)fprintf(out, "  rights %u of %u, unavailable %u", segment->rights, job->terms.seats,
-                      segment->unavailables);
+    if (segment->draw.covered) {
+        const struct job_segment state = job_record_segment(job, index);
+
+        (void)fprintf(out, "  rights %u of %u, unseen %u%s", segment->draw.rights,
+                      state.tally.wanted, segment->draw.unseen,
+                      segment->draw.vouched || segment->has_vouch ? ", vouched" : "");
     }
     if (segment->open_claims > 0) {
         (void)fprintf(out, "  claims open %u", segment->open_claims);
@@ -208,9 +207,10 @@ static void print_job(FILE *out, const struct job_record *job, uint64_t now_s)
     uint32_t shown = 0;
 
     hex_encode(key, job->key.bytes, HASH32_SIZE);
-    (void)fprintf(out, "job 0x%.16s  %s  committed %u of %u, final %u", key, phase_name(job->phase),
+    (void)fprintf(out, "job 0x%.16s  %s  committed %u of %u, final %u", key, job_status_phase(job),
                   job->committed, job->segment_count, job->finalized);
-    if (job->phase == GAME_PHASE_RUNNING && !job->ended && job->committed < job->segment_count) {
+    if (job->phase == GAME_PHASE_RUNNING && !job->ended && job->due_s > 0 &&
+        job->committed < job->segment_count) {
         print_moment(moment, job->due_s);
         (void)fprintf(out, "  next due %s", moment);
     }

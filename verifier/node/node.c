@@ -41,7 +41,7 @@ static enum status reconsider(struct store *store, struct error *error)
 {
     return database_run(&store->sql, error,
                         "UPDATE wishes SET wish = :undecided, reason = '' WHERE wish IN (:to_pass,"
-                        " :to_leave)",
+                        " :to_depart)",
                         "");
 }
 

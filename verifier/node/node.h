@@ -9,13 +9,15 @@
 #define VERIFIER_NODE_NODE_H
 
 #include "base/io/log.h"
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 #include "verifier/check/workers.h"
 #include "verifier/store/queue.h"
 #include "verifier/store/verdict_db.h"
 
-/* A turn must not be lost for want of a free child. */
-#define NODE_CHECKS_MAX (WORKERS_MAX - 1)
+/* Children beside the checks: a turn must not be lost for want of one, nor the states that a seat
+ * fetches. */
+#define NODE_PLACES_BESIDE 2
+#define NODE_CHECKS_MAX    (WORKERS_MAX - NODE_PLACES_BESIDE)
 
 enum node_mode {
     NODE_OBSERVE, /* checks and reports; never signs */
@@ -30,7 +32,7 @@ struct node_options {
     size_t allow_list_count;
     const char *contact; /* where this node is found; NULL: nowhere */
     double extra;        /* of the segments that we have no place in: samples nobody can foresee */
-    uint32_t checks_max; /* at once; a dispute has one place more */
+    uint32_t checks_max; /* at once; a dispute, and states that are fetched, have a place more */
     uint32_t move_max;   /* bytes of a move's payload; 0: what the ledger takes */
     bool by_hand;        /* nothing is chosen or checked by itself: disputes and moves go on */
     uint32_t reach;      /* segments that may be replayed before one, for want of a checkpoint */
@@ -87,8 +89,10 @@ struct node {
     uint32_t running_count;
     int64_t disputes;       /* children that were started for disputes */
     struct action *actions; /* QUEUE_ACTIONS_MAX of them */
-    bool purse_is_known;    /* of this round: what the account has, and is owed */
+    bool purse_is_known;    /* of this round: what the account has, and is owed, */
     wei purse;
+    bool gas_price_is_known; /* ... and the ledger's price of gas */
+    wei gas_price;
 };
 
 /* Borrows all of options and ports. */
@@ -126,7 +130,7 @@ struct verdict_db_seal node_seal(const struct node *node, const struct store_seg
 MUST_CHECK enum status node_plan_again(struct node *node, const struct action *action,
                                        struct error *error);
 
-/* "seal/HASH/PLACE": of a place, an entry or a generation. */
+/* "seal/HASH/PLACE": of a place, an entry, a generation or a turn. */
 void node_name(char name[LEDGER_NAME_MAX + 1], enum action_kind kind, const struct hash32 *about,
                uint32_t number);
 

@@ -18,6 +18,8 @@ enum {
     RETRY_MS = 1000,
 };
 
+#define LINE_BYTES ((uint64_t)1 << 20) /* less does not measure a line */
+
 /* ---- requests ---------------------------------------------------------------- */
 
 /* STATUS_NOT_FOUND: what the task is about does not stand on the ledger (any more). */
@@ -27,11 +29,18 @@ static enum status make_request(struct node *node, struct check_request **made,
     struct store_segment segment;
 
     *made = NULL;
+    if (task->kind == TASK_TRIAL) {
+        struct store_job job;
+
+        TRY(store_job(node->ports.store, &job, &task->job, error));
+        return node_trial_request(node, made, &job, error);
+    }
     TRY(store_segment_by_hash(node->ports.store, &segment, &task->segment, error));
     if (!digest_equal(&segment.previous, &task->previous)) {
         return STATUS_NOT_FOUND;
     }
     TRY(node_request(node, made, &segment, error));
+    (*made)->states = task->kind == TASK_FETCH;
     (*made)->seed = task->seed;
     (*made)->proven = task->proven;
     (*made)->keep_max = node->ports.keep == NULL ? 0 : keep_wants(node->ports.keep, *made);
@@ -82,10 +91,11 @@ enum status node_start_checks(struct node *node, bool *busy, struct error *error
     enum status status = STATUS_OK;
 
     while (status == STATUS_OK && !node->fault && !node->options.by_hand &&
-           node->running_count < most) {
+           node->running_count < most + NODE_PLACES_BESIDE - 1) {
         struct task task;
 
-        TRY_OUT(queue_next(node->ports.store, &task, node->now_ms, of_job, error));
+        TRY_OUT(queue_next(node->ports.store, &task, node->now_ms, of_job,
+                           node->running_count >= most, error));
         TRY_OUT(start_one(node, &task, error));
         *busy = true;
     }
@@ -99,6 +109,11 @@ out:
 static bool is_an_answer(const struct check_request *request, const struct check_result *result)
 {
     const struct check_segment *segment = node_segment_of(request, result);
+
+    if (request->states || request->trial) {
+        return result->outcome == CHECK_CANNOT_TELL ||
+               (result->outcome == CHECK_PROVEN && (request->states || result->steps_run > 0));
+    }
 
     return result->outcome != CHECK_REFUTED ||
            (segment != NULL && result->step < segment->steps &&
@@ -151,20 +166,59 @@ static enum status stop_signing(struct node *node, const struct check_result *re
 static enum status count_result(struct node *node, const struct task *task,
                                 const struct check_result *result, struct error *error)
 {
+    static const char *const done[TASK_KINDS] = {
+        [TASK_CHECK] = "proven", [TASK_FETCH] = "its states are here", [TASK_TRIAL] = "tried"};
     char place[STORE_PLACE_TEXT];
     char name[64];
 
-    store_place_text(place, &task->job, task->index);
+    if (task->kind == TASK_TRIAL) {
+        store_job_text(place, &task->job);
+    } else {
+        store_place_text(place, &task->job, task->index);
+    }
     log_write(node->ports.log, result->outcome == CHECK_PROVEN ? LOG_LEVEL_INFO : LOG_LEVEL_WARN,
-              "verifier", "%s: %s%s%s", place, check_outcome_name(result->outcome),
+              "verifier", "%s: %s%s%s", place,
+              result->outcome == CHECK_PROVEN ? done[task->kind]
+                                              : check_outcome_name(result->outcome),
               result->reason[0] == '\0' ? "" : ": ", result->reason);
     if (result->note[0] != '\0') {
         log_write(node->ports.log, LOG_LEVEL_INFO, "verifier", "%s: %s", place, result->note);
+    }
+    if (task->kind != TASK_CHECK) {
+        return STATUS_OK;
     }
     (void)snprintf(name, sizeof(name), "checks.%s", check_outcome_name(result->outcome));
     TRY(store_count(node->ports.store, name, 1, error));
     TRY(store_count(node->ports.store, "steps", (int64_t)result->steps_run, error));
     return store_count(node->ports.store, "compute_ns", (int64_t)result->compute_ns, error);
+}
+
+/* How fast this machine's line is: by the fastest of the states that came. */
+static enum status measure_line(struct node *node, const struct task *task,
+                                struct check_result *result, struct error *error)
+{
+    struct store_segment segment;
+    uint64_t bytes = 0;
+    int64_t best = 0;
+    enum status status;
+
+    for (uint32_t i = 0; i < result->mirror_count; i++) {
+        bytes += result->mirrors[i].bytes;
+    }
+    TRY(store_number(node->ports.store, &best, "line_bytes_s", error));
+    if (bytes >= LINE_BYTES && result->fetch_ns > 0 &&
+        (double)bytes * 1e9 / (double)result->fetch_ns > (double)best) {
+        best = (int64_t)((double)bytes * 1e9 / (double)result->fetch_ns);
+        TRY(store_set_number(node->ports.store, "line_bytes_s", best, error));
+    }
+    status = store_segment_by_hash(node->ports.store, &segment, &task->segment, error);
+    if (status != STATUS_OK) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    /* What comes too slowly by a line that is slow itself is not the solver's fault. */
+    result->line_works = result->line_works && (best == 0 || result->wanted_bytes / (uint64_t)best <
+                                                                 segment.terms.seal_period_s / 2);
+    return STATUS_OK;
 }
 
 /* What follows from a result. The verdict database has a verdict before the store does: a crash in
@@ -180,9 +234,12 @@ static enum status conclude(struct node *node, const struct task *task,
     if (result->has_header) {
         TRY(store_set_header(store, &task->job, result->header, error));
     }
+    if (task->kind == TASK_FETCH) {
+        TRY(measure_line(node, task, result, error));
+    }
     switch (result->outcome) {
     case CHECK_PROVEN:
-        status = vouch(node, task, result, &why, error);
+        status = task->kind == TASK_CHECK ? vouch(node, task, result, &why, error) : STATUS_OK;
         break;
     case CHECK_REFUTED:
         status = node_accuse(node, task, request, result, &why, error);
@@ -220,7 +277,8 @@ static enum status take_answer(struct node *node, struct node_running *place,
     TRY_OUT(mirrors_note(node->ports.store, place->request, result, node->now_ms, node->ports.log,
                          error));
     if (node->ports.keep != NULL) {
-        keep_take(node->ports.keep, node->ports.store, place->request, result, node->ports.log);
+        keep_take(node->ports.keep, node->ports.store, place->request, result, node->now_ms / 1000,
+                  node->ports.log);
     }
     status = conclude(node, &task, place->request, result, error);
 out:

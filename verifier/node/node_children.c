@@ -7,6 +7,8 @@
 #include "base/http/http_reach.h"
 #include "verifier/store/mirrors.h"
 
+#define TRIAL_BESIDE_S 60 /* processor time of a trial beside its steps: it reads and hashes */
+
 /* ---- requests ----------------------------------------------------------------- */
 
 static void fill_limits(struct check_request *request, const struct node_options *options)
@@ -128,6 +130,31 @@ enum status node_request(struct node *node, struct check_request **made,
     return fill_mirrors(node, request, &segment->job, error);
 }
 
+/* One step of the job's first segment: it fetches what any step needs. A step that would be too
+ * slow for the seal period is not waited for. */
+enum status node_trial_request(struct node *node, struct check_request **made,
+                               const struct store_job *job, struct error *error)
+{
+    struct check_request *request = calloc(1, sizeof(*request));
+    const uint64_t step_s = job->terms.seal_period_s / job->terms.segment_steps + 1;
+    uint64_t most_s;
+
+    *made = request;
+    if (request == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a request");
+    }
+    request->job_id = job->terms.job_id;
+    request->steps = job->terms.steps;
+    request->segment_steps = job->terms.segment_steps;
+    request->segment_count = 1;
+    request->segments[0].steps = 1;
+    request->trial = true;
+    fill_limits(request, &node->options);
+    most_s = (TRIAL_BESIDE_S + step_s) * (request->threads == 0 ? 1 : request->threads);
+    request->processor_s = most_s < request->processor_s ? (uint32_t)most_s : request->processor_s;
+    return fill_mirrors(node, request, &job->key, error);
+}
+
 /* ---- children ------------------------------------------------------------------ */
 
 static struct node_running *free_place(struct node *node)
@@ -144,7 +171,9 @@ enum status node_start(struct node *node, int64_t number, const struct hash32 *c
                        struct check_request *request, struct error *error)
 {
     struct node_running *place = free_place(node);
-    uint32_t most = node->options.checks_max + (claim != NULL ? 1 : 0);
+    uint32_t most = node->options.checks_max + (claim != NULL     ? NODE_PLACES_BESIDE
+                                                : request->states ? NODE_PLACES_BESIDE - 1
+                                                                  : 0);
     enum status status = STATUS_NOT_FOUND;
 
     if (place != NULL && node->running_count < most) {

@@ -173,7 +173,8 @@ static enum status want_proof(struct node *node, const struct store_seat *seat,
     const uint64_t wait_s = segment->terms.claim_period_s / CHALLENGE_SHARE;
     struct task found;
     bool full = false;
-    enum status status = queue_find(node->ports.store, &found, segment, which + 1, error);
+    enum status status =
+        queue_find(node->ports.store, &found, TASK_CHECK, segment, which + 1, error);
 
     if (status == STATUS_NOT_FOUND) {
         return queue_add(node->ports.store, &full, segment, &task, error);
@@ -202,7 +203,7 @@ static enum status judge_right(void *context, const void *row, struct error *err
     enum status status = store_segment_by_hash(node->ports.store, &segment, &seat->segment, error);
 
     if (status == STATUS_OK) {
-        status = queue_find(node->ports.store, &task, &segment, 0, error);
+        status = queue_find(node->ports.store, &task, TASK_CHECK, &segment, 0, error);
     }
     if (status == STATUS_OK) {
         status = queue_result(node->ports.store, &result, &task, error);
@@ -229,8 +230,9 @@ enum status node_judge_rights(struct node *node, struct error *error)
         "p.judgement = :not_judged AND p.verdict = :right AND p.phase = :seat_revealed AND"
         " NOT p.ours AND NOT s.void AND s.seed IS NOT NULL AND EXISTS (SELECT 1 FROM entries e "
         "WHERE e.job = s.job"
-        " AND e.number = p.entry AND NOT e.gone) AND EXISTS (SELECT 1 FROM tasks t WHERE"
-        " t.segment = s.hash AND t.seed = s.seed AND t.proven = 0 AND"
+        " AND e.generation = s.generation AND e.number = p.entry AND NOT e.gone) AND EXISTS "
+        "(SELECT 1 FROM tasks t WHERE"
+        " t.segment = s.hash AND t.seed = s.seed AND t.proven = 0 AND t.kind = :checks AND"
         " t.state = :task_done AND t.outcome = :proven)",
         judge_right, node, error);
 }

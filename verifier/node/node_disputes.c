@@ -45,7 +45,7 @@ static enum status run_step(void *context, const struct dispute *dispute,
     struct check_request *request = NULL;
     enum status status;
 
-    /* The place beside those of checks is kept for turns that are ours. */
+    /* The places beside those of checks are kept for turns that are ours. */
     if (dispute->follows && node->running_count >= node->options.checks_max) {
         return STATUS_NOT_FOUND;
     }

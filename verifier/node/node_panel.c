@@ -6,6 +6,7 @@
 
 #include "base/endian.h"
 #include "chain/commands/allow_file.h"
+#include "chain/game/terms.h"
 #include "verifier/node/node_policy.h"
 
 #define NO_ROOM "no room for its bond: "
@@ -72,7 +73,8 @@ static const char *why_not(struct node *node, const struct store_job *job)
     if (job->terms.seats == 0) {
         return "it has no panel";
     }
-    if (address_equal(&job->client, own) || address_equal(&job->solver, own)) {
+    if (address_equal(&job->client, own) || address_equal(&job->solver, own) ||
+        address_equal(&job->terms.keeper, own)) {
         return "it is our own";
     }
     if (node->clock.time_s > job->terms.deadline_s) {
@@ -88,17 +90,17 @@ static enum status plan_entry(struct node *node, const struct store_job *job, st
 {
     struct action action = {
         .kind = ACTION_ENLIST, .job = job->key, .late_s = job->terms.deadline_s};
-    int64_t entries = 0;
+    int64_t before = 0;
 
-    TRY(database_number(&node->ports.store->sql, &entries, 0, error,
-                        "SELECT count(*) FROM entries WHERE job = ? AND ours", "b",
+    TRY(database_number(&node->ports.store->sql, &before, 0, error,
+                        "SELECT enlisted FROM jobs WHERE key = ?", "b",
                         &(struct database_blob){job->key.bytes, HASH32_SIZE}));
-    action.number = (uint32_t)entries;
+    action.number = (uint32_t)before;
     node_name(action.name, ACTION_ENLIST, &job->key, action.number);
     return node_plan_again(node, &action, error);
 }
 
-/* Passes a job, or leaves it: said once, since no round looks at it again. */
+/* Passes a job, or departs from it: said once, since no round looks at it again. */
 static enum status give_up(struct node *node, const struct hash32 *job, enum store_wish wish,
                            const char *why, struct error *error)
 {
@@ -106,19 +108,89 @@ static enum status give_up(struct node *node, const struct hash32 *job, enum sto
 
     store_job_text(name, job);
     log_info(node->ports.log, "verifier", "%s: %s: %s", name,
-             wish == STORE_LEAVE ? "leaving its panel" : "not in its panel", why);
+             wish == STORE_DEPART ? "departing from its panel" : "not in its panel", why);
     return store_wish(node->ports.store, job, wish, why, error);
 }
 
-/* A job for which there is no room now stays undecided: other bonds come back. */
+/* Blind enlistment would let a stranger lock our bonds for work that we cannot do in time: so a
+ * step of the job runs here first. *ready: it did. */
+static enum status try_job(struct node *node, bool *ready, const struct store_job *job,
+                           struct error *error)
+{
+    const struct store_segment about = queue_trial_of(job);
+    const struct task wanted = {
+        .kind = TASK_TRIAL, .deadline_s = job->terms.deadline_s, .expiry_s = job->terms.deadline_s};
+    char reason[STORE_REASON_MAX];
+    char text[STORE_REASON_MAX];
+    struct task task;
+    bool full = false;
+    enum status status = queue_find(node->ports.store, &task, TASK_TRIAL, &about, 0, error);
+
+    *ready = status == STATUS_OK && task.state == TASK_DONE;
+    if (*ready) {
+        return STATUS_OK;
+    }
+    if (status == STATUS_NOT_FOUND) {
+        TRY(queue_add(node->ports.store, &full, &about, &wanted, error));
+        return store_wish(node->ports.store, &job->key, STORE_UNDECIDED,
+                          "its job is tried here first", error);
+    }
+    TRY(status);
+    TRY(queue_reason(node->ports.store, reason, &task, error));
+    if (task.state == TASK_SKIPPED) {
+        (void)snprintf(text, sizeof(text), "its job cannot be tried here: %.400s", reason);
+        return give_up(node, &job->key, STORE_PASS, text, error);
+    }
+    if (reason[0] == '\0') {
+        return STATUS_OK;
+    }
+    (void)snprintf(text, sizeof(text), "its job was not to be tried here yet: %.400s", reason);
+    return store_wish(node->ports.store, &job->key, STORE_UNDECIDED, text, error);
+}
+
+/* What the policy says of it now. A job for which there is no room stays undecided: other bonds
+ * come back. */
+static enum status take_or_pass(struct node *node, const struct store_job *job,
+                                const struct policy_refusal *refusal, struct error *error)
+{
+    struct store *store = node->ports.store;
+    char text[STORE_REASON_MAX];
+
+    if (refusal->term == POLICY_AGREED) {
+        TRY(store_wish(store, &job->key, STORE_ENLIST, "in its panel", error));
+        return plan_entry(node, job, error);
+    }
+    (void)snprintf(text, sizeof(text), "%s%.480s",
+                   refusal->for_now ? NO_ROOM : "the policy: ", refusal->text);
+    if (!refusal->for_now) {
+        return give_up(node, &job->key, STORE_PASS, text, error);
+    }
+    return store_wish(store, &job->key,
+                      job->ours > 0 ? STORE_ENLIST /* with the entries that it has */
+                                    : STORE_UNDECIDED,
+                      text, error);
+}
+
+/* Whoever names the roots of another program, data or state could convict a verdict that is right.
+ * *agreed: the terms name those of the job that was tried. */
+static enum status compare_terms(struct node *node, bool *agreed, const struct store_job *job,
+                                 struct error *error)
+{
+    struct error why;
+
+    error_init(&why);
+    *agreed = terms_check_header(&job->terms, job->header, &why) == STATUS_OK;
+    return *agreed ? STATUS_OK : give_up(node, &job->key, STORE_PASS, why.text, error);
+}
+
+/* The policy is asked before the trial, which costs some work, and after it, by what it took. */
 static enum status consider(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_job *job = row;
-    struct store *store = node->ports.store;
     struct policy_refusal refusal = {.term = POLICY_AGREED};
     const char *why = why_not(node, job);
-    char text[STORE_REASON_MAX];
+    bool ready = false;
     enum status status;
 
     if (why != NULL) {
@@ -130,18 +202,13 @@ static enum status consider(void *context, const void *row, struct error *error)
     }
     TRY(status);
     if (refusal.term == POLICY_AGREED) {
-        TRY(store_wish(store, &job->key, STORE_ENLIST, "in its panel", error));
-        return plan_entry(node, job, error);
+        TRY(try_job(node, &ready, job, error));
+        if (ready) {
+            TRY(compare_terms(node, &ready, job, error));
+        }
     }
-    (void)snprintf(text, sizeof(text), "%s%s",
-                   refusal.for_now ? NO_ROOM : "the policy: ", refusal.text);
-    if (!refusal.for_now) {
-        return give_up(node, &job->key, STORE_PASS, text, error);
-    }
-    return store_wish(store, &job->key,
-                      job->ours > 0 ? STORE_ENLIST /* with the entries that it has */
-                                    : STORE_UNDECIDED,
-                      text, error);
+    return refusal.term != POLICY_AGREED || ready ? take_or_pass(node, job, &refusal, error)
+                                                  : STATUS_OK;
 }
 
 static enum status enlist(struct node *node, struct error *error)
@@ -149,9 +216,10 @@ static enum status enlist(struct node *node, struct error *error)
     char where[600];
 
     (void)snprintf(where, sizeof(where),
-                   "j.phase IN (:job_open, :job_running) AND coalesce(w.wish, 0) IN (:undecided,"
-                   " :to_enlist) AND (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours"
-                   " AND NOT e.gone AND e.left_s = 0) < %u AND NOT EXISTS (SELECT 1 FROM actions a"
+                   "j.phase IN (:job_open, :job_running) AND NOT j.barred AND coalesce(w.wish, 0)"
+                   " IN (:undecided, :to_enlist) AND (SELECT count(*) FROM entries e WHERE"
+                   " e.job = j.key AND e.generation = j.generation AND e.ours AND NOT e.gone) < %u"
+                   " AND NOT EXISTS (SELECT 1 FROM actions a"
                    " WHERE a.job = j.key AND a.kind = :enlist AND a.state IN (:action_planned,"
                    " :action_sent)) ORDER BY %s",
                    node->options.entries, IN_TURN);
@@ -197,7 +265,7 @@ static enum status announce(void *context, const void *row, struct error *error)
     return status == STATUS_NOT_FOUND ? action_plan(node->ports.store, &action, error) : status;
 }
 
-/* ---- leaving -------------------------------------------------------------------- */
+/* ---- departing ------------------------------------------------------------------ */
 
 /* The terms stay, but what a replay takes here changes. */
 static enum status reconsider(void *context, const void *row, struct error *error)
@@ -206,41 +274,44 @@ static enum status reconsider(void *context, const void *row, struct error *erro
     const struct store_job *job = row;
     struct policy_refusal refusal = {.term = POLICY_AGREED};
     char text[STORE_REASON_MAX];
+    enum status status;
 
-    TRY(node_policy_terms(node, &refusal, job, error));
-    if (refusal.term == POLICY_AGREED) {
-        return STATUS_OK;
+    if (job->phase == GAME_PHASE_OPEN && node->clock.time_s > job->terms.deadline_s) {
+        return give_up(node, &job->key, STORE_DEPART, "its deadline is over", error);
     }
-    (void)snprintf(text, sizeof(text), "the policy agrees no longer: %s", refusal.text);
-    return give_up(node, &job->key, STORE_LEAVE, text, error);
+    status = node_policy_terms(node, &refusal, job, error);
+    if (status != STATUS_OK || refusal.term == POLICY_AGREED) {
+        return status == STATUS_UNREACHABLE ? STATUS_OK : status;
+    }
+    (void)snprintf(text, sizeof(text), "the policy agrees no longer: %.480s", refusal.text);
+    return give_up(node, &job->key, STORE_DEPART, text, error);
 }
 
-static enum status plan_leave(struct node *node, const struct store_entry *entry, bool collects,
-                              struct error *error)
+static enum status plan_departure(void *context, const void *row, struct error *error)
 {
-    struct action action = {
-        .kind = ACTION_LEAVE, .job = entry->job, .number = entry->number, .late_s = GAME_TIME_MAX};
-    size_t size;
+    struct node *node = context;
+    const struct store_entry *entry = row;
+    struct action action = {.kind = ACTION_DEPART,
+                            .job = entry->job,
+                            .generation = entry->generation,
+                            .number = entry->number,
+                            .late_s = GAME_TIME_MAX};
 
-    node_name(action.name, ACTION_LEAVE, &entry->job, entry->number);
-    size = strlen(action.name);
-    /* A reorganization may have put the move before the end of the job: then it only left. */
-    (void)snprintf(action.name + size, sizeof(action.name) - size, "%s",
-                   !collects            ? ""
-                   : entry->left_s == 0 ? "/bond"
-                                        : "/bond-at-last");
+    /* Its number may be that of another entry later. */
+    action_name(action.name, ACTION_DEPART, &entry->job);
+    (void)snprintf(action.name + strlen(action.name), sizeof(action.name) - strlen(action.name),
+                   "/%llu", (unsigned long long)entry->enlisted);
     return node_plan_again(node, &action, error);
 }
 
-static enum status collect(void *context, const void *row, struct error *error)
-{
-    return plan_leave(context, row, true, error);
-}
+#define IS_OURS                                                                                    \
+    "EXISTS (SELECT 1 FROM entries e WHERE e.job = j.key AND e.generation ="                       \
+    " j.generation AND e.ours AND NOT e.gone)"
 
-static enum status go(void *context, const void *row, struct error *error)
-{
-    return plan_leave(context, row, false, error);
-}
+/* One at a time of a panel that still grows and shrinks: others may get another number by it. */
+#define NONE_DEPARTS                                                                               \
+    "NOT EXISTS (SELECT 1 FROM actions a WHERE a.job = e.job AND a.kind = :depart AND"             \
+    " a.generation = e.generation AND a.state IN (:action_planned, :action_sent))"
 
 enum status node_panel_round(struct node *node, struct error *error)
 {
@@ -248,26 +319,23 @@ enum status node_panel_round(struct node *node, struct error *error)
 
     if (node->options.mode == NODE_ACT && !node->options.by_hand && !node->fault) {
         TRY(enlist(node, error));
-        TRY(store_visit(
-            store, STORE_JOBS,
-            "j.phase <> :job_closed AND coalesce(w.wish, 0) <> :to_leave AND EXISTS (SELECT 1 FROM"
-            " entries e WHERE e.job = j.key AND e.ours AND NOT e.gone)",
-            reconsider, node, error));
+        TRY(store_visit(store, STORE_JOBS,
+                        "j.phase <> :job_closed AND coalesce(w.wish, 0) <> :to_depart AND " IS_OURS,
+                        reconsider, node, error));
     }
     if (node->options.mode == NODE_ACT && !node->options.by_hand && node->options.contact != NULL) {
-        TRY(store_visit(store, STORE_JOBS,
-                        "j.phase <> :job_closed AND EXISTS (SELECT 1 FROM entries e WHERE"
-                        " e.job = j.key AND e.ours AND NOT e.gone)",
-                        announce, node, error));
+        TRY(store_visit(store, STORE_JOBS, "j.phase <> :job_closed AND " IS_OURS, announce, node,
+                        error));
     }
     TRY(store_visit(store, STORE_ENTRIES,
-                    "e.ours AND NOT e.gone AND e.left_s = 0 AND j.phase <> :job_closed AND EXISTS"
-                    " (SELECT 1 FROM wishes w WHERE w.job = j.key AND w.wish = :to_leave)",
-                    go, node, error));
-    /* No segment in which it may sit is open; of a closed job, the one that is asked about. */
+                    "e.ours AND NOT e.gone AND (e.generation < j.generation OR"
+                    " j.phase = :job_closed)",
+                    plan_departure, node, error));
     return store_visit(store, STORE_ENTRIES,
-                       "e.ours AND NOT e.gone AND (CASE WHEN j.phase = :job_closed THEN"
-                       " NOT j.asked OR j.delivered ELSE e.left_s > 0 AND"
-                       " (e.generation <> j.generation OR e.until <= j.finalized) END)",
-                       collect, node, error);
+                       "e.ours AND NOT e.gone AND e.generation = j.generation AND"
+                       " j.phase = :job_open AND EXISTS (SELECT 1 FROM wishes w WHERE"
+                       " w.job = j.key AND w.wish = :to_depart) AND NOT EXISTS (SELECT 1 FROM"
+                       " entries o WHERE o.job = e.job AND o.generation = e.generation AND o.ours"
+                       " AND NOT o.gone AND o.number > e.number) AND " NONE_DEPARTS,
+                       plan_departure, node, error);
 }

@@ -55,8 +55,8 @@ static enum status sample(struct node *node, struct error *error)
     (void)snprintf(where, sizeof(where),
                    "s.choice = :not_chosen AND NOT s.void AND (s.seed IS NOT NULL OR s.panel = 0 OR"
                    " (s.height + 3 < %lld AND NOT EXISTS (SELECT 1 FROM entries e WHERE"
-                   " e.job = s.job AND %s AND NOT e.gone))) ORDER BY s.reason = '" QUEUE_IS_FULL
-                   "', random()",
+                   " e.job = s.job AND e.generation = s.generation AND %s AND NOT e.gone))) ORDER "
+                   "BY s.reason = '" QUEUE_IS_FULL "', random()",
                    (long long)node->clock.height, draws);
     return store_visit(node->ports.store, STORE_SEGMENTS, where, choose, node, error);
 }
@@ -95,7 +95,7 @@ static enum status plan_all(struct node *node, struct error *error)
 {
     bool signs = node->options.mode != NODE_OBSERVE;
 
-    node->purse_is_known = false;
+    node->purse_is_known = node->gas_price_is_known = false;
     if (signs) {
         TRY(node_panel_round(node, error));
         TRY(node_seats_round(node, error));

@@ -19,13 +19,15 @@ static const struct {
                 " NOT e.gone AND ? IS NOT NULL GROUP BY j.key"},
     {true, ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.ours AND"
                 " d.phase <> :claim_closed AND ? IS NOT NULL"},
-    /* Bonds of claims that were lost lately. */
+    /* Bonds of claims and of entries that were lost lately. */
     {false, ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.lost AND"
                  " d.lost_s > ?"},
+    {false, ROWS "count(*), 0, NULL FROM entries e JOIN jobs j ON j.key = e.job WHERE e.ours AND"
+                 " e.lost_s > max(?, 0) GROUP BY j.key"},
     /* Entries and claims that are sent and not seen yet. */
     {false, ROWS "1, 0, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE a.kind = :enlist"
-                 " AND a.state = :action_sent AND ? IS NOT NULL AND (SELECT count(*) FROM entries e"
-                 " WHERE e.job = a.job AND e.ours) <= a.number"},
+                 " AND a.state = :action_sent AND ? IS NOT NULL AND j.enlisted <="
+                 " a.number"},
     {false, ROWS "0, a.number, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE"
                  " a.kind = :claim AND a.state = :action_sent AND ? IS NOT NULL AND NOT EXISTS"
                  " (SELECT 1 FROM disputes d WHERE d.subject = a.claim AND (d.ours OR d.lost))"},
@@ -135,17 +137,44 @@ static enum status read_locked(struct policy_locked *locked, struct node *node,
 
 /* ---- asking ------------------------------------------------------------------------ */
 
-/* By the last checks of the job, with all that they waited for. */
-static enum status read_pace(struct policy_pace *pace, struct node *node, const struct hash32 *job,
+/* What a trial measured; 0: there was none. */
+static enum status read_trial(uint64_t *segment_ms, struct node *node, const struct hash32 *job,
+                              const struct game_terms *terms, struct error *error)
+{
+    int64_t step_ns = 0;
+
+    TRY(database_number(&node->ports.store->sql, &step_ns, 0, error,
+                        "SELECT json_extract(result, '$.compute_ns') / json_extract(result,"
+                        " '$.steps_run') FROM tasks WHERE job = ? AND kind = :trial AND"
+                        " state = :task_done",
+                        "b", &(struct database_blob){job->bytes, HASH32_SIZE}));
+    *segment_ms = step_ns <= 0 ? 0 : (uint64_t)((double)step_ns * terms->segment_steps / 1e6) + 1;
+    return STATUS_OK;
+}
+
+/* By the last checks of the job, with all that they waited for, and by its trial. *known false:
+ * there was none of either. */
+static enum status read_pace(struct policy_pace *pace, bool *known, struct node *node,
+                             const struct hash32 *job, const struct game_terms *terms,
                              struct error *error)
 {
     int64_t ms = 0;
 
+    *pace =
+        (struct policy_pace){.in_token = !address_is_zero(ledger_get_token(node->ports.ledger))};
     TRY(database_number(&node->ports.store->sql, &ms, 0, error,
                         "SELECT max(ms) FROM (SELECT ended_ms - begun_ms AS ms FROM tasks WHERE"
-                        " job = ? AND state = :task_done ORDER BY number DESC LIMIT 16)",
+                        " job = ? AND kind = :checks AND state = :task_done ORDER BY number DESC"
+                        " LIMIT 16)",
                         "b", &(struct database_blob){job->bytes, HASH32_SIZE}));
-    *pace = (struct policy_pace){.segment_ms = ms > 0 ? (uint64_t)ms : 0};
+    TRY(read_trial(&pace->segment_ms, node, job, terms, error));
+    pace->segment_ms = ms > 0 && (uint64_t)ms > pace->segment_ms ? (uint64_t)ms : pace->segment_ms;
+    *known = pace->segment_ms > 0;
+    if (!node->gas_price_is_known) {
+        TRY(ledger_get_gas_price(node->ports.ledger, &node->gas_price, error));
+        node->gas_price_is_known = true;
+    }
+    pace->gas_price = node->gas_price;
     return STATUS_OK;
 }
 
@@ -160,9 +189,10 @@ enum status node_policy_terms(struct node *node, struct policy_refusal *refusal,
                               const struct store_job *job, struct error *error)
 {
     struct policy_pace pace;
+    bool known = false;
 
-    TRY(read_pace(&pace, node, &job->key, error));
-    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, NULL, &pace,
+    TRY(read_pace(&pace, &known, node, &job->key, &job->terms, error));
+    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, NULL, known ? &pace : NULL,
                          node->clock.time_s);
     return STATUS_OK;
 }
@@ -177,14 +207,15 @@ enum status node_policy_enlist(struct node *node, struct policy_refusal *refusal
                                     .job = job->key};
     struct policy_locked locked;
     struct policy_pace pace;
+    bool known = false;
 
     TRY(node_policy_terms(node, refusal, job, error));
     if (refusal->term != POLICY_AGREED || !has_caps(node)) {
         return STATUS_OK;
     }
-    TRY(read_pace(&pace, node, &job->key, error));
+    TRY(read_pace(&pace, &known, node, &job->key, &job->terms, error));
     TRY(read_locked(&locked, node, &parties, error));
-    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, &locked, &pace,
+    (void)!policy_enlist(refusal, &node->options.policy, &job->terms, &locked, known ? &pace : NULL,
                          node->clock.time_s);
     return STATUS_OK;
 }
@@ -209,9 +240,10 @@ enum status node_policy_claim(struct node *node, const struct action *action,
     struct policy_locked locked;
     struct policy_pace pace;
     char place[STORE_PLACE_TEXT];
+    bool known = false;
     bool agreed;
 
-    TRY(read_pace(&pace, node, &segment->job, error));
+    TRY(read_pace(&pace, &known, node, &segment->job, &segment->terms, error));
     agreed = policy_claim(&refusal, &node->options.policy, &segment->terms, bond, NULL, &pace);
     if (agreed && has_caps(node)) {
         TRY(read_locked(&locked, node, &parties, error));

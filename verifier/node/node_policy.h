@@ -1,6 +1,6 @@
 /*
- * node_policy.h - asks the node's policy (chain/game/policy.h) before money is locked: what the
- * node's bonds lock already, and how long the checks of a job take here, are in its database.
+ * node_policy.h - asks the node's policy (chain/game/policy/policy.h) before money is locked: what
+ * the node's bonds lock already, and how long the checks of a job take here, are in its database.
  *
  * A bond that was lost counts as locked for NODE_POLICY_LOST_S more: whoever robs a node of its
  * bonds gets no more than the limit of such a time.

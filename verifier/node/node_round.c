@@ -187,7 +187,7 @@ static enum status sweep(struct node *node, struct error *error)
     node->swept_ms = node->now_ms;
     sweep_cache(node);
     if (node->ports.keep != NULL) {
-        TRY(keep_sweep(node->ports.keep, node->ports.store, error));
+        TRY(keep_sweep(node->ports.keep, node->ports.store, node->now_ms / 1000, error));
     }
     return store_set_number(node->ports.store, "alive_ms", (int64_t)node->now_ms, error);
 }

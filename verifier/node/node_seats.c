@@ -8,10 +8,12 @@
 
 #include "base/endian.h"
 #include "verifier/dispute/dispute_case.h"
+#include "verifier/node/solver_timeout.h"
 
 enum {
-    LATE_SHARE = 8, /* the last part of the seal period, in which nothing found is a verdict */
-    LATE_LEAST_S = 4,
+    LATE_SHARE = 8,   /* the last part of the seal period: states that are not here are not seen */
+    DRAW_SHARE = 32,  /* of the seal period: how far apart the nodes of a panel draw, */
+    DRAW_EACH_S = 12, /* ... and so far for each owner */
 };
 
 /* ---- sealing -------------------------------------------------------------------- */
@@ -41,6 +43,7 @@ static enum status decide(struct node *node, const struct store_segment *segment
         return STATUS_OK;
     }
     TRY(status);
+    TRY(store_set_number(node->ports.store, "verdict_s", (int64_t)node->clock.time_s, error));
     return plan_seal(node, segment, seat, error);
 }
 
@@ -79,26 +82,10 @@ static enum status seal_result(struct node *node, bool *is, const struct store_s
     } else {
         verdict.step = result->step;
     }
-    /* The panel of a closed job says only whether its last state can be had. */
-    if (result->outcome == CHECK_PROVEN || segment->phase == GAME_PHASE_RUNNING) {
-        status = decide(node, segment, seat, &verdict, error);
-    }
+    status = decide(node, segment, seat, &verdict, error);
 out:
     free(result);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-}
-
-/* Late, and the last try found nothing. One that runs may have found it. Behind a segment that is
- * false there is nothing either. */
-static bool is_unavailable(const struct node *node, const struct store_segment *segment,
-                           const struct task *task)
-{
-    uint64_t margin_s = segment->terms.seal_period_s / LATE_SHARE;
-    bool nothing = task->state == TASK_DONE ? task->outcome == CHECK_REFUTED : task->unavailable;
-
-    margin_s = margin_s > LATE_LEAST_S ? margin_s : LATE_LEAST_S;
-    return nothing && node->clock.time_s + (task->state == TASK_RUNNING ? margin_s / 2 : margin_s) >
-                          node_seal_end(segment);
 }
 
 /* Sealed before, in the database at least: a crash came before the plan. */
@@ -111,41 +98,146 @@ static enum status find_sealed(struct node *node, const struct store_segment *se
     return plan_seal(node, segment, seat, error);
 }
 
-static enum status take_place(struct node *node, const struct store_segment *segment,
-                              const struct store_seat *seat, struct error *error)
+static enum status say(struct node *node, const struct store_segment *segment,
+                       const struct store_seat *seat, const char *reason, struct error *error)
+{
+    char place[STORE_PLACE_TEXT];
+
+    store_place_text(place, &segment->job, segment->committed.index);
+    log_warn(node->ports.log, "verifier", "%s: place %" PRIu32 ": %s", place, seat->place, reason);
+    return store_say(node->ports.store, seat, reason, error);
+}
+
+/* A right is paid out of the pool: where that is empty, a replay would be for nothing. */
+static enum status asks_pool(struct node *node, bool *pays, const struct store_segment *segment,
+                             const struct store_seat *seat, struct error *error)
+{
+    struct ledger_job job;
+
+    *pays = false;
+    if (seat->reason[0] != '\0') {
+        return STATUS_OK;
+    }
+    TRY(ledger_get_job(node->ports.ledger, &job, &segment->job, error));
+    *pays = job.pool / (segment->seats == 0 ? 1 : segment->seats) >= segment->terms.fee;
+    return *pays
+               ? STATUS_OK
+               : say(node, segment, seat,
+                     "it is not replayed: the fees of the job do not pay all of its seats", error);
+}
+
+/* The states first, since their solver may show them for a while only; then the check. */
+static enum status begin(struct node *node, const struct store_segment *segment,
+                         const struct store_seat *seat, struct error *error)
+{
+    struct task wanted = {.kind = TASK_FETCH,
+                          .deadline_s = node_seal_end(segment),
+                          .expiry_s = node_seal_end(segment)};
+    bool pays = false;
+    bool full = false;
+
+    TRY(asks_pool(node, &pays, segment, seat, error));
+    if (!pays) {
+        return STATUS_OK;
+    }
+    TRY(queue_add(node->ports.store, &full, segment, &wanted, error));
+    wanted.kind = TASK_CHECK;
+    return queue_add(node->ports.store, &full, segment, &wanted, error);
+}
+
+/* Were the states not to be had until now, though this machine's line works? Lack of time, memory
+ * or processor is silence. The keeper is among those who were asked. */
+static bool is_unseen(const struct node *node, const struct store_segment *segment,
+                      const struct task *states)
+{
+    return states->state != TASK_DONE && states->unavailable && states->line_works &&
+           node->clock.time_s + segment->terms.seal_period_s / LATE_SHARE > node_seal_end(segment);
+}
+
+static enum status plan_unseen(struct node *node, const struct store_segment *segment,
+                               const struct store_seat *seat, const struct task *states,
+                               struct error *error)
+{
+    struct action action = {.kind = ACTION_UNSEEN,
+                            .job = segment->job,
+                            .segment = segment->hash,
+                            .place = seat->place,
+                            .late_s = node_seal_end(segment)};
+    char reason[STORE_REASON_MAX];
+    char text[STORE_REASON_MAX];
+
+    node_name(action.name, ACTION_UNSEEN, &segment->hash, seat->place);
+    if (seat->reason[0] == '\0') {
+        TRY(queue_reason(node->ports.store, reason, states, error));
+        (void)snprintf(text, sizeof(text), "its states were not to be had: %.400s", reason);
+        TRY(say(node, segment, seat, text, error));
+    }
+    return node_plan_again(node, &action, error);
+}
+
+/* Has it said unseen, or is it about to? Then no verdict follows. */
+static enum status said_unseen(struct node *node, bool *said, const struct store_segment *segment,
+                               const struct store_seat *seat, struct error *error)
+{
+    struct action before;
+    char name[LEDGER_NAME_MAX + 1];
+    enum status status;
+
+    node_name(name, ACTION_UNSEEN, &segment->hash, seat->place);
+    status = action_find(node->ports.store, &before, name, error);
+    *said = status == STATUS_OK && (before.state == ACTION_SENT || before.state == ACTION_DONE);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static enum status take_check(struct node *node, bool *sealed, const struct store_segment *segment,
+                              const struct store_seat *seat, const struct task *task,
+                              struct error *error)
 {
     const struct task wanted = {.deadline_s = node_seal_end(segment),
                                 .expiry_s = node_seal_end(segment)};
-    struct verdict_db_seal verdict = node_seal(node, segment, seat->place);
-    struct task task;
     bool full = false;
-    bool is = false;
+
+    *sealed = false;
+    if (task->state == TASK_DONE &&
+        (task->outcome == CHECK_PROVEN || task->outcome == CHECK_REFUTED)) {
+        TRY(seal_result(node, sealed, segment, seat, task, error));
+    }
+    return !*sealed && task->deadline_s > wanted.deadline_s /* a sample, that waited for no place */
+               ? queue_add(node->ports.store, &full, segment, &wanted, error)
+               : STATUS_OK;
+}
+
+static enum status take_place(struct node *node, const struct store_segment *segment,
+                              const struct store_seat *seat, struct error *error)
+{
+    struct store *store = node->ports.store;
+    struct task states;
+    struct task check;
+    bool ended = false;
     enum status status = find_sealed(node, segment, seat, error);
 
     if (status != STATUS_NOT_FOUND) {
         return status;
     }
-    status = queue_find(node->ports.store, &task, segment, 0, error);
-    if (status == STATUS_NOT_FOUND ||
-        (status == STATUS_OK && task.state == TASK_SKIPPED && task.attempts == 0)) {
-        return queue_add(node->ports.store, &full, segment, &wanted, error);
-    }
-    TRY(status);
-    if (task.state == TASK_DONE &&
-        (task.outcome == CHECK_PROVEN || task.outcome == CHECK_REFUTED)) {
-        TRY(seal_result(node, &is, segment, seat, &task, error));
-        if (is) {
-            return STATUS_OK;
-        }
-    }
-    if (task.deadline_s > wanted.deadline_s) { /* it was a sample, and waited for no place */
-        return queue_add(node->ports.store, &full, segment, &wanted, error);
-    }
-    if (!is_unavailable(node, segment, &task)) {
+    TRY(said_unseen(node, &ended, segment, seat, error));
+    if (ended) {
         return STATUS_OK;
     }
-    verdict.verdict = GAME_VERDICT_UNAVAILABLE;
-    return decide(node, segment, seat, &verdict, error);
+    status = queue_find(store, &states, TASK_FETCH, segment, 0, error);
+    if (status == STATUS_NOT_FOUND) {
+        return begin(node, segment, seat, error);
+    }
+    TRY(status);
+    status = queue_find(store, &check, TASK_CHECK, segment, 0, error);
+    if (status == STATUS_NOT_FOUND ||
+        (status == STATUS_OK && check.state == TASK_SKIPPED && check.attempts == 0)) {
+        return begin(node, segment, seat, error);
+    }
+    TRY(status);
+    TRY(take_check(node, &ended, segment, seat, &check, error));
+    return !ended && is_unseen(node, segment, &states)
+               ? plan_unseen(node, segment, seat, &states, error)
+               : STATUS_OK;
 }
 
 static enum status visit_drawn(void *context, const void *row, struct error *error)
@@ -188,9 +280,75 @@ static enum status visit_sealed(void *context, const void *row, struct error *er
     return node->clock.time_s > action.late_s ? STATUS_OK : node_plan_again(node, &action, error);
 }
 
+/* ---- places that were missed ----------------------------------------------------- */
+
+#define WHAT_TO_DO                                                                                 \
+    "; if that goes on: keep the node running, check fewer jobs (--entries), or replay faster"     \
+    " (--threads, --device)"
+
+/* The last moment at which one was missed: the node is not well until it has a verdict again. */
+static enum status note_missed(struct node *node, const struct store_segment *segment,
+                               struct error *error)
+{
+    const int64_t missed_s = (int64_t)node_seal_end(segment);
+    int64_t last_s = 0;
+
+    TRY(store_number(node->ports.store, &last_s, "missed_s", error));
+    return missed_s > last_s ? store_set_number(node->ports.store, "missed_s", missed_s, error)
+                             : STATUS_OK;
+}
+
+/* It earns nothing there, and loses nothing: people see why. */
+static enum status visit_missed(void *context, const void *row, struct error *error)
+{
+    struct node *node = context;
+    const struct store_seat *seat = row;
+    struct store_segment segment;
+    char reason[STORE_REASON_MAX] = "";
+    char text[STORE_REASON_MAX];
+    struct task task;
+    enum status status = store_segment_by_hash(node->ports.store, &segment, &seat->segment, error);
+
+    if (status != STATUS_OK || (seat->is_last && node->clock.time_s <= node_seal_end(&segment))) {
+        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    status = queue_find(node->ports.store, &task, TASK_CHECK, &segment, 0, error);
+    if (status == STATUS_OK) {
+        status = queue_reason(node->ports.store, reason, &task, error);
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    (void)snprintf(text, sizeof(text), "no verdict in time: %.250s" WHAT_TO_DO,
+                   reason[0] != '\0'            ? reason
+                   : status == STATUS_NOT_FOUND ? "the node was away, or saw the draw too late"
+                                                : "its check was not done");
+    TRY(note_missed(node, &segment, error));
+    return say(node, &segment, seat, text, error);
+}
+
 /* ---- draws ---------------------------------------------------------------------- */
 
-/* It is in the interest of the panel: draws at once. */
+/* How long this node looks at the ledger first, so that of a panel one draws: another while for
+ * each of them. */
+static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
+                                const struct store_segment *segment, struct error *error)
+{
+    const uint64_t most_s = segment->terms.seal_period_s / DRAW_SHARE;
+    int64_t owners = 0;
+    uint64_t span_s;
+
+    TRY(database_number(&node->ports.store->sql, &owners, 0, error,
+                        "SELECT count(DISTINCT owner) FROM entries WHERE job = ? AND generation ="
+                        " ? AND NOT gone",
+                        "bi", &(struct database_blob){segment->job.bytes, HASH32_SIZE},
+                        (int64_t)segment->committed.generation));
+    span_s = DRAW_EACH_S * (uint64_t)(owners > 1 ? owners - 1 : 0);
+    *wait_s = solver_timeout_place(node, &segment->hash, span_s < most_s ? span_s : most_s);
+    return STATUS_OK;
+}
+
+/* It is in the interest of the panel: draws in order, as soon as the block of the seed is there. */
 static enum status visit_undrawn(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
@@ -200,31 +358,59 @@ static enum status visit_undrawn(void *context, const void *row, struct error *e
                             .segment = segment->hash,
                             .due_height = segment->committed.height + node->clock.seed_delay,
                             .late_s = GAME_TIME_MAX};
+    struct action before;
+    uint64_t wait_s = 0;
+    enum status status;
 
     action_name(action.name, ACTION_DRAW, &segment->hash);
+    status = action_find(node->ports.store, &before, action.name, error);
+    if (status == STATUS_OK && before.state <= ACTION_SENT) {
+        return STATUS_OK;
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    TRY(wait_to_draw(node, &wait_s, segment, error));
+    action.due_s = node->clock.time_s + wait_s - 1;
     return node_plan_again(node, &action, error);
 }
 
-#define OUR_PANEL "EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.ours AND NOT e.gone)"
+/* Somebody else was first. */
+static enum status forget_draws(struct node *node, struct error *error)
+{
+    return database_run(&node->ports.store->sql, error,
+                        "DELETE FROM actions WHERE kind = :draw AND state = :action_planned AND"
+                        " NOT EXISTS (SELECT 1 FROM segments s JOIN jobs j ON j.key = s.job WHERE"
+                        " s.hash = actions.segment AND NOT s.void AND s.idx = j.drawn)",
+                        "");
+}
+
+#define OUR_PANEL                                                                                  \
+    "EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.generation = s.generation AND"      \
+    " e.ours AND NOT e.gone)"
 /* One that is gone says nothing more. */
 #define ENTRY_IS_THERE                                                                             \
-    " AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.number = p.entry AND"      \
-    " e.gone)"
+    " AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.generation ="              \
+    " s.generation AND e.number = p.entry AND e.gone)"
 
 enum status node_seats_round(struct node *node, struct error *error)
 {
     struct store *store = node->ports.store;
 
+    TRY(forget_draws(node, error));
     if (!node->options.by_hand) {
         TRY(store_visit(store, STORE_SEGMENTS,
-                        "NOT s.void AND s.seed IS NULL AND (j.phase = :job_running OR (j.phase ="
-                        " :job_closed AND NOT j.delivered AND s.idx + 1 = j.finalized)) AND"
+                        "NOT s.void AND s.idx = j.drawn AND j.phase = :job_running AND"
                         " s.panel > 0 AND " OUR_PANEL,
                         visit_undrawn, node, error));
         TRY(store_visit(store, STORE_SEATS,
-                        "p.ours AND p.phase = :seat_drawn AND p.round = s.round AND NOT s.ended AND"
-                        " NOT s.void",
+                        "p.ours AND p.phase = :seat_drawn AND p.round = s.round AND NOT s.void AND"
+                        " s.idx >= j.finalized" ENTRY_IS_THERE,
                         visit_drawn, node, error));
+        TRY(store_visit(
+            store, STORE_SEATS,
+            "p.ours AND p.phase = :seat_drawn AND p.reason = '' AND NOT s.void" ENTRY_IS_THERE,
+            visit_missed, node, error));
     }
     return store_visit(
         store, STORE_SEATS,
@@ -271,6 +457,13 @@ enum status node_seats_send(struct node *node, const struct action *action,
         .job = segment->job, .segment = segment->committed, .place = action->place};
     enum status status = verdict_db_find_seal(&sealed, node->ports.verdicts, error);
 
+    if (action->kind == ACTION_UNSEEN && status == STATUS_NOT_FOUND) {
+        return ledger_unseen(node->ports.ledger, action->name, &segment->job, &segment->committed,
+                             action->place, error);
+    }
+    if (action->kind == ACTION_UNSEEN && status == STATUS_OK) {
+        return error_set(error, STATUS_REFUSED, "the place has a verdict by now");
+    }
     if (status == STATUS_NOT_FOUND) {
         return error_set(error, STATUS_REFUSED, "the verdict database has no verdict of the place");
     }

@@ -2,9 +2,10 @@
  * node_seats.h - the places that the node has in draws: has seeds drawn, checks what it has a place
  * in, seals a verdict, and reveals it in time.
  *
- * A verdict is right (the eight leaves follow from the replay), false at a step, or unavailable:
- * that only where nothing could be fetched until late. It is in the verdict database before it is
- * planned, and is never another.
+ * A verdict is right (the eight leaves follow from the replay) or false at a step. It is in the
+ * verdict database before it is planned, and is never another. Where the states could not be had
+ * until late, the node says unseen instead; whatever else keeps it from a verdict is silence, and
+ * the reason stands at the place.
  */
 #ifndef VERIFIER_NODE_NODE_SEATS_H
 #define VERIFIER_NODE_NODE_SEATS_H

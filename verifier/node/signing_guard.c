@@ -16,8 +16,8 @@
 /* What a machine at fault does not say. */
 static bool is_statement(enum action_kind kind)
 {
-    return kind == ACTION_SEAL || kind == ACTION_ALARM || kind == ACTION_SEAL_CLAIM ||
-           kind == ACTION_CLAIM || kind == ACTION_ENLIST;
+    return kind == ACTION_SEAL || kind == ACTION_ALARM || kind == ACTION_UNSEEN ||
+           kind == ACTION_SEAL_CLAIM || kind == ACTION_CLAIM || kind == ACTION_ENLIST;
 }
 
 static bool is_of_dispute(enum action_kind kind)
@@ -101,7 +101,8 @@ static enum status challenge(struct node *node, const struct action *action,
     struct check_result *result = NULL;
     struct store_seat seat;
     struct task task;
-    enum status status = queue_find(node->ports.store, &task, segment, action->number + 1, error);
+    enum status status =
+        queue_find(node->ports.store, &task, TASK_CHECK, segment, action->number + 1, error);
 
     TRY_OUT(status);
     TRY_OUT(store_seat(node->ports.store, &seat, &segment->hash, action->place, error));
@@ -128,6 +129,7 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     case ACTION_SEAL:
     case ACTION_REVEAL:
     case ACTION_ALARM:
+    case ACTION_UNSEEN:
         return node_seats_send(node, action, segment, error);
     case ACTION_CHALLENGE:
         return challenge(node, action, segment, error);
@@ -136,12 +138,8 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     case ACTION_SEAL_CLAIM:
     case ACTION_CLAIM:
         return whistle(node, action, segment, error);
-    case ACTION_RENEW:
-        return ledger_renew(ledger, action->name, &segment->job, &segment->committed, error);
-    case ACTION_FINALIZE:
-        return ledger_finalize(ledger, action->name, &segment->job, &segment->committed, error);
-    case ACTION_FORFEIT:
-        return ledger_forfeit(ledger, action->name, &segment->job, &segment->committed, error);
+    case ACTION_SETTLE:
+        return solver_timeout_settle(node, action, segment, error);
     default:
         return error_set(error, STATUS_USAGE, "this move is not about a segment");
     }
@@ -157,8 +155,9 @@ static enum status send(struct node *node, const struct action *action, struct e
     switch ((int)action->kind) {
     case ACTION_ENLIST:
         return node_panel_enlist(node, action, error);
-    case ACTION_LEAVE:
-        return ledger_leave(ledger, action->name, &action->job, action->number, error);
+    case ACTION_DEPART:
+        return ledger_depart(ledger, action->name, &action->job, action->generation, action->number,
+                             error);
     case ACTION_TIMEOUT:
         return ledger_timeout(ledger, action->name, &action->claim, error);
     case ACTION_LAPSE:
@@ -167,8 +166,6 @@ static enum status send(struct node *node, const struct action *action, struct e
         return ledger_pay(ledger, action->name, &action->job, action->number, error);
     case ACTION_RELEASE:
         return ledger_release(ledger, action->name, &action->job, error);
-    case ACTION_EXPIRE:
-        return ledger_expire(ledger, action->name, &action->job, error);
     case ACTION_ANNOUNCE:
         return node_panel_announce(node, action, error);
     case ACTION_WITHDRAW:
@@ -271,9 +268,6 @@ static bool is_worth_another_try(const struct node *node, const struct action *a
     case GAME_NOT_DRAWN:
     case GAME_WRONG_PLACE:
         return has_time && action->kind == ACTION_SEAL;
-    case GAME_PANEL_SHORT: /* nobody may leave yet, */
-    case GAME_ENGAGED:     /* or not with the bond */
-        return action->kind == ACTION_LEAVE;
     case GAME_FULL: /* others claim already, and will end */
         return has_time && action->kind == ACTION_CLAIM;
     default:

@@ -14,7 +14,7 @@ enum {
 
 bool solver_timeout_is_anybodys(enum action_kind kind)
 {
-    return kind == ACTION_DRAW || (kind >= ACTION_TIMEOUT && kind <= ACTION_EXPIRE);
+    return kind >= ACTION_DRAW;
 }
 
 enum action_state solver_timeout_refused(uint64_t *due_s, const struct node *node,
@@ -29,7 +29,8 @@ enum action_state solver_timeout_refused(uint64_t *due_s, const struct node *nod
     case GAME_ALREADY_DRAWN:
     case GAME_NOT_LAPSED:
     case GAME_NOT_PAID:
-    case GAME_TOO_EARLY: /* or another round, another turn has begun */
+    case GAME_CLAIMS_OPEN: /* a claim came, */
+    case GAME_TOO_EARLY:   /* or another round, another turn has begun */
         return ACTION_OVERTAKEN;
     default:
         return ACTION_REFUSED;
@@ -108,60 +109,110 @@ static enum status end_claim(void *context, const void *row, struct error *error
 
 /* ---- segments ---------------------------------------------------------------- */
 
-static enum action_kind kind_of(enum due_move_kind kind)
+/* Since when could a segment be settled? */
+static uint64_t due_since(const struct store_segment *segment, const struct job_segment *state,
+                          enum job_segment_wait wait)
 {
-    switch ((int)kind) {
-    case DUE_MOVE_DRAW:
-        return ACTION_DRAW;
-    case DUE_MOVE_RENEW:
-        return ACTION_RENEW;
-    case DUE_MOVE_FORFEIT:
-        return ACTION_FORFEIT;
-    default:
-        return ACTION_FINALIZE;
-    }
+    uint64_t since_s = wait == JOB_SEGMENT_ROUND    ? job_segment_reveal_end(state)
+                       : wait == JOB_SEGMENT_VOUCH  ? 0
+                       : job_segment_is_held(state) ? segment->refused_until_s
+                                                    : job_segment_claim_end(state);
+
+    return since_s > segment->finalized_s || wait == JOB_SEGMENT_ROUND ? since_s
+                                                                       : segment->finalized_s;
 }
 
+/* A round that is over holds up a fee of ours where we have said right: no grace is given for it,
+ * nor for a vouch that a refusal waits for. */
+static enum status hurries(struct node *node, bool *hurry, const struct store_segment *segment,
+                           enum job_segment_wait wait, struct error *error)
+{
+    int64_t rights = 0;
+
+    TRY(database_number(&node->ports.store->sql, &rights, 0, error,
+                        "SELECT count(*) FROM seats WHERE segment = ? AND ours AND"
+                        " phase = :seat_revealed",
+                        "b", &(struct database_blob){segment->hash.bytes, HASH32_SIZE}));
+    *hurry = wait == JOB_SEGMENT_VOUCH || (wait == JOB_SEGMENT_ROUND && rights > 0);
+    return STATUS_OK;
+}
+
+/* What it waits for, by the places that are left. */
+static enum status wait_of(struct node *node, enum job_segment_wait *wait,
+                           struct job_segment *state, const struct store_segment *segment,
+                           struct error *error)
+{
+    *state = store_segment_state(segment);
+    *wait = job_segment_waits_for(state, node->clock.time_s);
+    if (*wait == JOB_SEGMENT_ROUND) {
+        TRY(store_places_left(node->ports.store, &state->places_left, segment, error));
+        *wait = job_segment_waits_for(state, node->clock.time_s);
+    }
+    return STATUS_OK;
+}
+
+/* Each round, and what a vouch changes, is a move of its own. */
 static enum status tend_segment(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_segment *segment = row;
-    struct job_segment found = store_segment_state(segment);
-    struct action action = {.job = segment->job, .segment = segment->hash};
-    enum due_move_kind kind;
+    struct action action = {.kind = ACTION_SETTLE, .job = segment->job, .segment = segment->hash};
+    struct job_segment state;
+    enum job_segment_wait wait;
+    bool hurry = false;
     uint64_t since_s;
 
-    if (!due_move_of_segment(&kind, &found, &node->clock)) {
+    TRY(wait_of(node, &wait, &state, segment, error));
+    if (!job_segment_settles(wait)) {
         return STATUS_OK;
     }
-    since_s =
-        kind == DUE_MOVE_RENEW ? job_segment_reveal_end(&found) : job_segment_claim_end(&found);
-    since_s = since_s > segment->finalized_s ? since_s : segment->finalized_s;
-    if (kind != DUE_MOVE_DRAW && !is_ours(node, since_s, &segment->hash)) {
+    TRY(hurries(node, &hurry, segment, wait, error));
+    since_s = due_since(segment, &state, wait);
+    if (hurry ? node->clock.time_s <=
+                    since_s + solver_timeout_place(node, &segment->hash,
+                                                   segment->terms.reveal_period_s / SPREAD_SHARE)
+              : !is_ours(node, since_s, &segment->hash)) {
         return STATUS_OK;
     }
-    action.kind = kind_of(kind);
-    action.number = segment->rights + segment->unavailables;
-    action_name(action.name, action.kind, &segment->hash);
-    if (kind == DUE_MOVE_RENEW) { /* of this round */
-        size_t size = strlen(action.name);
-
-        (void)snprintf(action.name + size, sizeof(action.name) - size, "/%" PRIu64,
-                       segment->start_s);
-    }
+    node_name(action.name, ACTION_SETTLE, &segment->hash, segment->round);
+    (void)snprintf(action.name + strlen(action.name), sizeof(action.name) - strlen(action.name),
+                   "/%s", job_segment_wait_word(wait));
     return plan(node, &action, error);
+}
+
+enum status solver_timeout_settle(struct node *node, const struct action *action,
+                                  const struct store_segment *segment, struct error *error)
+{
+    struct vouch vouch;
+    struct game_bytes bytes = {vouch.signature, sizeof(vouch.signature)};
+    bool brings = false;
+    enum status status = segment->vouched
+                             ? STATUS_NOT_FOUND
+                             : store_vouch(node->ports.store, &vouch, &segment->hash, error);
+
+    if (status == STATUS_OK) {
+        brings = vouch_check(&vouch, ledger_get_game(node->ports.ledger), &segment->job,
+                             &segment->terms.keeper) == VERDICT_VALID;
+    } else if (status != STATUS_NOT_FOUND) {
+        return status;
+    }
+    return ledger_settle(node->ports.ledger, action->name, &segment->job, &segment->committed,
+                         brings ? &bytes : NULL, error);
 }
 
 /* ---- jobs -------------------------------------------------------------------- */
 
-/* Nothing is left to become final, and its time is over. */
+/* A solver that is late, or was refused when nothing was open: it would hold our bonds for ever. */
 static enum status tend_job(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_job *job = row;
+    const bool refused = job->refused_until_s != 0;
+    const uint64_t since_s = refused ? job->refused_until_s : job->due_s;
 
-    return is_ours(node, job->terms.deadline_s, &job->key)
-               ? plan_of_job(node, ACTION_EXPIRE, &job->key, 0, error)
+    return since_s != 0 && (!refused || job->committed == job->finalized) &&
+                   is_ours(node, since_s, &job->key)
+               ? plan_of_job(node, ACTION_RELEASE, &job->key, job->generation, error)
                : STATUS_OK;
 }
 
@@ -174,7 +225,9 @@ static enum status tend_pot(void *context, const void *row, struct error *error)
     return plan_of_job(node, ACTION_PAY, &job->key, job->unpaid, error);
 }
 
-#define OUR_MONEY "EXISTS (SELECT 1 FROM entries e WHERE e.job = j.key AND e.ours AND NOT e.gone)"
+#define OUR_MONEY                                                                                  \
+    "EXISTS (SELECT 1 FROM entries e WHERE e.job = j.key AND e.generation = j.generation AND"      \
+    " e.ours AND NOT e.gone)"
 
 enum status solver_timeout_pots(struct node *node, struct error *error)
 {
@@ -190,23 +243,24 @@ enum status solver_timeout_round(struct node *node, struct error *error)
 {
     struct store *store = node->ports.store;
 
-    TRY(database_run(
-        &store->sql, error,
-        "DELETE FROM actions WHERE kind IN (:finalize, :forfeit, :renew) AND state ="
-        " :action_planned AND NOT EXISTS (SELECT 1 FROM segments s JOIN jobs j ON j.key = s.job"
-        " WHERE s.hash = actions.segment AND NOT s.void AND s.idx >= j.finalized)",
-        ""));
+    TRY(database_run(&store->sql, error,
+                     "DELETE FROM actions WHERE kind = :settle AND state = :action_planned AND NOT"
+                     " EXISTS (SELECT 1 FROM segments s JOIN jobs j ON j.key = s.job WHERE s.hash ="
+                     " actions.segment AND NOT s.void AND s.idx >= j.finalized)",
+                     ""));
     TRY(store_visit(store, STORE_DISPUTES,
                     "d.phase <> :claim_closed AND NOT d.ours AND (" OUR_MONEY " OR EXISTS (SELECT"
                     " 1 FROM disputes o WHERE o.job = d.job AND o.ours)) ORDER BY d.deadline_s",
                     end_claim, node, error));
     TRY(store_visit(store, STORE_SEGMENTS,
                     "NOT s.void AND j.phase = :job_running AND s.idx >= j.finalized AND"
-                    " s.panel > 0 AND " OUR_MONEY " ORDER BY s.start_s",
+                    " s.idx < j.drawn AND (s.covered OR j.refused_until_s > 0) AND " OUR_MONEY
+                    " ORDER BY s.idx",
                     tend_segment, node, error));
     return store_visit(store, STORE_JOBS,
-                       "j.phase IN (:job_open, :job_running) AND " OUR_MONEY " AND NOT EXISTS"
-                       " (SELECT 1 FROM segments s WHERE s.job = j.key AND NOT s.void AND"
-                       " s.idx >= j.finalized)",
+                       "j.phase = :job_running AND j.leg_start = j.finalized AND j.drawn = (SELECT"
+                       " count(*) FROM segments s WHERE s.job = j.key AND NOT s.void) AND NOT"
+                       " EXISTS (SELECT 1 FROM disputes d WHERE d.job = j.key AND d.generation ="
+                       " j.generation AND d.phase <> :claim_closed) AND " OUR_MONEY,
                        tend_job, node, error);
 }

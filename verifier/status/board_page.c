@@ -10,7 +10,7 @@
 #include "base/hex.h"
 #include "base/web/web_page.h"
 #include "base/web/web_parts.h"
-#include "chain/game/policy.h"
+#include "chain/game/policy/policy.h"
 #include "chain/game/terms.h"
 #include "chain/job/board.h"
 #include "chain/job/job_status.h"
@@ -95,10 +95,9 @@ static bool is_wanted(const struct job_record *job, const char *is, uint64_t now
                : true;
 }
 
-static struct shown_job look_at(const struct job_record *job, uint64_t number, uint64_t now_s,
-                                const char *device)
+static struct shown_job look_at(const struct job_record *job, uint64_t number, const char *device)
 {
-    struct shown_job shown = {.job = job, .number = number, .reward = board_reward(job, now_s)};
+    struct shown_job shown = {.job = job, .number = number, .reward = job->terms.reward};
     const struct game_terms *terms = &job->terms;
     struct known_pace known;
     struct policy_pace pace;
@@ -213,17 +212,9 @@ static void add_fact(struct buffer *page, const char *what, const char *is)
 static void add_reward(struct buffer *page, const struct shown_job *shown)
 {
     const struct job_record *job = shown->job;
-    char now[TERMS_AMOUNT_SIZE];
-    char to[TERMS_AMOUNT_SIZE];
-    char text[2 * TERMS_AMOUNT_SIZE + 32];
+    char text[TERMS_AMOUNT_SIZE];
 
-    terms_amount_about(now, shown->reward * job->segment_count);
-    terms_amount_about(to, job->terms.reward_to * job->segment_count);
-    if (job->phase == GAME_PHASE_OPEN && shown->reward < job->terms.reward_to) {
-        (void)snprintf(text, sizeof(text), "%s today, rising to %s", now, to);
-    } else {
-        (void)snprintf(text, sizeof(text), "%s", now);
-    }
+    terms_amount_about(text, shown->reward * job->segment_count);
     add_fact(page, "Reward", text);
     if (shown->hour > 0) {
         terms_amount_about(text, shown->hour);
@@ -251,7 +242,7 @@ static void add_terms(struct buffer *page, const struct job_record *job)
         (void)snprintf(text, sizeof(text), "%.3g %% of the segments, by %u each",
                        terms->coverage_ppm / 1e4, terms->seats);
         add_fact(page, "Verified", text);
-        (void)snprintf(text, sizeof(text), "%u enlisted, %u needed", job_record_panel(job),
+        (void)snprintf(text, sizeof(text), "%u enlisted, %u needed", job->entry_count,
                        terms->panel_least);
         add_fact(page, "Panel", text);
     }
@@ -439,7 +430,7 @@ static void add_jobs(struct buffer *page, const struct board_view *view, const s
         const struct job_record *job = &view->board->jobs[i];
 
         if (is_wanted(job, kinds[wish->kind].name, now_s) && is_found(job, wish->words)) {
-            shown[count++] = look_at(job, i, now_s, view->device);
+            shown[count++] = look_at(job, i, view->device);
         }
     }
     qsort(shown, count, sizeof(*shown), sorts[wish->sort].compare);

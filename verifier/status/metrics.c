@@ -170,6 +170,11 @@ static void add_moves(struct buffer *text, const struct node_snapshot *snapshot)
     labelled(text, "lockstep_claims", "state", "lapsed", snapshot->claims_lapsed);
     plain(text, "lockstep_panel_entries", "gauge", "Entries of this node in panels.",
           (double)snapshot->entries);
+    plain(text, "lockstep_bonds_lost_total", "counter",
+          "Bonds of entries that were lost, since a right was disproved.",
+          (double)snapshot->bonds_lost);
+    plain(text, "lockstep_seats_missed_total", "counter",
+          "Places of this node in which it sealed no verdict in time.", (double)snapshot->missed);
     head(text, "lockstep_seats", "gauge", "Places of this node in draws, by phase.");
     for (size_t i = 0; i < NODE_SNAPSHOT_SEAT_PHASES; i++) {
         labelled(text, "lockstep_seats", "phase", store_seat_phase_words.words[i],

@@ -10,7 +10,6 @@
 #include "base/buffer.h"
 #include "verifier/status/node_snapshot.h"
 
-#define METRICS_TYPE     "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_SIZE_MAX ((size_t)1 << 20)
 
 void metrics_write(struct buffer *text, const struct node_snapshot *snapshot);

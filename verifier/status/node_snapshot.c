@@ -86,7 +86,7 @@ static void take_actions(struct node_snapshot *snapshot, sqlite3_stmt *row)
  * that somebody else took, or a move that is not needed any more. */
 static bool is_no_loss(enum action_kind kind, enum game_refusal_kind refusal)
 {
-    return kind == ACTION_DRAW || kind == ACTION_CHALLENGE || kind >= ACTION_TIMEOUT ||
+    return kind == ACTION_CHALLENGE || kind == ACTION_DEPART || kind >= ACTION_DRAW ||
            refusal == GAME_FULL || refusal == GAME_CLAIM_EXISTS || refusal == GAME_NOT_NEEDED ||
            refusal == GAME_NOTHING_OWED;
 }
@@ -147,6 +147,27 @@ static void take_claim_ends(struct node_snapshot *snapshot, sqlite3_stmt *row)
 static void take_entries(struct node_snapshot *snapshot, sqlite3_stmt *row)
 {
     snapshot->entries = column(row, 0);
+    snapshot->bonds_lost = column(row, 1);
+    snapshot->bonds_lost_lately = column(row, 2) + NODE_SNAPSHOT_LATELY_S > snapshot->now_ms / 1000;
+}
+
+static void take_missed(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    snapshot->missed = column(row, 0);
+}
+
+static void take_missed_seat(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    struct node_snapshot_missed *seat = &snapshot->missed_seat[snapshot->missed_count];
+
+    if (snapshot->missed_count >= NODE_SNAPSHOT_MISSED_MAX ||
+        !database_blob_column(row, 0, seat->job.bytes, sizeof(seat->job.bytes))) {
+        return;
+    }
+    snapshot->missed_count++;
+    seat->index = (uint32_t)column(row, 1);
+    seat->place = (uint32_t)column(row, 2);
+    column_text(seat->reason, sizeof(seat->reason), row, 3);
 }
 
 /* A verdict that is sealed is known to the verdict database alone. */
@@ -178,6 +199,9 @@ static void take_payment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
+/* Whoever said unseen has said what it could. */
+#define MISSED " p.ours AND p.reason LIKE 'no verdict%' AND p.phase = :seat_drawn"
+
 static enum status look_at_counts(struct node_snapshot *snapshot, struct store *store,
                                   struct error *error)
 {
@@ -188,13 +212,14 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         {"SELECT state, outcome, count(*), sum(attempts),"
          " sum(coalesce(json_extract(result, '$.steps_run'), 0)),"
          " sum(coalesce(json_extract(result, '$.compute_ns'), 0))"
-         " FROM tasks GROUP BY state, outcome",
+         " FROM tasks WHERE kind = :checks GROUP BY state, outcome",
          take_tasks},
         /* A segment may have several tasks, and counts once. */
         {"SELECT sum(steps) FROM (SELECT DISTINCT segment, previous, steps FROM tasks"
-         " WHERE outcome = :proven)",
+         " WHERE kind = :checks AND outcome = :proven)",
          take_steps_proven},
-        {"SELECT min(deadline_s) FROM tasks WHERE state IN (:task_waiting, :task_running)",
+        {"SELECT min(deadline_s) FROM tasks WHERE kind = :checks AND state IN (:task_waiting,"
+         " :task_running)",
          take_deadline},
         {"SELECT kind, state, count(*) FROM actions GROUP BY kind, state", take_actions},
         {LOST_MOVES, take_lost},
@@ -203,7 +228,10 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         {"SELECT CASE WHEN lost THEN :refuted_claim WHEN phase = :claim_closed THEN outcome END,"
          " count(*) FROM disputes WHERE ours OR lost GROUP BY 1",
          take_claim_ends},
-        {"SELECT count(*) FROM entries WHERE ours AND NOT gone", take_entries},
+        {"SELECT coalesce(sum(NOT gone), 0), coalesce(sum(lost_s > 0), 0),"
+         " coalesce(max(lost_s), 0) FROM entries WHERE ours",
+         take_entries},
+        {"SELECT count(*) FROM seats p WHERE" MISSED, take_missed},
         {"SELECT phase, verdict, count(*) FROM seats WHERE ours GROUP BY 1, 2", take_seats},
         {"SELECT kind, amount FROM payments", take_payment},
     };
@@ -225,6 +253,8 @@ static enum status look_at_facts(struct node_snapshot *snapshot, struct store *s
         {"alive_ms", offsetof(struct node_snapshot, alive_ms)},
         {"cursor", offsetof(struct node_snapshot, cursor)},
         {"reopened", offsetof(struct node_snapshot, reopened)},
+        {"missed_s", offsetof(struct node_snapshot, missed_s)},
+        {"verdict_s", offsetof(struct node_snapshot, verdict_s)},
     };
 
     TRY(store_text(store, snapshot->owner, "owner", error));
@@ -332,7 +362,7 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
                      " json_extract(t.result, '$.loss_bits'), NULL)),"
                      " coalesce(max(t.state = :task_running), FALSE)"
                      " FROM segments s LEFT JOIN tasks t ON t.segment = s.hash AND"
-                     " t.previous = s.previous WHERE s.job = ? AND NOT s.void"
+                     " t.previous = s.previous AND t.kind = :checks WHERE s.job = ? AND NOT s.void"
                      " GROUP BY s.idx ORDER BY s.idx",
                      &key, take_segment, error));
     }
@@ -424,13 +454,18 @@ static enum status look_at_lists(struct node_snapshot *snapshot, struct store *s
                  " FROM disputes d WHERE d.ours OR d.lost ORDER BY d.rowid DESC LIMIT 24",
                  NULL, take_claim, error));
     TRY(each_row(snapshot, store,
+                 "SELECT s.job, s.idx, p.place, p.reason FROM seats p JOIN segments s ON s.hash ="
+                 " p.segment WHERE" MISSED " ORDER BY s.rowid DESC LIMIT 16",
+                 NULL, take_missed_seat, error));
+    TRY(each_row(snapshot, store,
                  "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"
                  " FROM mirrors ORDER BY name LIMIT 32",
                  NULL, take_mirror, error));
-    TRY(each_row(snapshot, store, "SELECT min(ended_ms) FROM tasks", NULL, take_span, error));
+    TRY(each_row(snapshot, store, "SELECT min(ended_ms) FROM tasks WHERE kind = :checks", NULL,
+                 take_span, error));
     TRY(each_row(snapshot, store,
                  "SELECT ended_ms, coalesce(json_extract(result, '$.steps_run'), 0)"
-                 " FROM tasks WHERE ended_ms IS NOT NULL",
+                 " FROM tasks WHERE kind = :checks AND ended_ms IS NOT NULL",
                  NULL, take_ended, error));
     return STATUS_OK;
 }
@@ -468,5 +503,15 @@ const char *node_snapshot_trouble(const struct node_snapshot *snapshot)
     if (sign_ms + NODE_SNAPSHOT_SILENCE_MS < snapshot->now_ms) {
         return "the node gives no sign of life";
     }
-    return snapshot->ledger_trouble[0] != '\0' ? "the ledger cannot be reached" : NULL;
+    if (snapshot->ledger_trouble[0] != '\0') {
+        return "the ledger cannot be reached";
+    }
+    if (snapshot->bonds_lost_lately) {
+        return "a bond was lost: a right of this node was disproved, so test this machine";
+    }
+    return snapshot->missed_s > snapshot->verdict_s &&
+                   snapshot->missed_s + NODE_SNAPSHOT_MISSED_S > snapshot->now_ms / 1000
+               ? "a seat was missed, and there was no verdict since: its reason, and what to do, "
+                 "stand below"
+               : NULL;
 }

@@ -14,6 +14,7 @@
 #define NODE_SNAPSHOT_CELLS_MAX   360 /* squares of a job's map; one may have several segments */
 #define NODE_SNAPSHOT_CLAIMS_MAX  24
 #define NODE_SNAPSHOT_MIRRORS_MAX 32
+#define NODE_SNAPSHOT_MISSED_MAX  16
 #define NODE_SNAPSHOT_BARS        60 /* of the throughput plot */
 #define NODE_SNAPSHOT_NAME_MAX    256
 
@@ -22,7 +23,7 @@
 #define NODE_SNAPSHOT_ACTION_STATES ACTION_STATES
 #define NODE_SNAPSHOT_PHASES        (GAME_PHASE_CLOSED + 1)
 #define NODE_SNAPSHOT_SEAT_PHASES   (GAME_SEAT_CLOSED + 1)
-#define NODE_SNAPSHOT_VERDICTS      (GAME_VERDICT_UNAVAILABLE + 1)
+#define NODE_SNAPSHOT_VERDICTS      (GAME_VERDICT_FALSE + 1)
 
 /* A square shows the worst of its segments. */
 enum node_snapshot_mark {
@@ -65,6 +66,14 @@ struct node_snapshot_claim {
     uint64_t deadline_s;
     char outcome[16];
     char trouble[NODE_SNAPSHOT_NAME_MAX];
+};
+
+/* A place of ours that earned nothing. */
+struct node_snapshot_missed {
+    struct hash32 job;
+    uint32_t index; /* of the segment */
+    uint32_t place;
+    char reason[STORE_REASON_MAX]; /* and what to do */
 };
 
 struct node_snapshot_mirror {
@@ -116,8 +125,15 @@ struct node_snapshot {
     uint64_t entries;                          /* of ours in panels */
     uint64_t seats[NODE_SNAPSHOT_SEAT_PHASES]; /* of ours, by phase, */
     uint64_t verdicts[NODE_SNAPSHOT_VERDICTS]; /* and by what was revealed */
-    wei earned;                                /* by verdicts */
-    wei withdrawn;                             /* of all kinds */
+    uint64_t bonds_lost;                       /* entries of ours that were disproved, */
+    bool bonds_lost_lately;                    /* ... within NODE_SNAPSHOT_LATELY_S */
+    uint64_t missed;                           /* seats without a verdict; */
+    uint64_t missed_s;                         /* when the last of them was missed, */
+    uint64_t verdict_s;                        /* and when there was a verdict last; the last: */
+    uint32_t missed_count;
+    struct node_snapshot_missed missed_seat[NODE_SNAPSHOT_MISSED_MAX];
+    wei earned;    /* by verdicts */
+    wei withdrawn; /* of all kinds */
     uint32_t job_count;
     struct node_snapshot_job job[NODE_SNAPSHOT_JOBS_MAX];
     uint32_t claim_count;
@@ -135,7 +151,11 @@ MUST_CHECK enum status node_snapshot_look(struct node_snapshot *snapshot, struct
 /* A node without a sign of life for so long is not well. */
 #define NODE_SNAPSHOT_SILENCE_MS 150000
 
-/* What is wrong with the node; NULL: it is alive, has no fault and reaches its ledger. */
+#define NODE_SNAPSHOT_LATELY_S 3600  /* how long a bond that was lost is trouble, */
+#define NODE_SNAPSHOT_MISSED_S 86400 /* and a seat that was missed, where no verdict comes */
+
+/* What is wrong with the node; NULL: it is alive, has no fault, reaches its ledger, has lost no
+ * bond lately, and had a verdict since it missed a seat. */
 const char *node_snapshot_trouble(const struct node_snapshot *snapshot);
 
 #endif /* VERIFIER_STATUS_NODE_SNAPSHOT_H */

@@ -103,7 +103,8 @@ static enum status rows_json(json_t **rows, struct store *store, const char *que
 
 /* ---- status --------------------------------------------------------------- */
 
-#define COUNT_TASKS "(SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.outcome = "
+#define COUNT_TASKS                                                                                \
+    "(SELECT count(*) FROM tasks t WHERE t.job = j.key AND t.kind = :checks AND t.outcome = "
 
 static const char *const outcomes[] = {"cannot-tell", "proven", "refuted", "fault"};
 static const struct store_words outcome_words = {sizeof(outcomes) / sizeof(outcomes[0]), outcomes};
@@ -138,26 +139,29 @@ static const struct {
      " FROM jobs j ORDER BY j.rowid DESC"},
     {"queue", task_columns,
      "SELECT state, iif(outcome = :cannot_tell AND state IN (:task_waiting, :task_running), NULL,"
-     " outcome) AS outcome, count(*) AS count FROM tasks GROUP BY 1, 2 ORDER BY 1, 2"},
+     " outcome) AS outcome, count(*) AS count FROM tasks WHERE kind = :checks GROUP BY 1, 2 ORDER "
+     "BY 1, 2"},
     {"unanswered", NULL,
      "SELECT job, idx AS segment, attempts, CASE state WHEN :task_skipped THEN 'skipped' WHEN"
      " :task_running THEN 'being checked again' ELSE 'tried again' END AS state, reason FROM tasks "
-     "WHERE outcome = :cannot_tell AND (state = :task_skipped OR"
+     "WHERE kind = :checks AND outcome = :cannot_tell AND (state = :task_skipped OR"
      " attempts > (state = :task_running)) ORDER BY number DESC"},
     {"passed_over", NULL,
      "SELECT job, idx AS segment, reason FROM segments WHERE choice = :passed_over"
      " ORDER BY rowid DESC"},
     {"panels", NULL,
      "SELECT j.key AS job, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours AND NOT"
-     " e.gone) AS entries, (SELECT count(*) FROM entries e WHERE e.job = j.key AND NOT e.gone AND"
-     " e.left_s = 0) AS panel, coalesce(w.reason, '') AS reason FROM jobs j LEFT JOIN wishes w ON"
+     " e.gone) AS entries, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours AND"
+     " e.lost_s > 0) AS lost, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.generation"
+     " = j.generation AND NOT e.gone) AS panel, coalesce(w.reason, '') AS reason FROM jobs j LEFT "
+     "JOIN wishes w ON"
      " w.job = j.key WHERE j.phase <> :job_closed OR EXISTS (SELECT 1 FROM entries e WHERE"
      " e.job = j.key AND e.ours AND NOT e.gone) ORDER BY j.rowid DESC"},
     {"seats", seat_columns,
-     "SELECT s.job, s.idx AS segment, p.place, p.phase, p.verdict, s.rights, s.unavailables,"
-     " s.rights - s.unavailables AS score FROM seats p JOIN segments s ON s.hash = p.segment JOIN"
-     " jobs j ON j.key = s.job WHERE p.ours AND p.phase <> :seat_closed ORDER BY s.rowid DESC,"
-     " p.place"},
+     "SELECT s.job, s.idx AS segment, p.place, p.phase, p.verdict, s.rights, s.unseen, p.reason"
+     " FROM seats p JOIN segments s ON s.hash = p.segment JOIN jobs j ON j.key = s.job WHERE p.ours"
+     " AND (p.reason <> '' OR (p.phase <> :seat_closed AND NOT s.void AND s.idx >= j.finalized))"
+     " ORDER BY s.rowid DESC, p.place"},
     {"rights_of_others", right_columns,
      "SELECT judgement AS found, count(*) AS count FROM seats WHERE NOT ours AND verdict = :right"
      " GROUP BY judgement ORDER BY judgement"},

@@ -1,6 +1,6 @@
 /*
- * plan.h - how much to check, and how long that takes: closed forms. chain/game/economy.h has the
- * money.
+ * plan.h - how much to check, and how long that takes: closed forms. chain/game/policy/economy.h
+ * has the money.
  *
  * This is advice for people: binary64, with log1p and expm1 where differences from one matter, and
  * never part of a verdict or of the game. docs/ECONOMICS.md derives the formulas and compares them

@@ -70,6 +70,8 @@ static void add_top(struct buffer *page, const struct node_snapshot *snapshot)
     web_parts_count(page, snapshot->outcomes[CHECK_REFUTED], "segments refuted");
     web_parts_count(page, snapshot->claims_open, "claims open");
     web_parts_count(page, snapshot->entries, "entries in panels");
+    web_parts_count(page, snapshot->missed, "seats missed");
+    web_parts_count(page, snapshot->bonds_lost, "bonds lost");
     add_money_card(page, snapshot->earned, "earned by verdicts");
     add_money_card(page, snapshot->withdrawn, "withdrawn");
     buffer_add_text(page, "</div>\n");
@@ -225,6 +227,29 @@ static void add_claims(struct buffer *page, const struct node_snapshot *snapshot
     buffer_add_text(page, "</table>\n");
 }
 
+/* Why they earned nothing, and what to do. */
+static void add_missed(struct buffer *page, const struct node_snapshot *snapshot)
+{
+    static const char *const headings[] = {"Segment", "Place"};
+
+    if (snapshot->missed_count == 0) {
+        return;
+    }
+    buffer_add_text(page, "<h2>Seats missed</h2>\n");
+    web_parts_table(page, headings, sizeof(headings) / sizeof(headings[0]));
+    for (uint32_t i = 0; i < snapshot->missed_count; i++) {
+        const struct node_snapshot_missed *seat = &snapshot->missed_seat[i];
+
+        begin_own_row(page);
+        web_page_key(page, seat->job.bytes, HASH32_SIZE);
+        buffer_add_text(page, " <span class=\"dim\">");
+        web_page_text(page, seat->reason);
+        buffer_add_format(page, "</span></td></tr>\n<tr><td>%u</td><td>%u</td></tr>\n", seat->index,
+                          seat->place);
+    }
+    buffer_add_text(page, "</table>\n");
+}
+
 static void add_mirrors(struct buffer *page, const struct node_snapshot *snapshot)
 {
     static const char *const headings[] = {"State", "Good", "Bad", "Silent", "MB"};
@@ -273,6 +298,7 @@ void status_page_write(struct buffer *page, const struct node_snapshot *snapshot
     add_top(page, snapshot);
     add_jobs(page, snapshot);
     add_claims(page, snapshot);
+    add_missed(page, snapshot);
     add_throughput(page, snapshot);
     add_mirrors(page, snapshot);
     web_page_end(page, snapshot->now_ms / 1000,

@@ -44,7 +44,7 @@ static void write_metrics(struct buffer *answer, void *context, const struct web
 }
 
 static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page},
-                                          {"/metrics", METRICS_TYPE, write_metrics}};
+                                          {"/metrics", WEB_SERVER_METRICS, write_metrics}};
 
 enum status status_server_open(struct status_server **server, const char *path,
                                const struct listen_place *place, struct error *error)

@@ -5,14 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chain/job/job_status.h"
+
 const char *watch_alarm_name(enum watch_alarm_kind kind)
 {
     static const char *const names[] = {
-        [WATCH_SOLVER_LATE] = "solver-late",
-        [WATCH_PANEL] = "panel",
-        [WATCH_UNAVAILABLE] = "unavailable",
-        [WATCH_CLAIMED] = "claimed",
-        [WATCH_TURN] = "turn",
+        [WATCH_SOLVER_LATE] = "solver-late", [WATCH_PANEL] = "panel",
+        [WATCH_UNSEEN] = "unseen",           [WATCH_KEEPER] = "keeper",
+        [WATCH_REFUSED] = "refused",         [WATCH_BARRED] = "barred",
+        [WATCH_CLAIMED] = "claimed",         [WATCH_TURN] = "turn",
         [WATCH_CONVICTED] = "convicted",
     };
 
@@ -38,7 +39,7 @@ static bool is_near(const struct sink *sink, uint64_t due_s, uint64_t period_s)
 
 static bool is_of_panel(enum watch_alarm_kind kind)
 {
-    return kind == WATCH_PANEL || kind == WATCH_UNAVAILABLE;
+    return kind == WATCH_PANEL || kind == WATCH_UNSEEN || kind == WATCH_KEEPER;
 }
 
 /* The same of the segment before: one cause is one alarm, however many segments wait for it. */
@@ -85,18 +86,23 @@ static void look_at_segment(struct sink *sink, const struct job_record *job, uin
     struct job_segment segment = job_record_segment(job, index);
     enum job_segment_wait wait = job_segment_waits_for(&segment, sink->now_s);
 
-    if (segment.covered && segment.unavailables > segment.rights) {
-        add(sink, WATCH_UNAVAILABLE, &job->key, index, 0,
-            "%u of the panel cannot get its states, and %u find it right", segment.unavailables,
-            segment.rights);
+    if (segment.covered && segment.tally.unseen > 0 && !segment.tally.vouched) {
+        add(sink, WATCH_UNSEEN, &job->key, index, 0,
+            "%u of the panel cannot get its states, and %u find it right", segment.tally.unseen,
+            segment.tally.rights);
+    }
+    if (job_status_lacks_vouch(job, index, sink->now_s)) {
+        add(sink, WATCH_KEEPER, &job->key, index, 0,
+            "the keeper of this job has not vouched for it");
     }
     if (wait == JOB_SEGMENT_LOST) {
         add(sink, WATCH_PANEL, &job->key, index, 0,
-            "the panel is asleep or cannot get its states: anybody may forfeit it");
-    } else if (wait == JOB_SEGMENT_RENEWAL) {
+            "its states cannot be had: anybody may settle it, and the price of what is not final"
+            " burns");
+    } else if (wait == JOB_SEGMENT_ROUND) {
         add(sink, WATCH_PANEL, &job->key, index, 0,
-            "its score is %d, and %u makes it final: it needs another round",
-            job_segment_score(&segment), job->terms.seats);
+            "%u rights and %u unseen, and %u rights make it final: it needs another round",
+            segment.tally.rights, segment.tally.unseen, segment.tally.wanted);
     } else if (wait == JOB_SEGMENT_SEALING && of->sealed < of->seated &&
                is_near(sink, job_segment_seal_end(&segment), job->terms.seal_period_s)) {
         add(sink, WATCH_PANEL, &job->key, index, job_segment_seal_end(&segment),
@@ -112,10 +118,19 @@ static void look_at_job(struct sink *sink, const struct job_record *job)
         add(sink, WATCH_CONVICTED, &job->key, job->committed, 0,
             "its solver was convicted, and nobody has taken it since");
     }
+    if (job->phase == GAME_PHASE_OPEN && job->barred) {
+        add(sink, WATCH_BARRED, &job->key, job->committed, 0,
+            "what was not final is void, and its price burned: the client must resume or close it");
+    }
     if (job->phase != GAME_PHASE_RUNNING) {
         return;
     }
-    if (!all_there && is_near(sink, job->due_s, job->terms.segment_period_s)) {
+    if (job->refused_until_s != 0) {
+        add(sink, WATCH_REFUSED, &job->key, job->finalized, job->refused_until_s,
+            "the %s refuses what is not final: what nobody vouches for becomes void",
+            address_equal(&job->refuser, &job->client) ? "client" : "keeper");
+    }
+    if (!all_there && job->due_s > 0 && is_near(sink, job->due_s, job->terms.segment_period_s)) {
         add(sink, WATCH_SOLVER_LATE, &job->key, job->committed, job->due_s, "%s",
             sink->now_s > job->due_s ? "the solver is late: its stake can be taken"
                                      : "the solver has little time left for it");

@@ -15,7 +15,10 @@
 enum watch_alarm_kind {
     WATCH_SOLVER_LATE, /* the next segment is overdue, or due soon */
     WATCH_PANEL,       /* verdicts are missing, and little or no time is left for them */
-    WATCH_UNAVAILABLE, /* more of the panel cannot get a segment's states than find it right */
+    WATCH_UNSEEN,      /* seats of the panel cannot get a segment's states */
+    WATCH_KEEPER,      /* the keeper of the job has vouched nothing for a while */
+    WATCH_REFUSED,     /* client or keeper refused what is not final */
+    WATCH_BARRED,      /* what was not final is void, and the client must resume */
     WATCH_CLAIMED,     /* somebody says that a step is false */
     WATCH_TURN,        /* a dispute whose next move is due soon, or overdue */
     WATCH_CONVICTED,   /* a solver was, and nobody has accepted the job since */

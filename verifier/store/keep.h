@@ -1,9 +1,10 @@
 /*
- * keep.h - the end states of segments that a node has replayed and keeps, and which of them go
- * first when room is short.
+ * keep.h - the states that a node has fetched for its seats or replayed, and keeps, and which of
+ * them go first when room is short.
  *
  * What is kept is on disk and known by its names alone. The store says what it is worth: least a
- * state of a job that needs none any more, most the final state of a job that is not delivered.
+ * state of a job that needs none any more, most the last state that is final, which of a closed job
+ * is kept for two weeks.
  */
 #ifndef VERIFIER_STORE_KEEP_H
 #define VERIFIER_STORE_KEEP_H
@@ -23,14 +24,14 @@ MUST_CHECK enum status keep_open(struct keep *keep, const char *folder, const ch
 void keep_close(struct keep *keep); /* a zero-filled one is fine */
 
 /* Drops what is over the bound, by what the store knows now; and says there what is kept. */
-MUST_CHECK enum status keep_sweep(const struct keep *keep, struct store *store,
+MUST_CHECK enum status keep_sweep(const struct keep *keep, struct store *store, uint64_t now_s,
                                   struct error *error);
 
-/* How many bytes of the state behind the segment to check are wanted; 0: it is there already. */
+/* How many bytes of a state that the request leaves are wanted; 0: all is there already. */
 uint64_t keep_wants(const struct keep *keep, const struct check_request *request);
 
-/* Takes what a check has left. Trouble is logged: it is none of the check. */
+/* Takes what a child has left. Trouble is logged: it is none of the check. */
 void keep_take(const struct keep *keep, struct store *store, const struct check_request *request,
-               const struct check_result *result, const struct log *log);
+               const struct check_result *result, uint64_t now_s, const struct log *log);
 
 #endif /* VERIFIER_STORE_KEEP_H */

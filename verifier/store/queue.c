@@ -22,10 +22,10 @@ static enum status find_room(struct store *store, bool *full, const struct store
     enum status status = database_number(
         &store->sql, &without, 0, error,
         "SELECT coalesce(sum(job = ?2), 0) >= ?1 - count(*) AND NOT EXISTS (SELECT 1 FROM tasks"
-        " WHERE segment = ?3 AND previous = ?4 AND seed = ?5 AND proven = ?6 AND"
+        " WHERE segment = ?3 AND previous = ?4 AND seed = ?5 AND proven = ?6 AND kind = ?7 AND"
         " state IN (:task_waiting, :task_running)) FROM tasks WHERE state = :task_waiting",
-        "ibbbbi", (int64_t)store->tasks_max, BLOB(segment->job), BLOB(segment->hash),
-        BLOB(segment->previous), BLOB(segment->seed), (int64_t)task->proven);
+        "ibbbbii", (int64_t)store->tasks_max, BLOB(segment->job), BLOB(segment->hash),
+        BLOB(segment->previous), BLOB(segment->seed), (int64_t)task->proven, (int64_t)task->kind);
 
     *full = without != 0;
     return status;
@@ -42,20 +42,27 @@ enum status queue_add(struct store *store, bool *full, const struct store_segmen
     /* A reorganization, or an earlier round, may have ended it without a verdict. */
     return database_run(
         &store->sql, error,
-        "INSERT INTO tasks (job, idx, segment, previous, steps, seed, proven, extra, deadline_s,"
-        " expiry_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (segment, previous, seed,"
-        " proven) DO UPDATE SET deadline_s = excluded.deadline_s, expiry_s = excluded.expiry_s,"
+        "INSERT INTO tasks (kind, job, idx, segment, previous, steps, seed, proven, extra,"
+        " deadline_s, expiry_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (segment,"
+        " previous, seed, proven, kind) DO UPDATE SET deadline_s = excluded.deadline_s, expiry_s = "
+        "excluded.expiry_s,"
         " next_ms = iif(state = :task_skipped, 0, next_ms),"
         " state = iif(state = :task_skipped, :task_waiting, state)",
-        "bibbibiiii", BLOB(segment->job), (int64_t)segment->committed.index, BLOB(segment->hash),
-        BLOB(segment->previous), (int64_t)segment->committed.steps, BLOB(segment->seed),
-        (int64_t)task->proven, (int64_t)task->extra, (int64_t)task->deadline_s,
+        "ibibbibiiii", (int64_t)task->kind, BLOB(segment->job), (int64_t)segment->committed.index,
+        BLOB(segment->hash), BLOB(segment->previous), (int64_t)segment->committed.steps,
+        BLOB(segment->seed), (int64_t)task->proven, (int64_t)task->extra, (int64_t)task->deadline_s,
         (int64_t)task->expiry_s);
+}
+
+struct store_segment queue_trial_of(const struct store_job *job)
+{
+    return (struct store_segment){.job = job->key, .hash = job->key};
 }
 
 #define TASK_COLUMNS                                                                               \
     "SELECT t.number, t.job, t.idx, t.segment, t.previous, t.seed, t.proven, t.extra, t.attempts," \
-    " t.deadline_s, t.expiry_s, t.state, t.outcome, t.unavailable FROM tasks t "
+    " t.deadline_s, t.expiry_s, t.state, t.outcome, t.unavailable, t.line_works, t.kind"           \
+    " FROM tasks t "
 
 static enum status read_task(struct store *store, struct task *task, sqlite3_stmt *row,
                              struct error *error)
@@ -78,7 +85,10 @@ static enum status read_task(struct store *store, struct task *task, sqlite3_stm
         task->state = (enum task_state)sqlite3_column_int(row, 11);
         task->outcome = (enum check_outcome)sqlite3_column_int(row, 12);
         task->unavailable = sqlite3_column_int(row, 13) != 0;
-        if (!database_blob_column(row, 1, task->job.bytes, HASH32_SIZE) ||
+        task->line_works = sqlite3_column_int(row, 14) != 0;
+        task->kind = (enum task_kind)sqlite3_column_int(row, 15);
+        if (task->kind >= TASK_KINDS ||
+            !database_blob_column(row, 1, task->job.bytes, HASH32_SIZE) ||
             !database_blob_column(row, 3, task->segment.bytes, HASH32_SIZE) ||
             !database_blob_column(row, 4, task->previous.bytes, DIGEST_SIZE) ||
             !database_blob_column(row, 5, task->seed.bytes, HASH32_SIZE)) {
@@ -89,16 +99,29 @@ static enum status read_task(struct store *store, struct task *task, sqlite3_stm
     return status;
 }
 
-enum status queue_find(struct store *store, struct task *task, const struct store_segment *segment,
-                       uint32_t proven, struct error *error)
+enum status queue_find(struct store *store, struct task *task, enum task_kind kind,
+                       const struct store_segment *segment, uint32_t proven, struct error *error)
 {
     return read_task(store, task,
                      database_query(&store->sql, error,
                                     TASK_COLUMNS "WHERE t.segment = ? AND t.previous = ? AND"
-                                                 " t.seed = ? AND t.proven = ?",
-                                    "bbbi", BLOB(segment->hash), BLOB(segment->previous),
-                                    BLOB(segment->seed), (int64_t)proven),
+                                                 " t.seed = ? AND t.proven = ? AND t.kind = ?",
+                                    "bbbii", BLOB(segment->hash), BLOB(segment->previous),
+                                    BLOB(segment->seed), (int64_t)proven, (int64_t)kind),
                      error);
+}
+
+enum status queue_reason(struct store *store, char *text, const struct task *task,
+                         struct error *error)
+{
+    sqlite3_stmt *row;
+    enum status status = database_first(
+        &row, &store->sql, error, "SELECT reason FROM tasks WHERE number = ?", "i", task->number);
+
+    (void)snprintf(text, STORE_REASON_MAX, "%s",
+                   status == STATUS_OK ? (const char *)sqlite3_column_text(row, 0) : "");
+    database_done(&store->sql, row);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 enum status queue_result(struct store *store, struct check_result **result, const struct task *task,
@@ -122,7 +145,7 @@ enum status queue_result(struct store *store, struct check_result **result, cons
 }
 
 enum status queue_next(struct store *store, struct task *task, uint64_t now_ms, uint32_t of_job_max,
-                       struct error *error)
+                       bool states_only, struct error *error)
 {
     return read_task(
         store, task,
@@ -130,12 +153,13 @@ enum status queue_next(struct store *store, struct task *task, uint64_t now_ms, 
             &store->sql, error,
             TASK_COLUMNS
             "WHERE t.next_ms NOT BETWEEN ?1 + 1 AND ?1 + ?2 AND t.state = :task_waiting AND"
-            " (SELECT count(*) FROM tasks r WHERE r.job = t.job AND r.state = :task_running) < ?"
-            " ORDER BY (SELECT coalesce(sum(f.attempts), 0) FROM tasks f WHERE f.job = t.job AND"
+            " (t.kind = :fetch OR (NOT ? AND (SELECT count(*) FROM tasks r WHERE r.job = t.job AND"
+            " r.state = :task_running) < ?)) ORDER BY t.kind = :fetch DESC, (SELECT "
+            "coalesce(sum(f.attempts), 0) FROM tasks f WHERE f.job = t.job AND"
             " f.outcome = :cannot_tell AND f.state <> :task_running) >= ?, t.deadline_s, t.number"
             " LIMIT 1",
-            "iiii", (int64_t)now_ms, (int64_t)QUEUE_WAIT_MS_MAX, (int64_t)of_job_max,
-            (int64_t)POISON_FROM),
+            "iiiii", (int64_t)now_ms, (int64_t)QUEUE_WAIT_MS_MAX, (int64_t)states_only,
+            (int64_t)of_job_max, (int64_t)POISON_FROM),
         error);
 }
 
@@ -164,9 +188,10 @@ enum status queue_finish(struct store *store, const struct task *task,
     enum status status =
         database_run(&store->sql, error,
                      "UPDATE tasks SET state = ?, outcome = ?, reason = ?, result = ?, next_ms = ?,"
-                     " ended_ms = ?, unavailable = ? WHERE number = ?",
-                     "iittiiii", (int64_t)state, (int64_t)result->outcome, result->reason, text,
-                     (int64_t)next_ms, (int64_t)now_ms, (int64_t)result->unavailable, task->number);
+                     " ended_ms = ?, unavailable = ?, line_works = ? WHERE number = ?",
+                     "iittiiiii", (int64_t)state, (int64_t)result->outcome, result->reason, text,
+                     (int64_t)next_ms, (int64_t)now_ms, (int64_t)result->unavailable,
+                     (int64_t)result->line_works, task->number);
 
     free(text);
     json_decref(object);
@@ -228,10 +253,10 @@ void action_text(char text[ACTION_TEXT], struct store *store, const struct actio
                  enum action_state state)
 {
     static const char *const done[ACTION_KINDS] = {
-        "enlisted",   "left",         "drawn",     "sealed",          "revealed",  "alarmed",
-        "challenged", "claim sealed", "claimed",   "queried",         "convicted", "timed out",
-        "lapsed",     "paid",         "renewed",   "final",           "forfeited", "released",
-        "expired",    "withdrawn",    "announced", "challenge sealed"};
+        "enlisted",    "departed",         "sealed",     "revealed",     "alarmed",
+        "said unseen", "challenge sealed", "challenged", "claim sealed", "claimed",
+        "queried",     "convicted",        "withdrawn",  "announced",    "drawn",
+        "timed out",   "lapsed",           "paid",       "settled",      "released"};
     static const char *const ends[ACTION_STATES] = {"planned", "sent",     "done",
                                                     "refused", "too late", "made by somebody else"};
     char place[STORE_PLACE_TEXT] = "";
@@ -258,18 +283,18 @@ enum status action_plan(struct store *store, const struct action *action, struct
     return database_run(
         &store->sql, error,
         "INSERT OR IGNORE INTO actions (name, kind, job, segment, claim, before, pre, post, place,"
-        " number, step, due_s, due_height, late_s, after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?)",
-        "tibbbbbbiiiiiit", action->name, (int64_t)action->kind, BLOB(action->job),
+        " number, generation, step, due_s, due_height, late_s, after) VALUES (?, ?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "tibbbbbbiiiiiiit", action->name, (int64_t)action->kind, BLOB(action->job),
         BLOB(action->segment), BLOB(action->claim), BLOB(action->before), BLOB(action->pre_state),
         BLOB(action->post_state), (int64_t)action->place, (int64_t)action->number,
-        (int64_t)action->step, (int64_t)action->due_s, (int64_t)action->due_height,
-        (int64_t)action->late_s, action->after);
+        (int64_t)action->generation, (int64_t)action->step, (int64_t)action->due_s,
+        (int64_t)action->due_height, (int64_t)action->late_s, action->after);
 }
 
 #define ACTION_COLUMNS                                                                             \
     "SELECT name, kind, job, segment, claim, before, pre, post, place, number, step, due_s,"       \
-    " due_height, late_s, after, state, tries, refusal FROM actions "
+    " due_height, late_s, after, state, tries, refusal, generation FROM actions "
 
 static enum status read_action(void *one, sqlite3_stmt *row, struct error *error)
 {
@@ -303,6 +328,7 @@ static enum status read_action(void *one, sqlite3_stmt *row, struct error *error
     action->late_s = (uint64_t)sqlite3_column_int64(row, 13);
     action->tries = (uint32_t)sqlite3_column_int64(row, 16);
     action->refusal = (enum game_refusal_kind)refusal;
+    action->generation = (uint32_t)sqlite3_column_int64(row, 18);
     return STATUS_OK;
 }
 
@@ -327,9 +353,10 @@ enum status action_list(struct store *store, struct action *actions, uint32_t *c
 {
     sqlite3_stmt *row = database_query(
         &store->sql, error,
-        ACTION_COLUMNS "WHERE state = ? AND due_s < ? AND due_height <= ? ORDER BY kind IN"
-                       " (:seal, :reveal, :alarm, :seal_claim, :claim, :query, :convict) DESC,"
-                       " late_s LIMIT ?",
+        ACTION_COLUMNS
+        "WHERE state = ? AND due_s < ? AND due_height <= ? ORDER BY kind IN"
+        " (:seal, :reveal, :alarm, :unseen, :seal_claim, :claim, :query, :convict) DESC,"
+        " late_s LIMIT ?",
         "iiii", (int64_t)state, (int64_t)now_s, (int64_t)height, (int64_t)QUEUE_ACTIONS_MAX);
 
     return database_collect(&store->sql, actions, count, row, sizeof(*actions), QUEUE_ACTIONS_MAX,

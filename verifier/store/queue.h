@@ -1,10 +1,11 @@
 /*
  * queue.h - the node's bounded queue on disk: checks to make, and moves to send.
  *
- * Checks run in the order of their deadlines. A check without an
- * answer is tried again, with longer and longer pauses, until its time is over. Jobs whose checks
- * keep failing come last, so they block nobody. A job never takes more places than it leaves free.
- * A check that ends without an answer keeps its reason.
+ * Checks run in the order of their deadlines; states that a seat fetches come before all checks,
+ * since a solver may show them for a while only. A check without an answer is tried again, with
+ * longer and longer pauses, until its time is over. Jobs whose checks keep failing come last, so
+ * they block nobody. A job never takes more places than it leaves free. A check that ends without
+ * an answer keeps its reason.
  *
  * Moves are on disk before they are sent, under their name on the ledger.
  */
@@ -18,14 +19,16 @@
 
 struct task {
     int64_t number;
+    enum task_kind kind;
     struct hash32 job;
     uint32_t index;
-    struct hash32 segment;  /* its hash, */
+    struct hash32 segment;  /* its hash (of a TRIAL the job's key), */
     struct digest previous; /* and the root of the one before it: together its content */
     struct hash32 seed;     /* draws the leaves that the result has; zero: none */
     uint32_t proven;        /* one of them with its proof: its number and one; 0: none */
     bool extra;
-    bool unavailable; /* the last try found nothing to fetch */
+    bool unavailable; /* the last try found nothing to fetch, */
+    bool line_works;  /* ... though somebody answered */
     enum task_state state;
     enum check_outcome outcome;
     uint32_t attempts;
@@ -33,22 +36,31 @@ struct task {
     uint64_t expiry_s;
 };
 
-/* Adds a check of the segment, by its own seed, once for each content, seed and proof. Where it is
+/* Adds a task about the segment, by its own seed, once for each kind, content, seed and proof. Of a
+ * TRIAL only the segment's job counts. Where it is
  * there and gave no verdict, it gets the task's times and waits again. *full: the queue or this
  * job's share of it is full, and nothing was added. */
 MUST_CHECK enum status queue_add(struct store *store, bool *full,
                                  const struct store_segment *segment, const struct task *task,
                                  struct error *error);
 
-/* The check of this content with this seed and proof. STATUS_NOT_FOUND: there is none. */
-MUST_CHECK enum status queue_find(struct store *store, struct task *task,
+/* The task of this kind and content, with this seed and proof. STATUS_NOT_FOUND: there is none. */
+MUST_CHECK enum status queue_find(struct store *store, struct task *task, enum task_kind kind,
                                   const struct store_segment *segment, uint32_t proven,
                                   struct error *error);
 
-/* The next check to run. of_job_max: how many of one job may run at once. STATUS_NOT_FOUND: none.
- * A pause longer than QUEUE_WAIT_MS_MAX is over: the clock was set back. */
+/* A segment that stands for the job in queue_add() and queue_find() of a TRIAL. */
+struct store_segment queue_trial_of(const struct store_job *job);
+
+/* Why the last try of a task gave no answer; text has room for STORE_REASON_MAX. */
+MUST_CHECK enum status queue_reason(struct store *store, char *text, const struct task *task,
+                                    struct error *error);
+
+/* The next task to run; states_only: of the kind FETCH. of_job_max: how many of one job may run at
+ * once. STATUS_NOT_FOUND: none. A pause longer than QUEUE_WAIT_MS_MAX is over: the clock was set
+ * back. */
 MUST_CHECK enum status queue_next(struct store *store, struct task *task, uint64_t now_ms,
-                                  uint32_t of_job_max, struct error *error);
+                                  uint32_t of_job_max, bool states_only, struct error *error);
 MUST_CHECK enum status queue_begin(struct store *store, const struct task *task, uint64_t now_ms,
                                    struct error *error);
 MUST_CHECK enum status queue_get(struct store *store, struct task *task, int64_t number,
@@ -81,9 +93,10 @@ struct action {
     struct digest pre_state;
     struct digest post_state;
     uint32_t place;
-    /* The count of ENLIST, the entry of LEAVE, the leaf of CHALLENGE, the generation of PAY, the
+    /* The count of ENLIST, the entry of DEPART, the leaf of CHALLENGE, the generation of PAY, the
      * outsiders that CLAIM pays for, the turn of QUERY and CONVICT. */
     uint32_t number;
+    uint32_t generation; /* DEPART */
     uint32_t step;
     uint64_t due_s; /* after this second, */
     uint64_t due_height;

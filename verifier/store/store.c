@@ -9,42 +9,48 @@
 #include "base/io/file.h"
 
 /* The versions before are of earlier editions of the game: nothing of them is true now. */
-#define VERSION ((int64_t)9)
+#define VERSION ((int64_t)10)
 
 static const char schema[] =
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL);"
     "CREATE TABLE jobs (key BLOB PRIMARY KEY, client BLOB NOT NULL, id BLOB NOT NULL,"
-    " terms BLOB NOT NULL, phase INTEGER NOT NULL, solver BLOB,"
-    " generation INTEGER NOT NULL DEFAULT 0, finalized INTEGER NOT NULL DEFAULT 0,"
-    " finalized_s INTEGER NOT NULL DEFAULT 0, due_s INTEGER NOT NULL DEFAULT 0,"
-    " unpaid INTEGER NOT NULL, asked INTEGER NOT NULL DEFAULT 0,"
-    " delivered INTEGER NOT NULL DEFAULT 0);"
+    " keeper BLOB NOT NULL, terms BLOB NOT NULL, phase INTEGER NOT NULL, solver BLOB,"
+    " generation INTEGER NOT NULL DEFAULT 0, segments INTEGER NOT NULL,"
+    " drawn INTEGER NOT NULL DEFAULT 0, leg_start INTEGER NOT NULL DEFAULT 0,"
+    " finalized INTEGER NOT NULL DEFAULT 0, finalized_s INTEGER NOT NULL DEFAULT 0,"
+    " closed_s INTEGER NOT NULL DEFAULT 0, due_s INTEGER NOT NULL DEFAULT 0,"
+    " refused_until_s INTEGER NOT NULL DEFAULT 0, barred INTEGER NOT NULL DEFAULT 0,"
+    /* Entries of ours that ever were. */
+    " enlisted INTEGER NOT NULL DEFAULT 0, unpaid INTEGER NOT NULL);"
     /* What the node thinks of a job outlives a reorganization. */
     "CREATE TABLE wishes (job BLOB PRIMARY KEY, wish INTEGER NOT NULL DEFAULT 0,"
     " reason TEXT NOT NULL DEFAULT '', header BLOB);"
     "CREATE TABLE contacts (job BLOB NOT NULL, owner BLOB NOT NULL, url TEXT NOT NULL,"
     " number INTEGER NOT NULL, PRIMARY KEY (job, owner));"
-    "CREATE TABLE entries (job BLOB NOT NULL, number INTEGER NOT NULL, owner BLOB NOT NULL,"
-    " ours INTEGER NOT NULL, left_s INTEGER NOT NULL DEFAULT 0, gone INTEGER NOT NULL DEFAULT 0,"
-    /* When it left, and the segments committed then. */
-    " generation INTEGER NOT NULL DEFAULT 0, until INTEGER NOT NULL DEFAULT 0,"
-    " PRIMARY KEY (job, number));"
+    /* What the keeper announced: it has a segment's states. */
+    "CREATE TABLE vouches (segment BLOB PRIMARY KEY, signature BLOB NOT NULL);"
+    /* enlisted: a number of its own. An entry that departs gives its place to the last one. */
+    "CREATE TABLE entries (job BLOB NOT NULL, generation INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " owner BLOB NOT NULL, ours INTEGER NOT NULL, enlisted INTEGER NOT NULL,"
+    " gone INTEGER NOT NULL DEFAULT 0, lost_s INTEGER NOT NULL DEFAULT 0,"
+    " PRIMARY KEY (job, generation, number));"
     "CREATE INDEX entries_ours ON entries (ours, gone);"
     "CREATE TABLE segments (job BLOB NOT NULL, idx INTEGER NOT NULL, generation INTEGER NOT NULL,"
     " root BLOB NOT NULL, steps INTEGER NOT NULL, time_s INTEGER NOT NULL,"
     " height INTEGER NOT NULL, solver BLOB NOT NULL, panel INTEGER NOT NULL,"
     " diverged INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE, previous BLOB NOT NULL,"
     " states BLOB NOT NULL, seed BLOB, covered INTEGER NOT NULL DEFAULT 0,"
-    " ended INTEGER NOT NULL DEFAULT 0, start_s INTEGER NOT NULL,"
-    " round INTEGER NOT NULL DEFAULT 0, rights INTEGER NOT NULL DEFAULT 0,"
-    " unavailables INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0,"
+    " leg_start INTEGER NOT NULL DEFAULT 0, start_s INTEGER NOT NULL,"
+    " round INTEGER NOT NULL DEFAULT 0, places INTEGER NOT NULL DEFAULT 0,"
+    " rights INTEGER NOT NULL DEFAULT 0, unseen INTEGER NOT NULL DEFAULT 0,"
+    " vouched INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0,"
     " choice INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '');"
     "CREATE INDEX segments_job ON segments (job, idx, void);"
     "CREATE INDEX segments_choice ON segments (choice, void);"
     "CREATE TABLE seats (segment BLOB NOT NULL, place INTEGER NOT NULL, entry INTEGER NOT NULL,"
     " owner BLOB NOT NULL, ours INTEGER NOT NULL, round INTEGER NOT NULL,"
     " phase INTEGER NOT NULL DEFAULT 0, verdict INTEGER NOT NULL DEFAULT 0, leaves BLOB, salt BLOB,"
-    " judgement INTEGER NOT NULL DEFAULT 0,"
+    " judgement INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',"
     " PRIMARY KEY (segment, place));"
     "CREATE INDEX seats_ours ON seats (ours, phase);"
     "CREATE INDEX seats_judgement ON seats (judgement, verdict);"
@@ -62,17 +68,22 @@ static const char schema[] =
     "CREATE TABLE retries (claim BLOB PRIMARY KEY, tries INTEGER NOT NULL,"
     " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
     "CREATE TABLE payments (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, amount TEXT NOT NULL);"
-    "CREATE TABLE tasks (number INTEGER PRIMARY KEY, job BLOB NOT NULL, idx INTEGER NOT NULL,"
+    /* A trial is about a job: its segment is the job's key. */
+    "CREATE TABLE tasks (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, job BLOB NOT NULL,"
+    " idx INTEGER NOT NULL,"
     " segment BLOB NOT NULL, previous BLOB NOT NULL, steps INTEGER NOT NULL, seed BLOB NOT NULL,"
     " proven INTEGER NOT NULL, extra INTEGER NOT NULL, state INTEGER NOT NULL DEFAULT 0,"
     " outcome INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0,"
-    " unavailable INTEGER NOT NULL DEFAULT 0, next_ms INTEGER NOT NULL DEFAULT 0,"
+    " unavailable INTEGER NOT NULL DEFAULT 0, line_works INTEGER NOT NULL DEFAULT 0,"
+    " next_ms INTEGER NOT NULL DEFAULT 0,"
     " deadline_s INTEGER NOT NULL, expiry_s INTEGER NOT NULL, begun_ms INTEGER, ended_ms INTEGER,"
-    " reason TEXT NOT NULL DEFAULT '', result TEXT, UNIQUE (segment, previous, seed, proven));"
+    " reason TEXT NOT NULL DEFAULT '', result TEXT, UNIQUE (segment, previous, seed, proven, "
+    "kind));"
     "CREATE INDEX tasks_state ON tasks (state, next_ms);"
     "CREATE TABLE actions (name TEXT PRIMARY KEY, kind INTEGER NOT NULL, job BLOB NOT NULL,"
     " segment BLOB NOT NULL, claim BLOB NOT NULL, before BLOB NOT NULL, pre BLOB NOT NULL,"
-    " post BLOB NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL, step INTEGER NOT NULL,"
+    " post BLOB NOT NULL, place INTEGER NOT NULL, number INTEGER NOT NULL,"
+    " generation INTEGER NOT NULL, step INTEGER NOT NULL,"
     " due_s INTEGER NOT NULL, due_height INTEGER NOT NULL, late_s INTEGER NOT NULL,"
     " after TEXT NOT NULL, state INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '', refusal INTEGER NOT NULL DEFAULT 0);"
@@ -81,7 +92,7 @@ static const char schema[] =
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '', silent INTEGER NOT NULL DEFAULT 0,"
     " failures INTEGER NOT NULL DEFAULT 0, rest_until_ms INTEGER NOT NULL DEFAULT 0);"
-    "PRAGMA user_version = 9";
+    "PRAGMA user_version = 10";
 
 /* ---- opening ------------------------------------------------------------ */
 

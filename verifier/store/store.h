@@ -73,24 +73,29 @@ struct store_job {
     struct game_terms terms;
     enum game_phase phase;
     uint32_t generation;
+    uint32_t segments;
+    uint32_t committed;
+    uint32_t drawn;
+    uint32_t leg_start; /* the first segment behind the last covered one */
     uint32_t finalized;
-    uint32_t entries; /* that ever were, */
-    uint32_t active;  /* that are drawn for new segments, */
-    uint32_t ours;    /* and those of ours that are not gone */
-    uint32_t unpaid;  /* the generation whose pot waits; UINT32_MAX: none */
-    uint64_t due_s;   /* of the next segment */
+    uint64_t finalized_s; /* the last of them; 0: none is */
+    uint32_t entries;     /* of this generation, */
+    uint32_t ours;        /* and those of ours that are not gone */
+    uint32_t unpaid;      /* the generation whose pot waits; UINT32_MAX: none */
+    uint64_t due_s;       /* of the next segment */
+    uint64_t refused_until_s;
+    bool barred;
     enum store_wish wish;
     bool has_header; /* of the job: a check has found it */
     uint8_t header[GAME_JOB_HEADER_SIZE];
 };
 
-/* An entry of ours in a panel. */
+/* An entry in a panel. */
 struct store_entry {
     struct hash32 job;
-    uint32_t number;
-    uint64_t left_s; /* 0: it has not left */
-    enum game_phase phase;
-    struct game_terms terms;
+    uint32_t generation;
+    uint32_t number;   /* now: it may move while the job is open */
+    uint64_t enlisted; /* its own number, which stays */
 };
 
 struct store_segment {
@@ -101,10 +106,15 @@ struct store_segment {
     struct digest previous; /* the root of the segment before it; zero for the first */
     struct hash32 seed;     /* zero: not drawn */
     bool covered;
-    bool ended;       /* the draw */
-    uint64_t start_s; /* of the last round, or of the commit */
+    uint32_t leg_start; /* covered: the first segment of its leg */
+    uint64_t start_s;   /* of the last round, or of the commit */
+    uint32_t round;
+    uint32_t to;    /* the first place behind the last round */
+    uint32_t seats; /* that were drawn */
     uint32_t rights;
-    uint32_t unavailables;
+    uint32_t unseen;
+    bool vouched;     /* the ledger has noted the keeper's vouch */
+    bool vouch_known; /* the keeper has announced one */
     uint32_t open_claims;
     uint32_t job_claims;
     bool is_void;
@@ -113,8 +123,13 @@ struct store_segment {
     struct game_terms terms;
     enum game_phase phase; /* of the job */
     struct address client;
-    uint32_t finalized;   /* of the job's segments, */
+    uint32_t segments; /* of the job, and of these: */
+    uint32_t job_committed;
+    uint32_t drawn;
+    uint32_t job_leg_start;
+    uint32_t finalized;
     uint64_t finalized_s; /* the last of them then; 0: none is */
+    uint64_t refused_until_s;
 };
 
 /* A place that was drawn. */
@@ -132,6 +147,7 @@ struct store_seat {
     struct game_leaves leaves; /* of a right that was revealed, */
     struct hash32 salt;        /* ... and its salt */
     enum store_judgement judgement;
+    char reason[STORE_REASON_MAX]; /* why ours says nothing, or unseen; empty: none */
 };
 
 /* One dispute; several claimants may have joined it. */
@@ -159,7 +175,7 @@ struct store_dispute {
 
 enum store_table {
     STORE_JOBS,     /* j */
-    STORE_ENTRIES,  /* e: ours, with j */
+    STORE_ENTRIES,  /* e, with j */
     STORE_SEGMENTS, /* s, with j */
     STORE_SEATS,    /* p, with s and j */
     STORE_DISPUTES, /* d, with j */
@@ -193,8 +209,12 @@ MUST_CHECK enum status store_dispute(struct store *store, struct store_dispute *
 MUST_CHECK enum status store_states(struct store *store, struct digest states[GAME_STATES_MAX],
                                     const struct store_segment *segment, struct error *error);
 
-/* What chain/job says of it. Borrows the terms. */
+/* What chain/job says of it, if places are left. Borrows the terms. */
 struct job_segment store_segment_state(const struct store_segment *segment);
+
+/* Would another round seat somebody? */
+MUST_CHECK enum status store_places_left(struct store *store, bool *left,
+                                         const struct store_segment *segment, struct error *error);
 
 /* "job 7c25 segment 10", for logs. */
 #define STORE_PLACE_TEXT 48
@@ -208,9 +228,16 @@ MUST_CHECK enum status store_choose(struct store *store, int64_t row, enum store
                                     const char *reason, struct error *error);
 MUST_CHECK enum status store_judge(struct store *store, const struct store_seat *seat,
                                    enum store_judgement judgement, struct error *error);
+/* Why a seat of ours says nothing, or unseen. */
+MUST_CHECK enum status store_say(struct store *store, const struct store_seat *seat,
+                                 const char *reason, struct error *error);
 MUST_CHECK enum status store_set_header(struct store *store, const struct hash32 *job,
                                         const uint8_t header[GAME_JOB_HEADER_SIZE],
                                         struct error *error);
+
+/* What the keeper announced about a segment. STATUS_NOT_FOUND: nothing. */
+MUST_CHECK enum status store_vouch(struct store *store, struct vouch *vouch,
+                                   const struct hash32 *segment, struct error *error);
 
 /* Outsiders that have a live claim in a job: they raise the bond of the next. */
 MUST_CHECK enum status store_outsiders(struct store *store, uint32_t *count,
@@ -243,7 +270,8 @@ struct store_contacts {
     char urls[STORE_CONTACTS_MAX][GAME_CONTACT_MAX + 1];
 };
 
-/* The client's and the present solver's first, then those of the panel. */
+/* Those of the present solver, the keeper and the client first, then of seats that said right, then
+ * of the panel. */
 MUST_CHECK enum status store_contacts(struct store *store, struct store_contacts *contacts,
                                       const struct hash32 *job, struct error *error);
 

@@ -1,4 +1,5 @@
 /* store_panel.c - panels and the verdicts of their places, as events change them: see store.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "verifier/store/store_words.h"
@@ -9,33 +10,49 @@
 
 /* ---- the panel ---------------------------------------------------------------- */
 
-static enum status take_enlisted(struct store *store, const struct game_event *event,
+static enum status take_enlisted(struct store *store, const struct ledger_entry *entry,
                                  const struct address *own, struct error *error)
 {
-    for (uint32_t i = 0; i < event->count && i < GAME_PANEL_MAX; i++) {
-        TRY(database_run(&store->sql, error,
-                         "INSERT OR REPLACE INTO entries (job, number, owner, ours)"
-                         " VALUES (?, ?, ?, ?)",
-                         "bibi", BLOB(event->job), (int64_t)event->entry + i, BLOB(event->account),
-                         (int64_t)address_equal(&event->account, own)));
+    const struct game_event *event = &entry->event;
+
+    for (uint32_t i = 0; i < event->count && i < GAME_ENLIST_MAX; i++) {
+        TRY(database_run(
+            &store->sql, error,
+            "INSERT OR REPLACE INTO entries (job, generation, number, owner, ours, enlisted)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            "biibii", BLOB(event->job), (int64_t)event->generation, (int64_t)event->entry + i,
+            BLOB(event->account), (int64_t)address_equal(&event->account, own),
+            (int64_t)(entry->number * GAME_ENLIST_MAX + i)));
     }
-    return STATUS_OK;
+    return !address_equal(&event->account, own)
+               ? STATUS_OK
+               : database_run(&store->sql, error,
+                              "UPDATE jobs SET enlisted = enlisted + ? WHERE key = ?", "ib",
+                              (int64_t)event->count, BLOB(event->job));
 }
 
-static enum status take_left(struct store *store, const struct ledger_entry *entry,
+/* While a job is open, an entry that departs vanishes, and MOVED closes the gap. */
+static enum status take_gone(struct store *store, const struct game_event *event,
                              struct error *error)
 {
-    if (entry->event.kind == GAME_GONE) {
-        return database_run(&store->sql, error,
-                            "UPDATE entries SET gone = 1 WHERE job = ? AND number = ?", "bi",
-                            BLOB(entry->event.job), (int64_t)entry->event.entry);
-    }
-    return database_run(
-        &store->sql, error,
-        "UPDATE entries SET left_s = ?, generation = (SELECT generation FROM jobs WHERE key = job),"
-        " until = (SELECT count(*) FROM segments s WHERE s.job = entries.job AND NOT s.void)"
-        " WHERE job = ? AND number = ?",
-        "ibi", (int64_t)entry->time_s, BLOB(entry->event.job), (int64_t)entry->event.entry);
+    TRY(database_run(&store->sql, error,
+                     "UPDATE entries SET gone = 1 WHERE job = ? AND generation = ? AND number = ?",
+                     "bii", BLOB(event->job), (int64_t)event->generation, (int64_t)event->entry));
+    return database_run(&store->sql, error,
+                        "DELETE FROM entries WHERE job = ? AND generation = ? AND number = ? AND"
+                        " EXISTS (SELECT 1 FROM jobs j WHERE j.key = entries.job AND"
+                        " j.phase = :job_open AND j.generation = entries.generation)",
+                        "bii", BLOB(event->job), (int64_t)event->generation, (int64_t)event->entry);
+}
+
+static enum status take_moved(struct store *store, const struct game_event *event,
+                              struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE OR REPLACE entries SET number = ? WHERE job = ? AND generation = ?"
+                        " AND number = ?",
+                        "ibii", (int64_t)event->to, BLOB(event->job), (int64_t)event->generation,
+                        (int64_t)event->entry);
 }
 
 /* ---- the draw ----------------------------------------------------------------- */
@@ -47,7 +64,8 @@ static enum status read_draw(struct store *store, struct job_reduced_segment *dr
     sqlite3_stmt *row;
     enum status status = database_first(
         &row, &store->sql, error,
-        "SELECT rowid, seed, covered, ended, start_s, round, rights, unavailables FROM segments"
+        "SELECT rowid, seed, covered, start_s, round, places, rights, unseen, vouched, leg_start"
+        " FROM segments"
         " WHERE job = ? AND idx = ? AND NOT void",
         "bi", BLOB(event->job), (int64_t)event->index);
 
@@ -55,11 +73,13 @@ static enum status read_draw(struct store *store, struct job_reduced_segment *dr
     if (status == STATUS_OK) {
         *number = sqlite3_column_int64(row, 0);
         draw->covered = sqlite3_column_int(row, 2) != 0;
-        draw->ended = sqlite3_column_int(row, 3) != 0;
-        draw->start_s = (uint64_t)sqlite3_column_int64(row, 4);
-        draw->round = (uint32_t)sqlite3_column_int64(row, 5);
+        draw->start_s = (uint64_t)sqlite3_column_int64(row, 3);
+        draw->round = (uint32_t)sqlite3_column_int64(row, 4);
+        draw->to = (uint32_t)sqlite3_column_int64(row, 5);
         draw->rights = (uint32_t)sqlite3_column_int64(row, 6);
-        draw->unavailables = (uint32_t)sqlite3_column_int64(row, 7);
+        draw->unseen = (uint32_t)sqlite3_column_int64(row, 7);
+        draw->vouched = sqlite3_column_int(row, 8) != 0;
+        draw->leg_start = (uint32_t)sqlite3_column_int64(row, 9);
         if (sqlite3_column_type(row, 1) != SQLITE_NULL &&
             !database_blob_column(row, 1, draw->seed.bytes, HASH32_SIZE)) {
             status = store_damaged(error);
@@ -75,24 +95,28 @@ static enum status write_draw(struct store *store, const struct job_reduced_segm
 {
     return database_run(&store->sql, error,
                         "UPDATE segments SET seed = nullif(?, zeroblob(32)), covered = ?,"
-                        " ended = ?, start_s = ?, round = ?, rights = ?, unavailables = ? WHERE"
-                        " rowid = ?",
-                        "biiiiiii", BLOB(draw->seed), (int64_t)draw->covered, (int64_t)draw->ended,
-                        (int64_t)draw->start_s, (int64_t)draw->round, (int64_t)draw->rights,
-                        (int64_t)draw->unavailables, number);
+                        " start_s = ?, round = ?, places = ?, rights = ?, unseen = ?, vouched = ?,"
+                        " leg_start = ? WHERE rowid = ?",
+                        "biiiiiiiii", BLOB(draw->seed), (int64_t)draw->covered,
+                        (int64_t)draw->start_s, (int64_t)draw->round, (int64_t)draw->to,
+                        (int64_t)draw->rights, (int64_t)draw->unseen, (int64_t)draw->vouched,
+                        (int64_t)draw->leg_start, number);
 }
 
 static enum status reduce_segment(struct store *store, const struct game_event *event,
                                   struct error *error)
 {
     struct job_reduced_segment draw;
+    int64_t leg_start = 0;
     int64_t number;
     enum status status = read_draw(store, &draw, &number, event, error);
 
     if (status != STATUS_OK) {
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
-    job_reduced_take_segment(&draw, event);
+    TRY(database_number(&store->sql, &leg_start, 0, error,
+                        "SELECT leg_start FROM jobs WHERE key = ?", "b", BLOB(event->job)));
+    job_reduced_take_segment(&draw, (uint32_t)leg_start, event);
     return write_draw(store, &draw, number, error);
 }
 
@@ -110,12 +134,13 @@ static bool find_entry(void *context, struct job_entry *entry, uint32_t number)
     sqlite3_stmt *row;
     enum status status =
         database_first(&row, &seating->store->sql, seating->error,
-                       "SELECT owner, gone, left_s FROM entries WHERE job = ? AND number = ?", "bi",
-                       BLOB(seating->segment->job), (int64_t)number);
+                       "SELECT owner, gone FROM entries WHERE job = ? AND generation = ? AND"
+                       " number = ?",
+                       "bii", BLOB(seating->segment->job),
+                       (int64_t)seating->segment->committed.generation, (int64_t)number);
 
     if (status == STATUS_OK) {
         entry->gone = sqlite3_column_int(row, 1) != 0;
-        entry->left = sqlite3_column_int64(row, 2) != 0;
         status = database_blob_column(row, 0, entry->owner.bytes, ADDRESS_SIZE)
                      ? STATUS_OK
                      : store_damaged(seating->error);
@@ -140,6 +165,17 @@ static bool is_seated(void *context, uint32_t number)
         seating->status = status;
     }
     return count > 0;
+}
+
+enum status store_places_left(struct store *store, bool *left, const struct store_segment *segment,
+                              struct error *error)
+{
+    struct place_walk seating = {store, segment, error, STATUS_OK};
+    const struct job_panel panel = {
+        .context = &seating, .find = find_entry, .is_seated = is_seated};
+
+    *left = job_places_left(&segment->seed, &segment->committed, segment->to, &panel);
+    return seating.status;
 }
 
 static enum status seat_all(struct store *store, const struct store_segment *segment,
@@ -236,10 +272,12 @@ static enum status take_revealed(struct store *store, const struct game_event *e
                         (int64_t)event->index);
 }
 
-/* Also a right of a segment that is void or final ends: nobody challenges it again. */
-static enum status take_disproved(struct store *store, const struct game_event *event,
+/* Also a right of a segment that is void or final ends: nobody challenges it again. Its bond is
+ * lost. */
+static enum status take_disproved(struct store *store, const struct ledger_entry *entry,
                                   struct error *error)
 {
+    const struct game_event *event = &entry->event;
     sqlite3_stmt *row;
     enum status status = database_first(&row, &store->sql, error,
                                         "SELECT 1 FROM segments WHERE hash = ? AND NOT void", "b",
@@ -252,18 +290,22 @@ static enum status take_disproved(struct store *store, const struct game_event *
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         return status;
     }
+    TRY(database_run(&store->sql, error,
+                     "UPDATE entries SET lost_s = ? WHERE job = ? AND number = ? AND generation ="
+                     " (SELECT generation FROM segments WHERE hash = ?)",
+                     "ibib", (int64_t)entry->time_s, BLOB(event->job), (int64_t)event->entry,
+                     BLOB(event->seal)));
     return database_run(&store->sql, error,
                         "UPDATE seats SET phase = :seat_closed WHERE place = ? AND segment = ?",
                         "ib", (int64_t)event->place, BLOB(event->seal));
 }
 
-/* The fee of a right. */
-static enum status take_settled(struct store *store, const struct ledger_entry *entry,
-                                const struct address *own, struct error *error)
+/* The fee of a right, or what a void pays for having said unseen. */
+static enum status take_fee(struct store *store, const struct ledger_entry *entry,
+                            const struct address *own, struct error *error)
 {
     const struct game_event *event = &entry->event;
 
-    TRY(reduce_seat(store, event, error));
     return event->amount > 0 && address_equal(&event->account, own)
                ? store_take_payment(store, entry, "seat", event->amount, error)
                : STATUS_OK;
@@ -276,23 +318,27 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
 
     switch ((int)event->kind) {
     case GAME_ENLISTED:
-        return take_enlisted(store, event, own, error);
-    case GAME_LEFT:
+        return take_enlisted(store, entry, own, error);
     case GAME_GONE:
-        return take_left(store, entry, error);
+        return take_gone(store, event, error);
+    case GAME_MOVED:
+        return take_moved(store, event, error);
     case GAME_DRAWN:
+    case GAME_VOUCHED:
         return reduce_segment(store, event, error);
     case GAME_ROUND:
         return take_round(store, event, own, error);
     case GAME_SEALED_VERDICT:
-    case GAME_ABSENT:
+        return reduce_seat(store, event, error);
+    case GAME_SAID_UNSEEN:
+        TRY(reduce_segment(store, event, error));
         return reduce_seat(store, event, error);
     case GAME_REVEALED:
         return take_revealed(store, event, error);
     case GAME_DISPROVED:
-        return take_disproved(store, event, error);
-    case GAME_SETTLED:
-        return take_settled(store, entry, own, error);
+        return take_disproved(store, entry, error);
+    case GAME_FEE_PAID:
+        return take_fee(store, entry, own, error);
     default:
         return STATUS_OK;
     }
@@ -301,8 +347,8 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
 /* ---- places, as they stand ------------------------------------------------------ */
 
 const char store_seat_columns[] =
-    "SELECT p.segment, s.job, s.idx, p.place, p.entry, p.owner, p.ours, p.round = s.round AND NOT"
-    " s.ended, p.phase, p.verdict, p.leaves, p.judgement, p.salt FROM seats p JOIN segments s ON"
+    "SELECT p.segment, s.job, s.idx, p.place, p.entry, p.owner, p.ours, p.round = s.round,"
+    " p.phase, p.verdict, p.leaves, p.judgement, p.salt, p.reason FROM seats p JOIN segments s ON"
     " s.hash = p.segment JOIN jobs j ON j.key = s.job";
 
 enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
@@ -318,6 +364,8 @@ enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
     seat->phase = (enum game_seat_phase)sqlite3_column_int(row, 8);
     seat->verdict = (enum game_verdict)sqlite3_column_int(row, 9);
     seat->judgement = (enum store_judgement)sqlite3_column_int(row, 11);
+    (void)snprintf(seat->reason, sizeof(seat->reason), "%s",
+                   (const char *)sqlite3_column_text(row, 13));
     return database_blob_column(row, 0, seat->segment.bytes, HASH32_SIZE) &&
                    database_blob_column(row, 1, seat->job.bytes, HASH32_SIZE) &&
                    database_blob_column(row, 5, seat->owner.bytes, ADDRESS_SIZE) &&
@@ -334,4 +382,12 @@ enum status store_judge(struct store *store, const struct store_seat *seat,
     return database_run(&store->sql, error,
                         "UPDATE seats SET judgement = ? WHERE segment = ? AND place = ?", "ibi",
                         (int64_t)judgement, BLOB(seat->segment), (int64_t)seat->place);
+}
+
+enum status store_say(struct store *store, const struct store_seat *seat, const char *reason,
+                      struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE seats SET reason = ? WHERE segment = ? AND place = ?", "tbi",
+                        reason, BLOB(seat->segment), (int64_t)seat->place);
 }

@@ -31,8 +31,8 @@ static enum status read_terms(struct game_terms *terms, sqlite3_stmt *row, int c
 
 static enum status forget(struct store *store, struct error *error)
 {
-    static const char *const tables[] = {"jobs",  "contacts", "entries", "segments",
-                                         "seats", "disputes", "payments"};
+    static const char *const tables[] = {"jobs",     "contacts", "entries",  "vouches",
+                                         "segments", "seats",    "disputes", "payments"};
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         char text[64];
@@ -52,10 +52,32 @@ static enum status take_opened(struct store *store, const struct game_event *eve
 
     game_move_encode(bytes, &size, &move);
     return database_run(&store->sql, error,
-                        "INSERT OR REPLACE INTO jobs (key, client, id, terms, phase, unpaid)"
-                        " VALUES (?, ?, ?, ?, :job_open, :none_unpaid)",
-                        "bbbb", BLOB(event->job), BLOB(event->account), BLOB(event->terms.job_id),
-                        &(struct database_blob){bytes, size});
+                        "INSERT OR REPLACE INTO jobs (key, client, id, keeper, terms, phase,"
+                        " segments, unpaid) VALUES (?, ?, ?, ?, ?, :job_open, ?, :none_unpaid)",
+                        "bbbbbi", BLOB(event->job), BLOB(event->account), BLOB(event->terms.job_id),
+                        BLOB(event->terms.keeper), &(struct database_blob){bytes, size},
+                        (int64_t)game_segment_count(&event->terms));
+}
+
+/* The keeper announces a vouch in place of an address: *is. Whoever brings it checks it first. */
+static enum status take_vouch(struct store *store, bool *is, const struct game_event *event,
+                              struct error *error)
+{
+    struct vouch vouch;
+    int64_t is_keeper = 0;
+
+    *is = event->kind == GAME_ANNOUNCED && vouch_read(&vouch, &event->contact);
+    if (!*is) {
+        return STATUS_OK;
+    }
+    TRY(database_number(&store->sql, &is_keeper, 0, error,
+                        "SELECT count(*) FROM jobs WHERE key = ? AND keeper = ?", "bb",
+                        BLOB(event->job), BLOB(event->account)));
+    return is_keeper == 0
+               ? STATUS_OK
+               : database_run(&store->sql, error, "INSERT OR REPLACE INTO vouches VALUES (?, ?)",
+                              "bb", BLOB(vouch.segment),
+                              &(struct database_blob){vouch.signature, sizeof(vouch.signature)});
 }
 
 static enum status take_contact(struct store *store, const struct ledger_entry *entry,
@@ -63,7 +85,12 @@ static enum status take_contact(struct store *store, const struct ledger_entry *
 {
     const struct game_event *event = &entry->event;
     char url[GAME_CONTACT_MAX + 1];
+    bool is_vouch = false;
 
+    TRY(take_vouch(store, &is_vouch, event, error));
+    if (is_vouch) {
+        return STATUS_OK;
+    }
     job_card_address(url, &event->contact);
     if (url[0] == '\0') {
         return STATUS_OK;
@@ -73,7 +100,8 @@ static enum status take_contact(struct store *store, const struct ledger_entry *
                         (int64_t)entry->number);
 }
 
-/* All but `ended`, which nobody asks here. STATUS_NOT_FOUND: a job that this log does not open. */
+/* All but what nobody asks here: entries, ended, opened_s, and what a void burned.
+ * STATUS_NOT_FOUND: a job that this log does not open. */
 static enum status read_reduced(struct store *store, struct job_reduced *job,
                                 struct game_terms *terms, const struct hash32 *key,
                                 struct error *error)
@@ -82,8 +110,8 @@ static enum status read_reduced(struct store *store, struct job_reduced *job,
     enum status status = database_first(
         &row, &store->sql, error,
         "SELECT phase, solver, generation, (SELECT count(*) FROM segments s WHERE s.job = key AND"
-        " NOT s.void), finalized, unpaid, due_s, asked, delivered, terms FROM jobs WHERE"
-        " key = ?",
+        " NOT s.void), finalized, unpaid, due_s, segments, drawn, leg_start, refused_until_s,"
+        " barred, terms FROM jobs WHERE key = ?",
         "b", KEY(key));
 
     memset(job, 0, sizeof(*job));
@@ -94,9 +122,12 @@ static enum status read_reduced(struct store *store, struct job_reduced *job,
         job->finalized = (uint32_t)sqlite3_column_int64(row, 4);
         job->unpaid = (uint32_t)sqlite3_column_int64(row, 5);
         job->due_s = (uint64_t)sqlite3_column_int64(row, 6);
-        job->asked = sqlite3_column_int(row, 7) != 0;
-        job->delivered = sqlite3_column_int(row, 8) != 0;
-        status = read_terms(terms, row, 9, error);
+        job->segments = (uint32_t)sqlite3_column_int64(row, 7);
+        job->drawn = (uint32_t)sqlite3_column_int64(row, 8);
+        job->leg_start = (uint32_t)sqlite3_column_int64(row, 9);
+        job->refused_until_s = (uint64_t)sqlite3_column_int64(row, 10);
+        job->barred = sqlite3_column_int(row, 11) != 0;
+        status = read_terms(terms, row, 12, error);
         if (status == STATUS_OK && sqlite3_column_type(row, 1) != SQLITE_NULL &&
             !database_blob_column(row, 1, job->solver.bytes, ADDRESS_SIZE)) {
             status = store_damaged(error);
@@ -111,19 +142,22 @@ static enum status write_reduced(struct store *store, const struct job_reduced *
 {
     return database_run(&store->sql, error,
                         "UPDATE jobs SET phase = ?, solver = ?, generation = ?, finalized = ?,"
-                        " unpaid = ?, due_s = ?, asked = ?, delivered = ? WHERE key = ?",
-                        "ibiiiiiib", (int64_t)job->phase, BLOB(job->solver),
+                        " unpaid = ?, due_s = ?, segments = ?, drawn = ?, leg_start = ?,"
+                        " refused_until_s = ?, barred = ? WHERE key = ?",
+                        "ibiiiiiiiiib", (int64_t)job->phase, BLOB(job->solver),
                         (int64_t)job->generation, (int64_t)job->finalized, (int64_t)job->unpaid,
-                        (int64_t)job->due_s, (int64_t)job->asked, (int64_t)job->delivered,
-                        KEY(key));
+                        (int64_t)job->due_s, (int64_t)job->segments, (int64_t)job->drawn,
+                        (int64_t)job->leg_start, (int64_t)job->refused_until_s,
+                        (int64_t)job->barred, KEY(key));
 }
 
-/* Their seats have ended: the segments from `from` on that stand, and are before `to`. */
+/* The seats of the segments from `from` on that stand, and are before `to`, have ended. */
 static enum status end_seats(struct store *store, const struct hash32 *job, int64_t from,
                              int64_t to, struct error *error)
 {
     return database_run(&store->sql, error,
-                        "UPDATE seats SET phase = :seat_closed WHERE segment IN (SELECT hash FROM"
+                        "UPDATE seats SET phase = :seat_closed WHERE phase IN (:seat_sealed,"
+                        " :seat_revealed) AND segment IN (SELECT hash FROM"
                         " segments WHERE job = ? AND idx >= ? AND idx < ? AND NOT void)",
                         "bii", KEY(job), from, to);
 }
@@ -138,8 +172,10 @@ static enum status void_from(struct store *store, const struct hash32 *job, uint
 }
 
 /* What the job becomes; what is void by it. */
-static enum status reduce(struct store *store, const struct game_event *event, struct error *error)
+static enum status reduce(struct store *store, const struct ledger_entry *entry,
+                          struct error *error)
 {
+    const struct game_event *event = &entry->event;
     struct game_terms terms;
     struct job_reduced before;
     struct job_reduced job;
@@ -153,7 +189,7 @@ static enum status reduce(struct store *store, const struct game_event *event, s
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
     job = before;
-    job_reduced_take(&job, &terms, event);
+    job_reduced_take(&job, &terms, entry);
     TRY(write_reduced(store, &job, &event->job, error));
     return job.committed < before.committed ? void_from(store, &event->job, job.committed, error)
                                             : STATUS_OK;
@@ -205,36 +241,19 @@ static enum status take_committed(struct store *store, const struct game_event *
 static enum status take_finalized(struct store *store, const struct ledger_entry *entry,
                                   struct error *error)
 {
-    TRY(end_seats(store, &entry->event.job, entry->event.index, entry->event.index + INT64_C(1),
-                  error));
+    const struct game_event *event = &entry->event;
+
+    TRY(end_seats(store, &event->job, event->index + INT64_C(1) - event->count,
+                  event->index + INT64_C(1), error));
     return database_run(&store->sql, error, "UPDATE jobs SET finalized_s = ? WHERE key = ?", "ib",
-                        (int64_t)entry->time_s, BLOB(entry->event.job));
+                        (int64_t)entry->time_s, BLOB(event->job));
 }
 
-/* The last segment is drawn for once more, under another hash. */
-static enum status take_asked(struct store *store, const struct ledger_entry *entry,
-                              struct error *error)
+static enum status take_closed(struct store *store, const struct ledger_entry *entry,
+                               struct error *error)
 {
-    struct store_segment segment;
-    struct store_job job = {0};
-    struct hash32 hash;
-    enum status status = store_job(store, &job, &entry->event.job, error);
-
-    if (status == STATUS_OK && job.finalized > 0) {
-        status = store_segment(store, &segment, &job.key, job.finalized - 1, error);
-    }
-    if (status != STATUS_OK || job.finalized == 0) {
-        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
-    }
-    job_event_ask(&segment.committed, entry, job.entries);
-    hash = game_segment_hash(&job.key, &segment.committed);
-    return database_run(&store->sql, error,
-                        "UPDATE segments SET time_s = ?, height = ?, panel = ?, hash = ?,"
-                        " seed = NULL, covered = 0, ended = 0, start_s = ?, round = 0, rights = 0,"
-                        " unavailables = 0, choice = :not_chosen WHERE rowid = ?",
-                        "iiibii", (int64_t)segment.committed.time_s,
-                        (int64_t)segment.committed.height, (int64_t)segment.committed.panel,
-                        BLOB(hash), (int64_t)segment.committed.time_s, segment.row);
+    return database_run(&store->sql, error, "UPDATE jobs SET closed_s = ? WHERE key = ?", "ib",
+                        (int64_t)entry->time_s, BLOB(entry->event.job));
 }
 
 enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
@@ -282,10 +301,8 @@ static enum status take_of_job(struct store *store, const struct ledger_entry *e
         return take_committed(store, event, error);
     case GAME_FINALIZED:
         return take_finalized(store, entry, error);
-    case GAME_ASKED:
-        return take_asked(store, entry, error);
-    case GAME_DELIVERED: /* where the panel was asked once more, its seats end too */
-        return end_seats(store, &event->job, 0, INT64_MAX, error);
+    case GAME_CLOSED:
+        return take_closed(store, entry, error);
     case GAME_PAID:
         return take_paid(store, entry, own, error);
     case GAME_WITHDRAWN:
@@ -309,7 +326,11 @@ static enum status take_event(struct store *store, const struct ledger_entry *en
     if (event->kind == GAME_OPENED) {
         return take_opened(store, event, error);
     }
-    TRY(reduce(store, event, error));
+    if (event->kind == GAME_DRAWN) { /* its leg begins where the job says before the draw */
+        TRY(take_of_job(store, entry, own, error));
+        return reduce(store, entry, error);
+    }
+    TRY(reduce(store, entry, error));
     return take_of_job(store, entry, own, error);
 }
 
@@ -327,10 +348,12 @@ enum status store_take(struct store *store, const struct ledger_entry *entry,
 
 #define JOB_COLUMNS                                                                                \
     "SELECT j.key, j.client, j.solver, j.terms, j.phase, j.generation, j.finalized, j.unpaid,"     \
-    " (SELECT count(*) FROM entries e WHERE e.job = j.key),"                                       \
-    " (SELECT count(*) FROM entries e WHERE e.job = j.key AND NOT e.gone AND e.left_s = 0),"       \
-    " (SELECT count(*) FROM entries e WHERE e.job = j.key AND NOT e.gone AND e.ours), j.due_s,"    \
-    " coalesce(w.wish, 0), w.header FROM jobs j LEFT JOIN wishes w ON w.job = j.key"
+    " (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.generation = j.generation),"       \
+    " (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.generation = j.generation AND"     \
+    " NOT e.gone AND e.ours), j.due_s, coalesce(w.wish, 0), w.header, j.segments, j.drawn,"        \
+    " j.leg_start, j.refused_until_s, j.barred, (SELECT count(*) FROM segments s WHERE"            \
+    " s.job = j.key AND NOT s.void), j.finalized_s FROM jobs j LEFT JOIN wishes w ON w.job = "     \
+    "j.key"
 
 static enum status read_job(void *one, sqlite3_stmt *row, struct error *error)
 {
@@ -343,11 +366,17 @@ static enum status read_job(void *one, sqlite3_stmt *row, struct error *error)
     job->finalized = (uint32_t)sqlite3_column_int64(row, 6);
     job->unpaid = (uint32_t)sqlite3_column_int64(row, 7);
     job->entries = (uint32_t)sqlite3_column_int64(row, 8);
-    job->active = (uint32_t)sqlite3_column_int64(row, 9);
-    job->ours = (uint32_t)sqlite3_column_int64(row, 10);
-    job->due_s = (uint64_t)sqlite3_column_int64(row, 11);
-    job->wish = (enum store_wish)sqlite3_column_int(row, 12);
-    job->has_header = database_blob_column(row, 13, job->header, sizeof(job->header));
+    job->ours = (uint32_t)sqlite3_column_int64(row, 9);
+    job->due_s = (uint64_t)sqlite3_column_int64(row, 10);
+    job->wish = (enum store_wish)sqlite3_column_int(row, 11);
+    job->has_header = database_blob_column(row, 12, job->header, sizeof(job->header));
+    job->segments = (uint32_t)sqlite3_column_int64(row, 13);
+    job->drawn = (uint32_t)sqlite3_column_int64(row, 14);
+    job->leg_start = (uint32_t)sqlite3_column_int64(row, 15);
+    job->refused_until_s = (uint64_t)sqlite3_column_int64(row, 16);
+    job->barred = sqlite3_column_int(row, 17) != 0;
+    job->committed = (uint32_t)sqlite3_column_int64(row, 18);
+    job->finalized_s = (uint64_t)sqlite3_column_int64(row, 19);
     return database_blob_column(row, 0, job->key.bytes, HASH32_SIZE) &&
                    database_blob_column(row, 1, job->client.bytes, ADDRESS_SIZE) &&
                    (sqlite3_column_type(row, 2) == SQLITE_NULL ||
@@ -357,29 +386,32 @@ static enum status read_job(void *one, sqlite3_stmt *row, struct error *error)
 }
 
 #define ENTRY_COLUMNS                                                                              \
-    "SELECT e.job, e.number, e.left_s, j.phase, j.terms FROM entries e JOIN jobs j"                \
-    " ON j.key = e.job"
+    "SELECT e.job, e.generation, e.number, e.enlisted FROM entries e JOIN jobs j ON j.key = e.job"
 
 static enum status read_entry(void *one, sqlite3_stmt *row, struct error *error)
 {
     struct store_entry *entry = one;
 
     memset(entry, 0, sizeof(*entry));
-    entry->number = (uint32_t)sqlite3_column_int64(row, 1);
-    entry->left_s = (uint64_t)sqlite3_column_int64(row, 2);
-    entry->phase = (enum game_phase)sqlite3_column_int(row, 3);
-    TRY(read_terms(&entry->terms, row, 4, error));
+    entry->generation = (uint32_t)sqlite3_column_int64(row, 1);
+    entry->number = (uint32_t)sqlite3_column_int64(row, 2);
+    entry->enlisted = (uint64_t)sqlite3_column_int64(row, 3);
     return database_blob_column(row, 0, entry->job.bytes, HASH32_SIZE) ? STATUS_OK
                                                                        : store_damaged(error);
 }
 
 #define SEGMENT_COLUMNS                                                                            \
     "SELECT s.rowid, s.job, s.idx, s.generation, s.root, s.steps, s.time_s, s.height, s.solver,"   \
-    " s.panel, s.diverged, s.hash, s.previous, s.seed, s.covered, s.ended, s.start_s, s.rights,"   \
-    " s.unavailables, s.void, s.choice, j.terms, j.phase, j.client, j.finalized, j.finalized_s,"   \
+    " s.panel, s.diverged, s.hash, s.previous, s.seed, s.covered, s.leg_start, s.start_s, "        \
+    "s.rights,"                                                                                    \
+    " s.unseen, s.void, s.choice, j.terms, j.phase, j.client, j.finalized, j.finalized_s,"         \
     " (SELECT count(*) FROM disputes d WHERE d.segment = s.hash AND d.phase <> :claim_closed),"    \
     " (SELECT count(*) FROM disputes d WHERE d.job = s.job AND d.phase <> :claim_closed AND"       \
-    " d.generation = j.generation) FROM segments s JOIN jobs j ON j.key = s.job"
+    " d.generation = j.generation), s.round, s.places, s.vouched, j.segments, j.drawn,"            \
+    " j.refused_until_s, j.leg_start, (SELECT count(*) FROM seats p WHERE p.segment = s.hash),"    \
+    " (SELECT count(*) FROM segments o WHERE o.job = s.job AND NOT o.void),"                       \
+    " EXISTS (SELECT 1 FROM vouches v WHERE v.segment = s.hash) FROM segments s JOIN jobs j ON "   \
+    "j.key = s.job"
 
 static enum status read_segment(void *one, sqlite3_stmt *row, struct error *error)
 {
@@ -396,10 +428,10 @@ static enum status read_segment(void *one, sqlite3_stmt *row, struct error *erro
     committed->panel = (uint32_t)sqlite3_column_int64(row, 9);
     committed->diverged = sqlite3_column_int(row, 10) != 0;
     segment->covered = sqlite3_column_int(row, 14) != 0;
-    segment->ended = sqlite3_column_int(row, 15) != 0;
+    segment->leg_start = (uint32_t)sqlite3_column_int64(row, 15);
     segment->start_s = (uint64_t)sqlite3_column_int64(row, 16);
     segment->rights = (uint32_t)sqlite3_column_int64(row, 17);
-    segment->unavailables = (uint32_t)sqlite3_column_int64(row, 18);
+    segment->unseen = (uint32_t)sqlite3_column_int64(row, 18);
     segment->is_void = sqlite3_column_int(row, 19) != 0;
     segment->choice = (enum store_choice)sqlite3_column_int(row, 20);
     TRY(read_terms(&segment->terms, row, 21, error));
@@ -408,6 +440,16 @@ static enum status read_segment(void *one, sqlite3_stmt *row, struct error *erro
     segment->finalized_s = (uint64_t)sqlite3_column_int64(row, 25);
     segment->open_claims = (uint32_t)sqlite3_column_int64(row, 26);
     segment->job_claims = (uint32_t)sqlite3_column_int64(row, 27);
+    segment->round = (uint32_t)sqlite3_column_int64(row, 28);
+    segment->to = (uint32_t)sqlite3_column_int64(row, 29);
+    segment->vouched = sqlite3_column_int(row, 30) != 0;
+    segment->segments = (uint32_t)sqlite3_column_int64(row, 31);
+    segment->drawn = (uint32_t)sqlite3_column_int64(row, 32);
+    segment->refused_until_s = (uint64_t)sqlite3_column_int64(row, 33);
+    segment->job_leg_start = (uint32_t)sqlite3_column_int64(row, 34);
+    segment->seats = (uint32_t)sqlite3_column_int64(row, 35);
+    segment->job_committed = (uint32_t)sqlite3_column_int64(row, 36);
+    segment->vouch_known = sqlite3_column_int(row, 37) != 0;
     segment->job_id = segment->terms.job_id;
     return database_blob_column(row, 1, segment->job.bytes, HASH32_SIZE) &&
                    database_blob_column(row, 4, committed->root.bytes, DIGEST_SIZE) &&
@@ -423,18 +465,34 @@ static enum status read_segment(void *one, sqlite3_stmt *row, struct error *erro
 
 struct job_segment store_segment_state(const struct store_segment *segment)
 {
-    return (struct job_segment){.terms = &segment->terms,
-                                .height = segment->committed.height,
-                                .start_s = segment->start_s,
-                                .rights = segment->rights,
-                                .unavailables = segment->unavailables,
-                                .open_claims = segment->open_claims,
-                                .job_claims = segment->job_claims,
-                                .drawn = !hash32_is_zero(&segment->seed),
-                                .covered = segment->covered,
-                                .ended = segment->ended,
-                                .final = segment->committed.index < segment->finalized,
-                                .first = segment->committed.index == segment->finalized};
+    const uint32_t index = segment->committed.index;
+    const bool tail_ends = segment->drawn == segment->job_committed &&
+                           segment->job_leg_start == segment->finalized &&
+                           index == segment->finalized;
+
+    return (struct job_segment){
+        .terms = &segment->terms,
+        .tally = {.wanted =
+                      game_wanted_rights(&segment->terms, &segment->committed, segment->segments),
+                  .rights = segment->rights,
+                  .unseen = segment->unseen,
+                  .round = segment->round,
+                  .drawn = segment->seats,
+                  .to = segment->to,
+                  .vouched = segment->vouched || segment->vouch_known},
+        .height = segment->committed.height,
+        .panel = segment->committed.panel,
+        .start_s = segment->start_s,
+        .refused_until_s = segment->refused_until_s,
+        .open_claims = segment->open_claims,
+        .job_claims = segment->job_claims,
+        .drawn = index < segment->drawn,
+        .next = index == segment->drawn,
+        .covered = segment->covered,
+        .noted = segment->vouched,
+        .places_left = true,
+        .final = index < segment->finalized,
+        .first = segment->covered ? segment->leg_start == segment->finalized : tail_ends};
 }
 
 /* ---- visiting --------------------------------------------------------------------- */
@@ -593,6 +651,22 @@ enum status store_set_header(struct store *store, const struct hash32 *job,
                         "bb", KEY(job), &(struct database_blob){header, GAME_JOB_HEADER_SIZE});
 }
 
+enum status store_vouch(struct store *store, struct vouch *vouch, const struct hash32 *segment,
+                        struct error *error)
+{
+    sqlite3_stmt *row;
+    enum status status =
+        database_first(&row, &store->sql, error, "SELECT signature FROM vouches WHERE segment = ?",
+                       "b", KEY(segment));
+
+    vouch->segment = *segment;
+    if (status == STATUS_OK && !database_blob_column(row, 0, vouch->signature, GAME_VOUCH_SIZE)) {
+        status = store_damaged(error);
+    }
+    database_done(&store->sql, row);
+    return status;
+}
+
 enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
                          const char *reason, struct error *error)
 {
@@ -615,9 +689,12 @@ enum status store_contacts(struct store *store, struct store_contacts *contacts,
         &store->sql, contacts->urls, &contacts->count,
         database_query(&store->sql, error,
                        "SELECT c.url FROM contacts c JOIN jobs j ON j.key = c.job WHERE c.job = ?"
-                       " AND (c.owner = j.client OR c.owner = j.solver OR EXISTS (SELECT 1 FROM"
-                       " entries e WHERE e.job = c.job AND e.owner = c.owner AND NOT e.gone))"
-                       " ORDER BY c.owner = j.solver DESC, c.owner = j.client DESC, c.number DESC",
+                       " AND (c.owner IN (j.client, j.solver, j.keeper) OR EXISTS (SELECT 1 FROM"
+                       " entries e WHERE e.job = c.job AND e.owner = c.owner AND (NOT e.gone OR"
+                       " e.generation = j.generation))) ORDER BY c.owner = j.solver DESC,"
+                       " c.owner = j.keeper DESC, c.owner = j.client DESC, (SELECT max(s.idx) FROM"
+                       " seats p JOIN segments s ON s.hash = p.segment WHERE s.job = c.job AND"
+                       " p.owner = c.owner AND p.verdict = :right) DESC, c.number DESC",
                        "b", KEY(job)),
         sizeof(contacts->urls[0]), STORE_CONTACTS_MAX, read_url, error);
 }

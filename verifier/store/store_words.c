@@ -13,14 +13,13 @@
 static const char *const job_phases[] = {"unknown", "open", "running", "closed"};
 static const char *const claim_phases[] = {"not on the ledger yet", "waiting", "called", "tried",
                                            "closed"};
-static const char *const seat_phases[] = {"drawn", "sealed", "revealed", "closed"};
-static const char *const verdicts[] = {"none", "right", "false", "unavailable"};
+static const char *const seat_phases[] = {"drawn", "sealed", "revealed", "unseen", "closed"};
+static const char *const verdicts[] = {"none", "right", "false"};
 static const char *const task_states[] = {"waiting", "running", "done", "skipped"};
 static const char *const action_kinds[] = {
-    "enlist",    "leave",      "draw",     "seal",          "reveal",  "alarm",
-    "challenge", "seal-claim", "claim",    "query",         "convict", "timeout",
-    "lapse",     "pay",        "renew",    "finalize",      "forfeit", "release",
-    "expire",    "withdraw",   "announce", "seal_challenge"};
+    "enlist",    "depart",     "seal",  "reveal", "alarm",   "unseen",   "seal-challenge",
+    "challenge", "seal-claim", "claim", "query",  "convict", "withdraw", "announce",
+    "draw",      "timeout",    "lapse", "pay",    "settle",  "release"};
 static const char *const action_states[] = {"planned", "sent", "done",
                                             "refused", "late", "overtaken"};
 static const char *const judgements[] = {"not compared", "true", "false"};
@@ -28,7 +27,7 @@ static const char *const judgements[] = {"not compared", "true", "false"};
 _Static_assert(COUNT_OF(job_phases) == GAME_PHASE_CLOSED + 1, "a word for each phase");
 _Static_assert(COUNT_OF(claim_phases) == GAME_CLAIM_CLOSED + 1, "a word for each phase");
 _Static_assert(COUNT_OF(seat_phases) == GAME_SEAT_CLOSED + 1, "a word for each phase");
-_Static_assert(COUNT_OF(verdicts) == GAME_VERDICT_UNAVAILABLE + 1, "a word for each verdict");
+_Static_assert(COUNT_OF(verdicts) == GAME_VERDICT_FALSE + 1, "a word for each verdict");
 _Static_assert(COUNT_OF(task_states) == TASK_STATES, "a word for each state");
 _Static_assert(COUNT_OF(action_kinds) == ACTION_KINDS, "a word for each kind");
 _Static_assert(COUNT_OF(action_states) == ACTION_STATES, "a word for each state");
@@ -59,6 +58,9 @@ const char *task_state_name(enum task_state state)
 }
 
 const struct database_name store_names[] = {
+    {"checks", TASK_CHECK},
+    {"fetch", TASK_FETCH},
+    {"trial", TASK_TRIAL},
     {"task_waiting", TASK_WAITING},
     {"task_running", TASK_RUNNING},
     {"task_done", TASK_DONE},
@@ -68,19 +70,19 @@ const struct database_name store_names[] = {
     {"refuted", CHECK_REFUTED},
     {"fault", CHECK_FAULT},
     {"enlist", ACTION_ENLIST},
-    {"leave", ACTION_LEAVE},
+    {"depart", ACTION_DEPART},
+    {"draw", ACTION_DRAW},
     {"seal", ACTION_SEAL},
     {"reveal", ACTION_REVEAL},
     {"alarm", ACTION_ALARM},
+    {"unseen", ACTION_UNSEEN},
     {"challenge", ACTION_CHALLENGE},
     {"seal_claim", ACTION_SEAL_CLAIM},
     {"claim", ACTION_CLAIM},
     {"query", ACTION_QUERY},
     {"convict", ACTION_CONVICT},
     {"timeout", ACTION_TIMEOUT},
-    {"renew", ACTION_RENEW},
-    {"finalize", ACTION_FINALIZE},
-    {"forfeit", ACTION_FORFEIT},
+    {"settle", ACTION_SETTLE},
     {"withdraw", ACTION_WITHDRAW},
     {"action_planned", ACTION_PLANNED},
     {"action_sent", ACTION_SENT},
@@ -90,7 +92,7 @@ const struct database_name store_names[] = {
     {"undecided", STORE_UNDECIDED},
     {"to_enlist", STORE_ENLIST},
     {"to_pass", STORE_PASS},
-    {"to_leave", STORE_LEAVE},
+    {"to_depart", STORE_DEPART},
     {"not_chosen", STORE_CHOICE_NONE},
     {"extra", STORE_CHOICE_EXTRA},
     {"passed_over", STORE_CHOICE_PASS},
@@ -108,9 +110,9 @@ const struct database_name store_names[] = {
     {"seat_drawn", GAME_SEAT_NONE},
     {"seat_sealed", GAME_SEAT_SEALED},
     {"seat_revealed", GAME_SEAT_REVEALED},
+    {"seat_unseen", GAME_SEAT_UNSEEN},
     {"seat_closed", GAME_SEAT_CLOSED},
     {"right", GAME_VERDICT_RIGHT},
-    {"unavailable", GAME_VERDICT_UNAVAILABLE},
     {"none_unpaid", UINT32_MAX},
     {NULL, 0},
 };

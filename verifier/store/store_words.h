@@ -11,7 +11,14 @@
 
 #include "base/io/database.h"
 
-/* A check of a segment. */
+/* What a child does. */
+enum task_kind {
+    TASK_CHECK = 0,
+    TASK_FETCH, /* fetches the states that a segment of a seat begins and ends with */
+    TASK_TRIAL, /* of a job: is all that a step needs to be had, and how long does one take? */
+};
+#define TASK_KINDS 3
+
 enum task_state {
     TASK_WAITING = 0,
     TASK_RUNNING,
@@ -23,29 +30,27 @@ enum task_state {
 /* A move on the ledger. */
 enum action_kind {
     ACTION_ENLIST = 0,
-    ACTION_LEAVE, /* the panel, and collects the bond */
-    ACTION_DRAW,
-    ACTION_SEAL, /* SEAL, REVEAL, ALARM: the verdict of a place; the verdict database has it */
+    ACTION_DEPART, /* from a panel, with the bond */
+    ACTION_SEAL,   /* SEAL, REVEAL, ALARM: the verdict of a place; the verdict database has it */
     ACTION_REVEAL,
     ACTION_ALARM,
-    ACTION_CHALLENGE,  /* another's right */
+    ACTION_UNSEEN,         /* of a place that could not get the states */
+    ACTION_SEAL_CHALLENGE, /* SEAL_CHALLENGE, CHALLENGE: of another's right */
+    ACTION_CHALLENGE,
     ACTION_SEAL_CLAIM, /* SEAL_CLAIM, CLAIM: of an outsider */
     ACTION_CLAIM,
     ACTION_QUERY, /* QUERY, CONVICT: turns of a dispute; the claim's folder has the bytes */
     ACTION_CONVICT,
-    ACTION_TIMEOUT, /* from here on: anybody's moves */
+    ACTION_WITHDRAW,
+    ACTION_ANNOUNCE, /* where the node is found now */
+    ACTION_DRAW,     /* from here on: anybody's moves */
+    ACTION_TIMEOUT,
     ACTION_LAPSE,
     ACTION_PAY,
-    ACTION_RENEW,
-    ACTION_FINALIZE,
-    ACTION_FORFEIT,
+    ACTION_SETTLE,
     ACTION_RELEASE,
-    ACTION_EXPIRE,
-    ACTION_WITHDRAW,
-    ACTION_ANNOUNCE,       /* where the node is found now */
-    ACTION_SEAL_CHALLENGE, /* before a CHALLENGE */
 };
-#define ACTION_KINDS 22
+#define ACTION_KINDS 20
 
 enum action_state {
     ACTION_PLANNED = 0,
@@ -62,7 +67,7 @@ enum store_wish {
     STORE_UNDECIDED = 0,
     STORE_ENLIST,
     STORE_PASS,
-    STORE_LEAVE, /* the policy agrees no longer */
+    STORE_DEPART, /* the policy agrees no longer */
 };
 
 /* What the node wants of a segment, besides its places in it. */

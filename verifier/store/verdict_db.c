@@ -14,7 +14,7 @@
 #include "base/secret.h"
 
 enum {
-    VERDICT_DB_VERSION = 3, /* before: whole hashes of leaves; 1: another game */
+    VERDICT_DB_VERSION = 4, /* those before are of earlier editions of the game */
     ROWS_MAX = 1 << 20,
     LOCK_TRIES = 20,
     LOCK_WAIT_US = 100000,
@@ -266,7 +266,7 @@ enum status verdict_db_find_seal(struct verdict_db_seal *seal, struct verdict_db
 
         seal->verdict = (enum game_verdict)verdict;
         seal->step = (uint32_t)sqlite3_column_int64(row, 1);
-        status = verdict > GAME_VERDICT_NONE && verdict <= GAME_VERDICT_UNAVAILABLE &&
+        status = verdict > GAME_VERDICT_NONE && verdict <= GAME_VERDICT_FALSE &&
                          database_blob_column(row, 2, &seal->leaves, sizeof(seal->leaves))
                      ? STATUS_OK
                      : damaged(error);
@@ -496,7 +496,7 @@ static enum status parse_seal(struct verdict_db_seal *seal, const json_t *object
     TRY(strict_json_hex(object, error, seal->segment.bytes, HASH32_SIZE, "segment"));
     TRY(strict_json_hex(object, error, seal->seed.bytes, HASH32_SIZE, "seed"));
     TRY(strict_json_number(object, error, &seat, "seat", GAME_PLACES_MAX - 1));
-    TRY(strict_json_number(object, error, &verdict, "verdict", GAME_VERDICT_UNAVAILABLE));
+    TRY(strict_json_number(object, error, &verdict, "verdict", GAME_VERDICT_FALSE));
     TRY(strict_json_number(object, error, &step, "step", GAME_STATES_MAX));
     TRY(strict_json_hex(object, error, seal->leaves.tags[0], sizeof(seal->leaves), "leaves"));
     seal->seat = (uint32_t)seat;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "chain/codec/hex_data.h"
-#include "chain/evm/transaction.h"
+#include "chain/keys/transaction.h"
 #include "tests/support/chain/transaction_reader.h"
 #include "tests/support/game/anvil.h"
 

@@ -17,7 +17,7 @@ chmod 600 "$dir/pass"
 run "$L" doctor
 check "doctor shows the policies in force" 0 \
     'says out "locks at most 2 % in all" && says out "stakes at most 4 whole rewards" &&
-    says out "for 90d; takes a fee" && says out "for 90d; takes a segment"'
+    says out "for 30d; takes fees" && says out "for 30d; takes a segment"'
 run env LOCKSTEP_LOCK_MOST=3eth "$L" doctor
 check "with what the environment says" 0 'says out "locks at most 3 eth in all"'
 printf 'lock-most=5%%\nbond-fees-most=0\n' >"$dir/policy"
@@ -41,6 +41,7 @@ check "or is not there" 1 'says out "no embedded ledger at" && says out "lockste
 # The first account of anvil.
 printf 'ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80\n' >"$dir/key"
 address=0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266
+other=0x70997970C51812dc3A010C7d01b50e0d17dc79C8
 run "$L" wallet import --light --passphrase-file "$dir/pass" "$dir/key"
 check "a key is there" 0 'says out $address'
 run "$L" doctor
@@ -60,20 +61,26 @@ run env LOCKSTEP_LEDGER="local:$dir/try.ledger" "$L" doctor
 check "doctor finds it" 0 'says out "good    ledger      local:$dir/try.ledger, height"'
 run "$L" ledger init "$dir/try.ledger"
 check "and not made twice" 1 'says err "already something"'
-run "$L" ledger faucet $address 1.5ether --ledger "local:$dir/try.ledger"
+run "$L" ledger faucet $address 4.5ether --ledger "local:$dir/try.ledger"
 check "its money is free, and it says what it did" 0 \
-    'says out "gave 1.5 ether to $address, which has 1.5 ether"'
+    'says out "gave 4.5 ether to $address, which has 4.5 ether"'
 run "$L" ledger faucet $address 0 --ledger "local:$dir/try.ledger" --json
-check "as JSON too" 0 'says out "\"given_wei\":\"0\",\"purse_wei\":\"1500000000000000000\""'
+check "as JSON too" 0 'says out "\"given_wei\":\"0\",\"purse_wei\":\"4500000000000000000\""'
 run "$L" ledger faucet $address 1ether --ledger http://127.0.0.1:9
 check "a chain has no free money, and it says what to do instead" 3 \
     'says err "this ledger is a chain" && says err "try: send money" && ! says err "registry"'
 run "$L" ledger faucet $address much --ledger "local:$dir/try.ledger"
 check "an amount is a number" 3 'says err "1.5ether"'
 run "$L" ledger status --ledger "local:$dir/try.ledger"
-check "it shows the money" 0 'says out "$address has 1.5 ether"'
+check "it shows the money, which adds up" 0 \
+    'says out "4.5 eth = 4.5 free + 0 in stakes + 0 in bonds + 0 in escrow + 0 owed" &&
+    says out "4.5 eth = 4.5 brought in + 0 earned - 0 paid - 0 lost - 0 gas"'
+run "$L" ledger status "$other" --ledger "local:$dir/try.ledger"
+check "and that of any account" 0 'says out "$other" && says out "0 eth = 0 free" && ! says out "$address"'
+run "$L" ledger status 0xf39 --ledger "local:$dir/try.ledger"
+check "if it is one" 3 'says err "is not an address"'
 run "$L" ledger status --ledger "local:$dir/try.ledger" --json
-check "as JSON too" 0 'says out "\"purse_wei\":\"1500000000000000000\""'
+check "as JSON too" 0 'says out "\"purse_wei\":\"4500000000000000000\""'
 run "$L" ledger watch --ledger "local:$dir/try.ledger"
 check "nothing has happened yet" 0 '[ ! -s "$dir/out" ]'
 run "$L" job new --data fixtures/text/village.u8 --layers 1 --heads 1 --width 16 --length 8 --batch 1 \
@@ -82,6 +89,9 @@ check "a job is written" 0 'true'
 run "$L" job open "$dir/small.job" --ledger "local:$dir/try.ledger" --reward 0.5ether \
     --passphrase-file "$dir/pass" --yes
 check "and opened" 0 'true'
+run "$L" ledger status --ledger "local:$dir/try.ledger"
+check "what a job holds is in escrow" 0 \
+    'says out "4.5 eth = 1 free + 0 in stakes + 0 in bonds + 3.5 in escrow + 0 owed"'
 run "$L" ledger watch --ledger "local:$dir/try.ledger"
 check "what is about a whole job names no segment" 0 \
     'says out "opened" && says out "job 0x" && ! says out "segment"'
@@ -115,7 +125,9 @@ else
     run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --timeout 4m
     check "the same name is the same contract" 0 '[ "$(cat "$dir/out")" = "$first" ]'
     run "$L" ledger status --ledger "$url" --registry "$registry"
-    check "its money is shown" 0 'says out "$address has 9999."'
+    check "its money is shown, and with the gas it is to the wei what there was" 0 \
+    'says out "eth = 9999." && says out "eth = 10000 brought in + 0 earned - 0 paid - 0 lost - 0.0" &&
+    says out ": 0 earned, 0 paid, 0 lost, 0.0"'
     run env LOCKSTEP_LEDGER="$url" "$L" doctor
     check "doctor finds the chain, and misses the registry" 0 \
         'says out "eip155:31337, height" && says out "no registry= is named"'
@@ -123,8 +135,48 @@ else
         run "$L" job open "$dir/small.job" --ledger "$url" --registry "$registry" \
             --reward 0.5ether --passphrase-file "$dir/pass" --wallet "$dir/poor" --yes
         check "an empty purse opens no job, the $try time" 1 \
-            'says err "$poor has 0 ether, and this needs up to 1."'
+            'says err "$poor has 0 ether, and this needs up to 3."'
     done
+    run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --name other \
+        --token $address --timeout 4m
+    check "an account is no token" 1 'says err "is no token"'
+    token=$(sed -n '/define COIN_CODE/,/^$/p' tests/contracts/harness_code.h | tr -cd '0-9a-f"\n' |
+        sed -n 's/.*"\([0-9a-f]*\)".*/\1/p' | tr -d '\n')
+    token=$(/usr/bin/python3 - "$url" $address "0x$token" <<'END'
+import json, sys, time, urllib.request
+url, owner, code = sys.argv[1:]
+def call(method, *params):
+    body = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': params}).encode()
+    head = {'Content-Type': 'application/json'}
+    return json.load(urllib.request.urlopen(urllib.request.Request(url, body, head)))['result']
+def send(**fields):
+    sent = call('eth_sendTransaction', dict(fields, gas='0x4c4b40', **{'from': owner}))
+    while (receipt := call('eth_getTransactionReceipt', sent)) is None:
+        time.sleep(0.1)
+    return receipt
+token = send(data=code)['contractAddress']
+mint = '0x40c10f19' + owner[2:].rjust(64, '0') + '%064x' % 10**19
+send(to=token, data=mint)
+print(token)
+END
+)
+    run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --name token \
+        --token "$token" --timeout 4m
+    check "a registry plays for a token" 0 'says out "registry=0x"'
+    tokens=$(sed -n 's/^registry=//p' "$dir/out")
+    run "$L" ledger status --ledger "$url" --registry "$tokens"
+    check "the money shown is the token's" 0 'says out "of the token 0x" && says out "10000000000000000000 = 10000000000000000000 free"'
+    run "$L" job open "$dir/small.job" --ledger "$url" --registry "$tokens" \
+        --reward 0.5ether --passphrase-file "$dir/pass" --yes
+    check "a job is opened for tokens" 0 'says out "0x"'
+    run "$L" ledger status --ledger "$url" --registry "$tokens"
+    check "and its price is theirs, and gas is another matter" 0 \
+    'says out "10000000000000000000 = 6500000000000000000 free" &&
+    says out " 3500000000000000000 in escrow" && says out "= 10000000000000000000 brought in" &&
+    says out "0 lost; 0." && says out " eth of gas"'
+    run env LOCKSTEP_LEDGER="$url" LOCKSTEP_REGISTRY="$tokens" "$L" doctor
+    check "doctor names the token, and what makes one unfit" 0 \
+        'says out "all is paid in the token" && says out "rebasing"'
     run "$L" ledger watch --ledger "$url" --registry "$registry"
     check "it can be watched" 0 'true'
     run "$L" ledger status --ledger "$url" --registry 0x0000000000000000000000000000000000000001

@@ -62,7 +62,7 @@ static void see_seed(struct scene *scene, const struct game_segment *segment,
     struct hash32 seed = game_seed(random, &hash);
 
     scene_read(scene);
-    assert_true(hash32_equal(&seed, &scene->record.segments[0].seed));
+    assert_true(hash32_equal(&seed, &scene->record.segments[0].draw.seed));
 }
 
 static void test_a_seed_comes_sixteen_blocks_behind_its_commit(void **state)
@@ -90,6 +90,29 @@ static void test_a_seed_comes_sixteen_blocks_behind_its_commit(void **state)
     stage_settle_down(&scene.stage, STAGE_OTHER, "draw");
     random = word_of_block(&scene, segment.height + 16, "mixHash");
     see_seed(&scene, &segment, &random);
+    scene_close(&scene);
+}
+
+static void test_a_draw_without_a_panel_waits_for_no_block(void **state)
+{
+    struct game_segment segment;
+    struct scene scene;
+
+    (void)state;
+    scene_open(&scene, STAGE_ETHEREUM, "without");
+    scene.terms.seats = 0;
+    scene.terms.panel_least = 0;
+    scene.terms.coverage_ppm = 0;
+    scene_open_job(&scene);
+    scene_accept(&scene, STAGE_SOLVER);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    segment = scene_segment(&scene, 0);
+    assert_int_equal(segment.panel, 0);
+    assert_int_equal(try_draw(&scene, &segment, "draw"), STATUS_OK);
+    stage_settle_down(&scene.stage, STAGE_OTHER, "draw");
+    scene_read(&scene);
+    assert_int_equal(scene.record.drawn, 1);
+    assert_true(scene.record.segments[0].draw.covered);
     scene_close(&scene);
 }
 
@@ -152,7 +175,7 @@ static void let_a_week_pass(enum stage_ledger ledger, const char *name)
         see_seed(&scene, &segment, &random);
     }
     scene_read(&scene);
-    assert_true(scene.record.segments[0].covered);
+    assert_true(scene.record.segments[0].draw.covered);
     scene_close(&scene);
 }
 
@@ -212,9 +235,9 @@ static void refuses(struct place *place, const struct address *registry, const c
 /* The registry of a referee with those seeds; nobody asks the examiner here. */
 static struct address found(struct place *place, const struct address *seeds)
 {
-    const struct address partners[] = {*seeds, *seeds};
+    const struct address partners[] = {*seeds, *seeds, {{0}}};
     const struct address referee =
-        anvil_deploy_with(place->rpc, 0, REFEREE_CODE, partners, 2, "0x0");
+        anvil_deploy_with(place->rpc, 0, REFEREE_CODE, partners, 3, "0x0");
 
     return address_of_contract(&referee, 1);
 }
@@ -222,6 +245,7 @@ static struct address found(struct place *place, const struct address *seeds)
 static void test_a_chain_of_unknown_seeds_is_refused(void **state)
 {
     const struct address anything = {{7}};
+    const struct address coin = {{0}};
     struct secret_key key = anvil_key(0);
     struct address registry;
     struct signer *signer;
@@ -236,7 +260,7 @@ static void test_a_chain_of_unknown_seeds_is_refused(void **state)
     assert_non_null(signer);
     place.options.signer = signer;
     assert_int_equal(
-        ledger_evm_deploy(&place.options, "deploy", &registry, &height, DEPLOY_S, &error),
+        ledger_evm_deploy(&place.options, "deploy", &registry, &height, &coin, DEPLOY_S, &error),
         STATUS_REFUSED);
     assert_non_null(strstr(error.text, "no seeds are known for chain 42161"));
     assert_non_null(strstr(error.advice, "rollups"));
@@ -306,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_a_week_without_a_draw_ends),
         cmocka_unit_test(test_a_week_without_a_draw_ends_on_a_chain),
         cmocka_unit_test(test_a_seed_comes_sixteen_blocks_behind_its_commit),
+        cmocka_unit_test(test_a_draw_without_a_panel_waits_for_no_block),
         cmocka_unit_test(test_a_chain_of_unknown_seeds_is_refused),
         cmocka_unit_test(test_a_registry_of_strange_seeds_is_refused),
     };

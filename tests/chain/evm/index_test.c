@@ -41,9 +41,9 @@ enum lie {
 
 /* Where the event OPENED has what: terms, then the offset and the size of a contact. */
 enum {
-    TERMS_WORDS = 27,
-    SOLVERS_WORD = 17,
-    VERIFIERS_WORD = 18,
+    TERMS_WORDS = 24,
+    SOLVERS_WORD = 15,
+    VERIFIERS_WORD = 16,
 };
 
 enum {
@@ -80,11 +80,11 @@ static void happen(struct world *world, uint8_t number)
 
 static void set_up(struct world *world)
 {
-    static const struct address nobody[2];
+    static const struct address nobody[3];
 
     world->anvil = anvil_start(NULL);
     world->rpc = anvil_rpc(world->anvil);
-    world->referee = anvil_deploy_with(world->rpc, 0, REFEREE_CODE, nobody, 2, "0x0");
+    world->referee = anvil_deploy_with(world->rpc, 0, REFEREE_CODE, nobody, 3, "0x0");
     for (uint32_t i = 1; i <= EVENTS; i++) {
         happen(world, (uint8_t)i);
     }

@@ -19,8 +19,8 @@
 #include "chain/contracts/compiled/registry_code.h"
 #include "chain/evm/evm.h"
 #include "chain/evm/outbox.h"
-#include "chain/evm/transaction.h"
 #include "chain/game/game.h"
+#include "chain/keys/transaction.h"
 #include "tests/support/game/anvil.h"
 #include "tests/support/game/rpc_server.h"
 
@@ -520,7 +520,7 @@ static void test_chains_without_a_base_fee_get_the_older_kind(void **state)
 
 static void test_a_refusal_of_the_contract_is_kept(void **state)
 {
-    static const struct address nobody[2];
+    static const struct address nobody[3];
     struct fixture fixture;
     struct address registry;
     struct outbox_status status;
@@ -532,7 +532,7 @@ static void test_a_refusal_of_the_contract_is_kept(void **state)
 
     (void)state;
     set_up(&fixture, NULL, "refusal");
-    registry = anvil_deploy_with(fixture.rpc, 0, REGISTRY_CODE, nobody, 2, "0x0");
+    registry = anvil_deploy_with(fixture.rpc, 0, REGISTRY_CODE, nobody, 3, "0x0");
     game_move_encode(data, &size, &move);
     assert_int_equal(
         outbox_add(fixture.outbox, "withdraw", &registry, 0, data, size, 100000, &error),
@@ -555,6 +555,15 @@ static void test_a_refusal_of_the_contract_is_kept(void **state)
     assert_true(status.reverted);
     game_refusal_decode(&refusal, status.revert, status.revert_size);
     assert_int_equal(refusal.kind, GAME_NOTHING_OWED);
+    /* Nor behind one that waits for a cheaper block. */
+    outbox_close(fixture.outbox);
+    fixture.options.fee_most = uint256_of(1000);
+    open_outbox(&fixture);
+    add_transfer(fixture.outbox, "pay later", 1);
+    assert_int_equal(outbox_add(fixture.outbox, "third", &registry, 0, data, size, 100000, &error),
+                     STATUS_OK);
+    work(fixture.outbox);
+    assert_int_equal(look(fixture.outbox, "third").state, OUTBOX_WAITING);
     tear_down(&fixture);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/io/file.h"
+#include "chain/codec/hex_data.h"
 #include "chain/game/allow_list.h"
 #include "chain/game/game.h"
 
@@ -54,7 +55,6 @@ static void make_move(struct made *made, struct game_move *move, enum game_move_
     test_random_fill(&made->random, made->states, sizeof(made->states));
     test_random_fill(&made->random, made->bytes, sizeof(made->bytes));
     move->kind = kind;
-    move->verdict = below(made, 4);
     move->diverged = below(made, 2) == 1;
     move->segment.diverged = below(made, 2) == 1;
     move->shown.segment.diverged = below(made, 2) == 1;
@@ -63,6 +63,7 @@ static void make_move(struct made *made, struct game_move *move, enum game_move_
     move->path = (struct game_hashes){made->states, below(made, STATES)};
     move->contact = some_bytes(made);
     move->proof = some_bytes(made);
+    move->vouch = some_bytes(made);
     move->queried = some_bytes(made);
     move->payload = some_bytes(made);
     fill_path(made, &move->shown.pre_path);
@@ -74,7 +75,7 @@ static void make_event(struct made *made, struct game_event *event, enum game_ev
     test_random_fill(&made->random, event, sizeof(*event));
     test_random_fill(&made->random, made->states, sizeof(made->states));
     event->kind = kind;
-    event->verdict = below(made, 4);
+    event->verdict = below(made, 3);
     event->phase = below(made, 5);
     event->turn = below(made, 2);
     event->outcome = below(made, 3);
@@ -307,30 +308,68 @@ static void test_amounts_are_those_of_the_terms(void **state)
 {
     struct game_terms terms = {.steps = 1000,
                                .segment_steps = 10,
-                               .reward_from = 100,
-                               .reward_to = 200,
-                               .rise_time_s = 50,
+                               .reward = 200,
                                .fee = 7,
+                               .stake = 3000,
                                .bond = 40,
                                .seats = 2,
                                .coverage_ppm = 200000};
 
     (void)state;
     assert_int_equal(game_segment_count(&terms), 100);
-    assert_true(game_segment_fees(&terms) == 28);
+    assert_true(game_segment_fees(&terms) == 42);
     /* 3 + 100 * 20 % * 3 / 2 = 33 segments. */
-    assert_true(game_escrow(&terms) == 100 * 200 + 33 * 28);
-    assert_true(game_rewind_price(&terms, 5, 6) == 200 + 28);
-    assert_true(game_rewind_price(&terms, 6, 6) == 0);
+    assert_true(game_escrow(&terms) == 100 * 200 + 33 * 42);
+    assert_true(game_price(&terms, 2) == 2 * 200 + 2 * 42);
     terms.coverage_ppm = GAME_PPM;
-    assert_true(game_fees(&terms, 100) == 100 * 28);
-    assert_true(game_reward(&terms, 1000, 1000) == 100);
-    assert_true(game_reward(&terms, 1000, 1025) == 150);
-    assert_true(game_reward(&terms, 1000, 1050) == 200);
-    assert_true(game_reward(&terms, 1000, 5000) == 200);
+    assert_true(game_fees(&terms, 100) == 100 * 42);
+    /* One segment more than are open, and not more than there is. */
+    assert_true(game_void_price(&terms, 0) == 200 && game_void_price(&terms, 13) == 2800);
+    assert_true(game_void_price(&terms, GAME_OPEN_MAX) == 3000);
     assert_true(game_claim_bond(&terms, 0) == 40 && game_claim_bond(&terms, 15) == 190);
     terms.segment_steps = GAME_STATES_MAX + 1;
     assert_int_equal(game_segment_count(&terms), 0);
+}
+
+static void test_what_ends_a_job_wants_three_rights(void **state)
+{
+    struct game_segment segment = {.index = 8};
+    struct game_terms terms = {.seats = 2};
+
+    (void)state;
+    assert_int_equal(game_wanted_rights(&terms, &segment, 10), 2);
+    assert_int_equal(game_wanted_rights(&terms, &segment, 9), 3);
+    segment.diverged = true;
+    assert_int_equal(game_wanted_rights(&terms, &segment, 10), 3);
+    terms.seats = 5;
+    assert_int_equal(game_wanted_rights(&terms, &segment, 10), 5);
+    terms.seats = 0;
+    assert_int_equal(game_wanted_rights(&terms, &segment, 10), 0);
+}
+
+/* ---- vouches ------------------------------------------------------------------------ */
+
+/* By an implementation of EIP-712 in another language (tests/support/keccak.py has its hash). */
+static void test_a_vouch_is_bound_to_its_place(void **state)
+{
+    struct game_place place = {uint256_of(31337), {{0x11}}};
+    struct hash32 job = {{0x22}};
+    struct hash32 segment = {{0x33}};
+    struct hash32 digest = game_vouch_digest(&place, &job, &segment);
+    struct hash32 other;
+    char text[2 * HASH32_SIZE + 1];
+
+    (void)state;
+    hex_write(text, digest.bytes, HASH32_SIZE, false);
+    assert_string_equal(text, "cae01fcd6ec16d819fb79298661dfbc91a0ff28e3d5c2fb1a86eafee3c49e85a");
+    other = game_vouch_digest(&place, &segment, &job);
+    assert_false(hash32_equal(&digest, &other));
+    place.chain = uint256_of(1);
+    other = game_vouch_digest(&place, &job, &segment);
+    assert_false(hash32_equal(&digest, &other));
+    place = (struct game_place){uint256_of(31337), {{0x12}}};
+    other = game_vouch_digest(&place, &job, &segment);
+    assert_false(hash32_equal(&digest, &other));
 }
 
 /* ---- seeds of game_fuzz ------------------------------------------------------------- */
@@ -393,6 +432,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_list_admits_its_members_alone),
         cmocka_unit_test(test_a_path_that_is_too_long_admits_nobody),
         cmocka_unit_test(test_amounts_are_those_of_the_terms),
+        cmocka_unit_test(test_what_ends_a_job_wants_three_rights),
+        cmocka_unit_test(test_a_vouch_is_bound_to_its_place),
     };
 
     if (argc == 3 && strcmp(argv[1], "write") == 0) {

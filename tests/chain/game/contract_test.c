@@ -31,9 +31,12 @@ enum {
     SEAL_S = 100,
     REVEAL_S = 100,
     CLAIM_S = 100,
-    COVERED_GAS_MOST = 500000, /* of a draw whose places fit its slot */
+    COVERED_GAS_MOST = 510000, /* of a draw whose places fit its slot */
+    UNCOVERED_GAS_MOST = 200000,
+    REGISTRY_SIZE_MOST = 23500,
     FAR_GAS_MOST = 25000,
     NEAR_PLACES = 12,
+    CALL_MAX = 1024,
 };
 
 struct world {
@@ -44,18 +47,31 @@ struct world {
     struct address accounts[ACCOUNTS];
     struct game_terms terms;
     struct hash32 job;
+    uint32_t coverage_ppm;         /* of the next job with seats */
     uint32_t panel;                /* entries of the job: Alice has the even ones, Bob the others */
+    uint32_t generation;           /* of the job */
     struct hash32 seed;            /* of the last draw */
     uint64_t gas[GAME_MOVE_KINDS]; /* the most that each move has cost */
     uint64_t sum;                  /* of all moves so far */
     bool far;                      /* the last draw went beyond the places that fit its slot */
 };
 
+/* A registry; token: zero for the coin. */
+static void deploy(struct world *world, const struct address *token)
+{
+    const struct address partners[] = {world->accounts[REFEREE], anvil_deploy_seeds(world->rpc, 0),
+                                       *token};
+
+    world->registry = anvil_deploy_with(world->rpc, 0, REGISTRY_CODE, partners, 3, "0x0");
+    world->place = anvil_place(world->rpc, &world->registry);
+}
+
 static void set_up(struct world *world)
 {
-    struct address partners[2];
+    static const struct address nobody;
 
     memset(world, 0, sizeof(*world));
+    world->coverage_ppm = GAME_PPM;
     world->anvil = anvil_start(NULL);
     world->rpc = anvil_rpc(world->anvil);
     for (uint32_t i = 0; i < ACCOUNTS; i++) {
@@ -66,10 +82,7 @@ static void set_up(struct world *world)
         world->accounts[i] = *signer_address(signer);
         signer_free(signer);
     }
-    partners[0] = world->accounts[REFEREE];
-    partners[1] = anvil_deploy_seeds(world->rpc, 0);
-    world->registry = anvil_deploy_with(world->rpc, 0, REGISTRY_CODE, partners, 2, "0x0");
-    world->place = anvil_place(world->rpc, &world->registry);
+    deploy(world, &nobody);
 }
 
 static void tear_down(struct world *world)
@@ -167,6 +180,19 @@ static struct game_move about(enum game_move_kind kind, const struct hash32 *key
     return move;
 }
 
+/* The next entries are Alice's and Bob's by turns. */
+static void enlist(struct world *world, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct game_move move = about(GAME_ENLIST, &world->job);
+
+        move.count = 1;
+        move.value = world->terms.bond;
+        done(world, ALICE + world->panel % 2, &move);
+        world->panel++;
+    }
+}
+
 /* A job of so many segments that asks for two seats on each, and Alice and Bob are its panel. */
 static void open_job(struct world *world, uint64_t salt, uint32_t segments, uint32_t seats)
 {
@@ -176,22 +202,19 @@ static void open_job(struct world *world, uint64_t salt, uint32_t segments, uint
         .salt = salt,
         .steps = (uint64_t)segments * STEPS,
         .segment_steps = STEPS,
-        .reward_from = WEI_PER_ETHER,
-        .reward_to = WEI_PER_ETHER,
+        .reward = WEI_PER_ETHER,
         .fee = WEI_PER_ETHER / 100,
         .stake = 10 * WEI_PER_ETHER,
         .bond = WEI_PER_ETHER,
         .query_fee = WEI_PER_ETHER / 100,
         .seats = seats,
-        .coverage_ppm = seats == 0 ? 0 : GAME_PPM,
+        .coverage_ppm = seats == 0 ? 0 : world->coverage_ppm,
         .panel_least = seats,
-        .held_ppm = 200000,
         .segment_period_s = 1000,
         .seal_period_s = SEAL_S,
         .reveal_period_s = REVEAL_S,
         .claim_period_s = CLAIM_S,
         .clock_s = 100,
-        .delivery_period_s = 1000,
         .deadline_s = now_s(world) + 20000,
     };
     memset(world->terms.job_id.bytes, 0x5a, DIGEST_SIZE);
@@ -200,14 +223,9 @@ static void open_job(struct world *world, uint64_t salt, uint32_t segments, uint
     move.value = game_escrow(&world->terms);
     done(world, CLIENT, &move);
     world->job = game_job_key(&world->place, &world->accounts[CLIENT], &world->terms.job_id, salt);
+    world->generation = 0;
     world->panel = 0;
-    for (uint32_t i = 0; i < seats; i++) {
-        move = about(GAME_ENLIST, &world->job);
-        move.count = 1;
-        move.value = world->terms.bond;
-        done(world, ALICE + i % 2, &move);
-        world->panel++;
-    }
+    enlist(world, seats);
 }
 
 static void accept(struct world *world)
@@ -215,6 +233,10 @@ static void accept(struct world *world)
     struct game_move move = about(GAME_ACCEPT, &world->job);
 
     move.value = world->terms.stake;
+    if (world->terms.seats > 0) {
+        assert_int_equal(refused_to(world, SOLVER, &move), GAME_TOO_EARLY);
+        pass_time(world, SEAL_S + 1);
+    }
     done(world, SOLVER, &move);
 }
 
@@ -246,6 +268,7 @@ static struct game_segment commit(struct world *world, uint32_t index)
                                     .panel = world->panel};
     assert_int_equal(rpc_field_u64(&segment.height, receipt, "blockNumber", NULL), STATUS_OK);
     json_decref(receipt);
+    segment.generation = world->generation;
     return segment;
 }
 
@@ -285,16 +308,33 @@ static void draw(struct world *world, const struct game_segment *segment)
     json_decref(receipt);
 }
 
+/* The n-th seat of the draw: its place, and whose it is. */
+static uint32_t seat_of(const struct world *world, uint32_t n, uint32_t *account)
+{
+    bool taken[4] = {false};
+    uint32_t found = 0;
+
+    assert_true(world->panel <= 4);
+    for (uint32_t place = 0; place < GAME_PLACES_MAX; place++) {
+        uint32_t entry = game_place_entry(&world->seed, place, world->panel);
+
+        if (!taken[entry] && found++ == n) {
+            *account = ALICE + entry % 2;
+            return place;
+        }
+        taken[entry] = true;
+    }
+    fail_msg("there is no seat %u", n);
+    return 0;
+}
+
 /* The first place of an account's only entry. */
 static uint32_t place_of(const struct world *world, uint32_t account)
 {
-    for (uint32_t place = 0; place < GAME_PLACES_MAX; place++) {
-        if (game_place_entry(&world->seed, place, world->panel) == account - ALICE) {
-            return place;
-        }
-    }
-    fail_msg("account %u has no place", account);
-    return 0;
+    uint32_t owner = 0;
+    uint32_t place = seat_of(world, 0, &owner);
+
+    return owner == account ? place : seat_of(world, 1, &owner);
 }
 
 /* The verdict right, of leaves that nobody looks at here. */
@@ -306,7 +346,6 @@ static struct game_move verdict(struct world *world, uint32_t account,
     move.index = segment->index;
     move.about = game_segment_hash(&world->job, segment);
     move.place = place_of(world, account);
-    move.verdict = GAME_VERDICT_RIGHT;
     memset(&move.leaves, 0x77, sizeof(move.leaves));
     memset(move.salt.bytes, (int)account, HASH32_SIZE);
     move.seal = game_verdict_seal(&world->accounts[account], &move.about, GAME_VERDICT_RIGHT, 0,
@@ -375,8 +414,9 @@ static void test_a_verdict_cannot_be_copied(void **state)
 static void test_strangers_judge_nothing(void **state)
 {
     static const char *const signatures[] = {
-        "credit(address,uint256)", "burn(uint256)", "hold(bytes32)",
-        "convict(bytes32)",        "deposit()",     "free(bytes32,uint256)",
+        "credit(address,uint256)", "burn(uint256)",         "hold(bytes32)",
+        "convict(bytes32)",        "take(address,uint256)", "takeBond(address,uint256)",
+        "free(bytes32,uint256)",
     };
     struct world world;
 
@@ -402,27 +442,52 @@ static void test_strangers_judge_nothing(void **state)
     tear_down(&world);
 }
 
-static void act(struct world *world, const struct address *contract, const struct game_move *move)
+/* A call of act() of a contract of the test, which makes the move. */
+static size_t write_act(uint8_t *outer, size_t room, const struct game_move *move)
 {
     uint8_t inner[GAME_MOVE_SIZE_MAX];
-    uint8_t outer[GAME_MOVE_SIZE_MAX + 128];
-    char data[2 * sizeof(outer) + 3];
-    char value[UINT256_HEX_SIZE];
-    struct uint256 wide = wei_to_uint256(move->value);
     struct abi_writer writer;
     size_t size;
     size_t place;
 
     game_move_encode(inner, &size, move);
-    abi_writer_init(&writer, outer, sizeof(outer));
+    abi_writer_init(&writer, outer, room);
     abi_put_selector(&writer, "act(bytes)");
     place = abi_put_offset(&writer);
     abi_set_offset(&writer, place, ABI_SELECTOR_SIZE);
     abi_put_blob(&writer, inner, size);
     assert_int_equal(abi_writer_finish(&writer), STATUS_OK);
-    hex_write(data, outer, writer.used, true);
+    return writer.used;
+}
+
+static void act(struct world *world, const struct address *contract, const struct game_move *move)
+{
+    uint8_t outer[GAME_MOVE_SIZE_MAX + 128];
+    char data[2 * sizeof(outer) + 3];
+    char value[UINT256_HEX_SIZE];
+    struct uint256 wide = wei_to_uint256(move->value);
+
+    hex_write(data, outer, write_act(outer, sizeof(outer), move), true);
     uint256_print_quantity(value, &wide);
     json_decref(anvil_send(world->rpc, EVE, contract, data, value));
+}
+
+/* What the contract says to a move of a contract of the test. */
+static enum game_refusal_kind refused_through(struct world *world, const struct address *contract,
+                                              const struct game_move *move)
+{
+    uint8_t data[GAME_MOVE_SIZE_MAX + 128];
+    uint8_t result[RPC_DATA_MAX];
+    struct game_refusal refused;
+    struct error error;
+    size_t data_size = write_act(data, sizeof(data), move);
+    size_t size;
+
+    assert_int_equal(evm_call(world->rpc, result, sizeof(result), &size, &world->accounts[EVE],
+                              contract, 0, data, data_size, &error),
+                     STATUS_REFUSED);
+    game_refusal_decode(&refused, result, size);
+    return refused.kind;
 }
 
 static bool stole(struct world *world, const struct address *thief)
@@ -441,7 +506,7 @@ static bool stole(struct world *world, const struct address *thief)
     return word[ABI_WORD_SIZE - 1] != 0;
 }
 
-/* The thief is a solver that is released, and withdraws again from inside its payment. */
+/* The thief is a client that closes its job, and withdraws again from inside its payment. */
 static void test_reentrancy_pays_once(void **state)
 {
     struct world world;
@@ -461,7 +526,7 @@ static void test_reentrancy_pays_once(void **state)
     move.terms.salt = 2;
     move.value = game_escrow(&move.terms);
     act(&world, &thief, &move);
-    move = about(GAME_CANCEL, NULL);
+    move = about(GAME_CLOSE, NULL);
     move.key = game_job_key(&world.place, &thief, &world.terms.job_id, 2);
     act(&world, &thief, &move);
     move = about(GAME_WITHDRAW, NULL);
@@ -472,6 +537,93 @@ static void test_reentrancy_pays_once(void **state)
     assert_int_equal(evm_balance(world.rpc, &balance, &thief, &error), STATUS_OK);
     assert_true(balance == game_escrow(&world.terms));
     assert_int_equal(refusal(&world, &thief, &move), GAME_NOTHING_OWED);
+    tear_down(&world);
+}
+
+static void tell_coin(struct world *world, const struct address *coin, struct abi_writer *writer)
+{
+    char data[2 * CALL_MAX + 3];
+
+    hex_write(data, writer->bytes, writer->used, true);
+    json_decref(anvil_send(world->rpc, EVE, coin, data, "0x0"));
+}
+
+/* The coin has a balance for the thief, and lets the registry take it. */
+static void give_coins(struct world *world, const struct address *coin, const struct address *thief)
+{
+    const struct uint256 coins = wei_to_uint256(1000 * WEI_PER_ETHER);
+    uint8_t call[CALL_MAX];
+    char data[2 * CALL_MAX + 3];
+    char from[ADDRESS_TEXT_SIZE];
+    char to[ADDRESS_TEXT_SIZE];
+    struct abi_writer writer;
+
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, "mint(address,uint256)");
+    abi_put_address(&writer, thief);
+    abi_put_uint256(&writer, &coins);
+    tell_coin(world, coin, &writer);
+
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, "approve(address,uint256)");
+    abi_put_address(&writer, &world->registry);
+    abi_put_uint256(&writer, &coins);
+    hex_write(data, call, writer.used, true);
+    address_print(from, thief);
+    address_print(to, coin);
+    json_decref(anvil_call(world->rpc, "anvil_impersonateAccount", json_pack("[s]", from)));
+    json_decref(anvil_call(world->rpc, "anvil_setBalance",
+                           json_pack("[s, s]", from, "0xde0b6b3a7640000"))); /* its gas */
+    json_decref(anvil_call(world->rpc, "eth_sendTransaction",
+                           json_pack("[{s:s, s:s, s:s}]", "from", from, "to", to, "data", data)));
+}
+
+/* The coin calls the payer back before it moves, and the payer makes that move. */
+static void call_back(struct world *world, const struct address *coin, const struct game_move *move)
+{
+    uint8_t call[CALL_MAX];
+    uint8_t inner[GAME_MOVE_SIZE_MAX + 128];
+    struct abi_writer writer;
+    size_t place;
+
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, "behave(bool,bool,uint256,bytes)");
+    abi_put_u64(&writer, false);
+    abi_put_u64(&writer, false);
+    abi_put_u64(&writer, 0);
+    place = abi_put_offset(&writer);
+    abi_set_offset(&writer, place, ABI_SELECTOR_SIZE);
+    abi_put_blob(&writer, inner, write_act(inner, sizeof(inner), move));
+    tell_coin(world, coin, &writer);
+}
+
+/* Client and solver in one, the thief closes its job while the token takes the stake for it. */
+static void test_a_token_that_calls_back_robs_nobody(void **state)
+{
+    struct address coin;
+    struct address thief;
+    struct game_move move;
+    struct world world;
+
+    (void)state;
+    set_up(&world);
+    open_and_accept(&world, 1); /* for its terms */
+    coin = anvil_deploy(world.rpc, 0, COIN_CODE, NULL, "0x0");
+    deploy(&world, &coin);
+    thief = anvil_deploy(world.rpc, 0, THIEF_CODE, &world.registry, "0x0");
+    give_coins(&world, &coin, &thief);
+
+    move = about(GAME_OPEN, NULL);
+    move.terms = world.terms;
+    move.terms.seats = 0; /* so nobody has to wait for a panel */
+    move.terms.coverage_ppm = 0;
+    move.terms.panel_least = 0;
+    act(&world, &thief, &move);
+    world.job = game_job_key(&world.place, &thief, &world.terms.job_id, move.terms.salt);
+    move = about(GAME_CLOSE, &world.job);
+    call_back(&world, &coin, &move);
+    move = about(GAME_ACCEPT, &world.job);
+    assert_int_equal(refused_through(&world, &thief, &move), GAME_WRONG_PHASE);
     tear_down(&world);
 }
 
@@ -489,7 +641,7 @@ static void test_a_target_that_takes_no_money_loses_none(void **state)
     move.terms.salt = 2;
     move.value = game_escrow(&move.terms);
     done(&world, EVE, &move);
-    move = about(GAME_CANCEL, NULL);
+    move = about(GAME_CLOSE, NULL);
     move.key = game_job_key(&world.place, &world.accounts[EVE], &world.terms.job_id, 2);
     assert_int_equal(refused_to(&world, BOB, &move), GAME_NOT_YOURS);
     done(&world, EVE, &move);
@@ -516,7 +668,7 @@ static void test_dust_and_absurd_terms_are_refused(void **state)
     good.terms.salt = 9;
     good.value = game_escrow(&good.terms);
     move = good;
-    move.terms.reward_to = 0;
+    move.terms.reward = 0;
     assert_int_equal(refused_to(&world, CLIENT, &move), GAME_BAD_TERMS);
     move = good;
     move.terms.bond = 0;
@@ -531,14 +683,14 @@ static void test_dust_and_absurd_terms_are_refused(void **state)
     move = good;
     move.terms.steps = GAME_SEGMENTS_MAX;
     move.terms.segment_steps = 1;
-    move.terms.reward_to = WEI_MAX; /* the escrow would overflow what a slot holds */
+    move.terms.reward = WEI_MAX; /* the escrow would overflow what a slot holds */
     assert_int_equal(refused_to(&world, CLIENT, &move), GAME_BAD_TERMS);
     move = good;
     move.value--;
     assert_int_equal(refused_to(&world, CLIENT, &move), GAME_WRONG_VALUE);
     move.value += 2;
     assert_int_equal(refused_to(&world, CLIENT, &move), GAME_WRONG_VALUE);
-    move = about(GAME_CANCEL, &world.job); /* money to a move that takes none */
+    move = about(GAME_CLOSE, &world.job); /* money to a move that takes none */
     move.value = 1;
     assert_int_equal(refused_to(&world, CLIENT, &move), GAME_REFUSED_NOT);
     tear_down(&world);
@@ -546,12 +698,13 @@ static void test_dust_and_absurd_terms_are_refused(void **state)
 
 /* ---- gas ---------------------------------------------------------------------- */
 
-static void finalize(struct world *world, const struct game_segment *segment)
+static void settle(struct world *world, const struct game_segment *segment, uint32_t seconds)
 {
-    struct game_move move = with_segment(world, GAME_FINALIZE, segment);
+    struct game_move move = with_segment(world, GAME_SETTLE, segment);
 
-    pass_time(world, REVEAL_S + CLAIM_S + 1);
-    done(world, SOLVER, &move);
+    assert_int_equal(refused_to(world, EVE, &move), GAME_TOO_EARLY);
+    pass_time(world, seconds);
+    done(world, EVE, &move);
 }
 
 /* From commit to final, with two seats. */
@@ -563,25 +716,24 @@ static struct game_segment cover(struct world *world, uint32_t index)
     world->far = place_of(world, ALICE) >= NEAR_PLACES || place_of(world, BOB) >= NEAR_PLACES;
     seal_all(world, &segment);
     reveal_all(world, &segment);
-    finalize(world, &segment);
+    settle(world, &segment, REVEAL_S + CLAIM_S + 1);
     return segment;
 }
 
-static void leave_all(struct world *world)
+static void depart_all(struct world *world, uint32_t generation, uint32_t count)
 {
-    for (uint32_t i = 0; i < world->panel; i++) {
-        struct game_move move = about(GAME_LEAVE, &world->job);
+    for (uint32_t i = count; i-- > 0;) {
+        struct game_move move = about(GAME_DEPART, &world->job);
 
+        move.generation = generation;
         move.entry = i;
-        done(world, ALICE + i, &move);
+        done(world, ALICE + i % 2, &move);
     }
 }
 
-/* A whole job, whose client asks for the last state and hears nothing. Returns what its second
- * segment cost, and whether it was drawn far. */
+/* A whole job. Returns what its second segment cost, and whether it was drawn far. */
 static uint64_t play_everything(struct world *world, bool *far)
 {
-    struct game_segment segment;
     struct game_move move;
     uint64_t gas;
 
@@ -591,105 +743,149 @@ static uint64_t play_everything(struct world *world, bool *far)
     done(world, ALICE, &move);
     accept(world);
     (void)cover(world, 0);
+    move = about(GAME_DEPART, &world->job); /* bonds stay while a solver is at work */
+    assert_int_equal(refused_to(world, ALICE, &move), GAME_ENGAGED);
     gas = world->sum;
     (void)cover(world, 1);
     gas = world->sum - gas;
     *far = world->far;
-    segment = cover(world, 2);
-    move = with_segment(world, GAME_ASK_PANEL, &segment);
-    move.value = game_segment_fees(&world->terms);
-    segment.height = 0;
-    {
-        json_t *receipt = play(world, CLIENT, &move);
-
-        assert_int_equal(rpc_field_u64(&segment.height, receipt, "blockNumber", NULL), STATUS_OK);
-        segment.time_s = now_s(world);
-        json_decref(receipt);
-    }
-    draw(world, &segment);
-    seal_all(world, &segment);
-    reveal_all(world, &segment);
-    move = about(GAME_LEAVE, &world->job); /* bonds stay until the panel has answered */
-    assert_int_equal(refused_to(world, ALICE, &move), GAME_ENGAGED);
-    pass_time(world, REVEAL_S + 1);
-    move = with_segment(world, GAME_RENEW, &segment);
-    done(world, EVE, &move);
-    move = about(GAME_DELIVER, &world->job);
-    done(world, EVE, &move);
-    leave_all(world);
+    (void)cover(world, 2);
+    depart_all(world, 0, 2);
     return gas;
 }
 
-/* Nobody on the panel reveals: the segment becomes void, and its job is taken up again. */
-static void play_silence(struct world *world)
+/* The seats of a round say that they could not get the states. */
+static void say_unseen(struct world *world, const struct game_segment *segment, uint32_t first)
 {
-    struct game_segment segment;
-    struct game_segment next;
-    struct game_move next_seal;
-    struct game_move move;
+    for (uint32_t n = first; n < first + 2; n++) {
+        struct game_move move = about(GAME_UNSEEN, &world->job);
+        uint32_t account;
 
-    open_and_accept(world, 2);
-    segment = commit(world, 0);
-    draw(world, &segment);
-    move = verdict(world, ALICE, &segment, GAME_SEAL);
-    done(world, ALICE, &move);
-    next = commit(world, 1); /* becomes void with the first */
-    draw(world, &next);
-    next_seal = verdict(world, ALICE, &next, GAME_SEAL);
-    done(world, ALICE, &next_seal);
-    move = with_segment(world, GAME_RENEW, &segment);
-    assert_int_equal(refused_to(world, EVE, &move), GAME_TOO_EARLY);
-    for (uint32_t rounds = 0; rounds < 2; rounds++) {
-        pass_time(world, SEAL_S + REVEAL_S + 1);
-        done(world, EVE, &move);
+        move.index = segment->index;
+        move.about = game_segment_hash(&world->job, segment);
+        move.place = seat_of(world, n, &account);
+        done(world, account, &move);
+        assert_int_equal(refused_to(world, account, &move), GAME_ALREADY_SEALED);
     }
-    move = with_segment(world, GAME_FORFEIT, &segment);
-    assert_int_equal(refused_to(world, EVE, &move), GAME_TOO_EARLY);
-    pass_time(world, SEAL_S + REVEAL_S + CLAIM_S + 1);
-    done(world, EVE, &move);
-    move = about(GAME_ACCEPT, &world->job);
-    move.value = world->terms.stake;
-    done(world, EVE, &move);
-    move = about(GAME_STEP_BACK, &world->job);
-    done(world, EVE, &move);
-    move = about(GAME_ACCEPT, &world->job);
-    move.value = world->terms.stake;
-    done(world, EVE, &move);
-    pass_time(world, 1001);
-    move = about(GAME_RELEASE, &world->job);
-    done(world, BOB, &move);
-    move = about(GAME_CANCEL, &world->job);
-    done(world, CLIENT, &move);
-    leave_all(world);
 }
 
-/* Of the end of what nobody checks: final segments are bought again, and the job expires. */
-static void play_the_end(struct world *world)
+/* Nobody on the panel gets the states: all is void, and nobody accepts until the client resumes. */
+static void play_void(struct world *world)
 {
     struct game_segment segment;
     struct game_move move;
 
-    open_job(world, 3, 2, 0);
+    open_job(world, 2, 3, 2);
+    enlist(world, 2);
     accept(world);
     segment = commit(world, 0);
-    pass_time(world, SEAL_S);
-    finalize(world, &segment);
-    pass_time(world, 1001);
-    move = about(GAME_RELEASE, &world->job);
-    done(world, EVE, &move);
-    move = about(GAME_REWIND, &world->job);
-    move.value = game_rewind_price(&world->terms, 0, 1);
+    draw(world, &segment);
+    say_unseen(world, &segment, 0);
+    settle(world, &segment, SEAL_S + REVEAL_S + 1); /* another round */
+    say_unseen(world, &segment, 2);
+    settle(world, &segment, SEAL_S + REVEAL_S + GAME_WAITS_MAX * CLAIM_S + 1);
+    move = about(GAME_ACCEPT, &world->job);
+    move.value = world->terms.stake;
+    assert_int_equal(refused_to(world, SOLVER, &move), GAME_BARRED);
+    move = about(GAME_RESUME, &world->job);
+    move.value = 4 * WEI_PER_ETHER; /* two segments on each side, of which one in the pool's name */
+    assert_int_equal(refused_to(world, CLIENT, &move), GAME_WRONG_VALUE);
+    move.value = game_void_price(&world->terms, 1) + 2 * 2 * world->terms.fee;
     done(world, CLIENT, &move);
-    pass_time(world, 20000);
-    move = about(GAME_EXPIRE, &world->job);
-    done(world, EVE, &move);
+    depart_all(world, 0, 4);
+}
+
+/* The next tenure of that job: its client wants no more, and its solver is late. */
+static void play_late(struct world *world)
+{
+    struct game_move move;
+
+    world->generation = 1;
+    world->panel = 0;
+    enlist(world, 2);
+    accept(world);
+    move = about(GAME_STOP, &world->job);
+    done(world, CLIENT, &move);
+    move = about(GAME_RELEASE, &world->job);
+    assert_int_equal(refused_to(world, BOB, &move), GAME_TOO_EARLY);
+    pass_time(world, 1001);
+    done(world, BOB, &move);
+    move = about(GAME_CLOSE, &world->job);
+    assert_int_equal(refused_to(world, BOB, &move), GAME_NOT_YOURS);
+    done(world, CLIENT, &move);
+    depart_all(world, 1, 2);
+}
+
+/* The client refuses what is not final. */
+static void play_refusal(struct world *world)
+{
+    struct game_segment segment;
+    struct game_move move;
+
+    open_and_accept(world, 3);
+    segment = commit(world, 0);
+    draw(world, &segment);
+    seal_all(world, &segment);
+    reveal_all(world, &segment);
+    move = about(GAME_REFUSE, &world->job);
+    assert_int_equal(refused_to(world, EVE, &move), GAME_NOT_YOURS);
+    done(world, CLIENT, &move);
+    settle(world, &segment, SEAL_S + REVEAL_S + CLAIM_S + 1);
+    move = about(GAME_CLOSE, &world->job);
+    done(world, CLIENT, &move);
+    depart_all(world, 0, 2);
+}
+
+/* A job that no panel checks. */
+static void play_unchecked(struct world *world)
+{
+    struct game_segment segment;
+    struct game_move move;
+
     open_job(world, 4, 1, 0);
     accept(world);
     segment = commit(world, 0);
-    pass_time(world, SEAL_S);
-    finalize(world, &segment);
-    move = about(GAME_ACKNOWLEDGE, &world->job);
+    move = with_segment(world, GAME_DRAW, &segment);
+    done(world, EVE, &move);
+    settle(world, &segment, SEAL_S + REVEAL_S + CLAIM_S + 1);
+}
+
+/* A segment that chance does not cover. Returns what it cost. */
+static uint64_t play_uncovered(struct world *world)
+{
+    struct game_segment segment;
+    struct game_move move;
+    uint64_t gas;
+
+    world->coverage_ppm = 1;
+    open_job(world, 5, 4, 2);
+    accept(world);
+    segment = commit(world, 0);
+    draw(world, &segment);
+    gas = world->sum;
+    segment = commit(world, 1);
+    draw(world, &segment);
+    gas = world->sum - gas;
+    move = with_segment(world, GAME_SETTLE, &segment);
+    assert_int_equal(refused_to(world, EVE, &move), GAME_NOT_NEEDED);
+    pass_time(world, 1001);
+    move = about(GAME_RELEASE, &world->job);
+    done(world, EVE, &move);
+    move = about(GAME_CLOSE, &world->job);
     done(world, CLIENT, &move);
+    depart_all(world, 0, 2);
+    return gas;
+}
+
+static void see_size(struct world *world)
+{
+    static uint8_t code[2 * REGISTRY_SIZE_MOST];
+    struct error error;
+    size_t size;
+
+    assert_int_equal(evm_code_at(world->rpc, code, sizeof(code), &size, &world->registry, &error),
+                     STATUS_OK);
+    assert_true(size <= REGISTRY_SIZE_MOST);
 }
 
 static uint64_t documented(const char *name)
@@ -763,13 +959,17 @@ static void test_every_move_costs_what_is_documented_and_no_money_stays(void **s
 {
     struct world world;
     uint64_t covered;
+    uint64_t uncovered;
     bool far = false;
 
     (void)state;
     set_up(&world);
     covered = play_everything(&world, &far);
-    play_silence(&world);
-    play_the_end(&world);
+    play_void(&world);
+    play_late(&world);
+    play_refusal(&world);
+    play_unchecked(&world);
+    uncovered = play_uncovered(&world);
     withdraw_all(&world);
     assert_true(held(&world) == burned(&world));
     for (int kind = 0; kind < GAME_SEAL_CLAIM; kind++) {
@@ -778,6 +978,9 @@ static void test_every_move_costs_what_is_documented_and_no_money_stays(void **s
     }
     check_gas("a covered segment of 50 steps with two seats", covered);
     assert_true(covered <= COVERED_GAS_MOST + (far ? FAR_GAS_MOST : 0));
+    check_gas("an uncovered segment of 50 steps", uncovered);
+    assert_true(uncovered <= UNCOVERED_GAS_MOST);
+    see_size(&world);
     tear_down(&world);
 }
 
@@ -787,6 +990,7 @@ int main(void)
         cmocka_unit_test(test_a_verdict_cannot_be_copied),
         cmocka_unit_test(test_strangers_judge_nothing),
         cmocka_unit_test(test_reentrancy_pays_once),
+        cmocka_unit_test(test_a_token_that_calls_back_robs_nobody),
         cmocka_unit_test(test_a_target_that_takes_no_money_loses_none),
         cmocka_unit_test(test_dust_and_absurd_terms_are_refused),
         cmocka_unit_test(test_every_move_costs_what_is_documented_and_no_money_stays),

@@ -1,19 +1,20 @@
 /*
  * fuzz_test.c - random moves against the contracts as deployed, and what the game promises.
  *
- * tests/contracts/Fuzz.sol plays: a client, an honest solver and an honest verifier who are online,
- * and three accounts that do anything. After each move all money is accounted for (owed, held and
- * burned are what was paid in), the honest solver is not convicted, the honest verifier has lost
- * nothing, claims are counted, and few disputes use clocks at once. Every job ends within a bound,
- * by moves that anybody may make, and leaves nothing behind. 200,000 calls; "make soak" makes 10
- * million.
+ * tests/contracts/Fuzz.sol plays: a client and a keeper, an honest solver and an honest verifier
+ * who are online, and three accounts that do anything; every other job is played for a token.
+ * After each move all money is accounted for (owed, held and burned are what was paid in), the
+ * honest solver is not convicted, the honest verifier has lost nothing, claims are counted, and
+ * few disputes use clocks at once; and what the move did is what the rules say, computed again.
+ * Every job ends within a bound, by moves that anybody may make, and leaves nothing behind.
+ * 200,000 calls; "make soak" makes 10 million.
  */
 #include <stdlib.h>
 
 #include "chain/evm/rpc/rpc.h"
 #include "tests/contracts/fuzz_code.h"
 #include "tests/support/game/anvil.h"
-#include "tests/support/game/contract_call.h"
+#include "tests/support/gas/contract_call.h"
 #include "tests/support/test.h"
 
 enum {
@@ -29,10 +30,10 @@ enum {
 
 /* In the order of the contract. */
 static const char *const moves[] = {
-    "open",    "cancel", "rewind",  "acknowledge", "askPanel",  "accept", "stepBack",  "commit",
-    "enlist",  "leave",  "draw",    "seal",        "reveal",    "renew",  "finalize",  "forfeit",
-    "release", "expire", "deliver", "withdraw",    "sealClaim", "claim",  "alarm",     "answer",
-    "query",   "reply",  "convict", "timeout",     "lapse",     "pay",    "challenge", "fix",
+    "open",    "close",    "resume",    "stop",  "refuse", "accept",    "commit",
+    "enlist",  "depart",   "draw",      "seal",  "reveal", "unseen",    "settle",
+    "release", "withdraw", "sealClaim", "claim", "alarm",  "answer",    "query",
+    "reply",   "convict",  "timeout",   "lapse", "pay",    "challenge", "fix",
 };
 enum { MOVES = sizeof(moves) / sizeof(moves[0]) };
 

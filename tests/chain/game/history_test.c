@@ -3,907 +3,111 @@
  * Method: random histories, most moves plausible and some absurd, are played on both: on the
  * contracts by a driver that plays a whole history in one transaction, with a clock and a chance of
  * the test's own. Every event's bytes, every refusal's bytes and every balance must be equal, and
- * the contract must hold exactly what it owes, what is escrowed, staked, bonded or held, and what
- * was burned. After every event a record in memory and a node's store must say the same of a job,
- * and after every move what the ledger keeps. "make soak" plays 10,000.
+ * the contract must hold exactly what it owes, what is escrowed, staked or bonded, and what was
+ * burned. After every event a record in memory and a node's store must say the same of a job,
+ * and after every move what the ledger keeps; and what each player has more by then is to the wei
+ * what a book of its money says. "make soak" plays 10,000.
  */
 #include "tests/support/test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "chain/game/allow_list.h"
-#include "tests/support/chain/random_terms.h"
+#include "chain/money/money_book.h"
 #include "tests/support/chain/views.h"
-#include "tests/support/game/made_states.h"
+#include "tests/support/game/history.h"
 #include "tests/support/game/promised.h"
-#include "tests/support/game/twins.h"
 
 enum {
     HISTORIES_FULL = 10000,
     HISTORIES_SHARE = 120,
     HISTORIES_OF_A_COURT = 40,
     HISTORIES_OF_A_CHAIN = 400,
-    MOVES = TWINS_MOVES,
-    PLAYERS = TWINS_PLAYERS,
-    JOBS = 2,
-    SEGMENTS = 32,
-    CLAIMS = 32,
-    SEALS = 8,
-    STEPS_MAX = 5, /* of a segment */
-    CLIENTS = 2,   /* players 0 and 1 */
-    MEMBERS = 3,   /* of allow-lists: the players after them */
 };
 
-struct known_segment {
-    struct hash32 job;
-    struct game_segment segment;
-    struct digest roots[STEPS_MAX];
-};
-
-struct known_claim {
-    struct hash32 key;
-    struct game_subject subject;
-};
-
-struct sealed_claim {
-    struct game_move move;
-    uint32_t player;
-};
-
-/* All that the test knows of one history; it learns from the embedded side's events. */
-struct history {
-    uint64_t random;
-    struct twins twins;
+struct compared {
+    struct history history;
     struct views views;
-    uint8_t header[GAME_JOB_HEADER_SIZE];
-    struct digest job_id;
-    struct hash32 jobs[JOBS];
-    uint32_t job_count;
-    uint64_t next_salt;
-    struct known_segment segments[SEGMENTS];
-    uint32_t segment_count;
-    struct known_claim claims[CLAIMS];
-    uint32_t claim_count;
-    struct sealed_claim seals[SEALS];
-    uint32_t seal_count;
-    uint32_t patience;  /* of how many in a hundred verdicts are right */
-    uint32_t hostility; /* how many in a hundred moves are about claims */
-    /* What the move borrows. */
-    struct digest states[STEPS_MAX + 1];
-    struct digest siblings[GAME_ALLOW_MAX];
-    uint8_t contact[GAME_CONTACT_MAX + 1];
-    struct buffer payload;
+    struct money_book book;
+    wei before[TWINS_PLAYERS]; /* this history: see kept_by() */
 };
-
-static uint32_t below(struct history *history, uint32_t limit)
-{
-    return (uint32_t)test_random_below(&history->random, limit);
-}
-
-static bool chance(struct history *history, uint32_t percent)
-{
-    return below(history, 100) < percent;
-}
-
-static void get(struct history *history, void *record, enum local_kind kind,
-                const struct hash32 *key, uint64_t number)
-{
-    assert_int_equal(local_get(&history->twins.store, record, kind, key, number), STATUS_OK);
-}
-
-/* ---- learning ------------------------------------------------------------------- */
-
-static const struct known_segment *segment_before(const struct history *history,
-                                                  const struct known_segment *known)
-{
-    for (uint32_t i = 0; i < history->segment_count; i++) {
-        if (hash32_equal(&history->segments[i].job, &known->job) &&
-            history->segments[i].segment.index + 1 == known->segment.index) {
-            return &history->segments[i];
-        }
-    }
-    return NULL;
-}
-
-static void learn_segment(struct history *history, const struct game_event *event)
-{
-    uint32_t at =
-        history->segment_count < SEGMENTS ? history->segment_count++ : below(history, SEGMENTS);
-    struct known_segment *known = &history->segments[at];
-
-    known->job = event->job;
-    known->segment = event->segment;
-    memcpy(known->roots, event->states.hashes, event->states.count * sizeof(known->roots[0]));
-}
-
-/* The client of a closed job asks about its last segment, which is another from then on. */
-static void learn_asked(struct history *history, const struct game_event *event)
-{
-    struct local_job job;
-
-    get(history, &job, LOCAL_JOB, &event->job, 0);
-    for (uint32_t i = 0; i < history->segment_count; i++) {
-        struct known_segment *known = &history->segments[i];
-
-        if (hash32_equal(&known->job, &event->job) && known->segment.index + 1 == job.finalized) {
-            known->segment.time_s = history->twins.now_s;
-            known->segment.height = history->twins.height;
-            known->segment.panel = job.entries;
-        }
-    }
-}
-
-static void learn_claim(struct history *history, const struct game_event *event)
-{
-    uint32_t at = history->claim_count < CLAIMS ? history->claim_count++ : below(history, CLAIMS);
-    struct local_job job;
-
-    get(history, &job, LOCAL_JOB, &event->job, 0);
-    history->claims[at].key = event->claim;
-    history->claims[at].subject = (struct game_subject){.client = job.client,
-                                                        .salt = job.terms.salt,
-                                                        .step = event->step,
-                                                        .pre_state = event->pre_state,
-                                                        .post_state = event->post_state};
-    memcpy(history->claims[at].subject.job_header, history->header, sizeof(history->header));
-}
 
 static void learn(void *context, const struct game_event *event)
 {
-    struct history *history = context;
+    struct compared *compared = context;
+    const struct twins *twins = &compared->history.twins;
 
-    views_take(&history->views, event, history->twins.height, history->twins.now_s);
-    if (event->kind == GAME_COMMITTED) {
-        learn_segment(history, event);
-    } else if (event->kind == GAME_ASKED) {
-        learn_asked(history, event);
-    } else if (event->kind == GAME_CLAIMED) {
-        learn_claim(history, event);
-    } else if (event->kind == GAME_OPENED) {
-        uint32_t at = history->job_count < JOBS ? history->job_count++ : below(history, JOBS);
+    views_take(&compared->views, event, twins->height, twins->now_s);
+    history_learn(&compared->history, event);
+}
 
-        history->jobs[at] = event->job;
+/* ---- money ---------------------------------------------------------------------- */
+
+/* What a player has in the ledger and took out of it, without what the player put in. */
+static wei kept_by(struct twins *twins, uint32_t player)
+{
+    const struct hash32 key = local_key_of_account(&twins->players[player]);
+    struct local_account account;
+
+    assert_int_equal(local_get(&twins->store, &account, LOCAL_ACCOUNT, &key, 0), STATUS_OK);
+    return account.owed + twins->paid_out_of[player] - twins->paid_in_by[player];
+}
+
+static void begin_books(struct compared *compared)
+{
+    struct twins *twins = &compared->history.twins;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(money_book_open(&compared->book, &compared->views.board, twins->players,
+                                     TWINS_PLAYERS, &error),
+                     STATUS_OK);
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        compared->before[i] = kept_by(twins, i);
     }
 }
 
-/* ---- choosing a move ------------------------------------------------------------ */
-
-static wei small_amount(struct history *history)
+/* What each has more, wherever it lies, is what it earned less what it paid and lost. */
+static void compare_books(struct compared *compared)
 {
-    return (wei)below(history, 1000) + 1;
-}
+    struct twins *twins = &compared->history.twins;
 
-static struct game_terms some_terms(struct history *history)
-{
-    struct game_terms terms = random_terms(&history->random, history->twins.players + CLIENTS,
-                                           MEMBERS, history->twins.now_s);
+    for (uint32_t i = 0; i < TWINS_PLAYERS; i++) {
+        const struct money money = money_book_look(&compared->book, i);
+        const wei locked = money.stakes + money.bonds + money.escrow;
+        const wei more = kept_by(twins, i) - compared->before[i] + locked;
 
-    terms.job_id = history->job_id;
-    terms.salt = chance(history, 97) ? history->next_salt++ : history->next_salt - 1;
-    terms.segment_steps = 1 + below(history, STEPS_MAX);
-    terms.steps = 1 + below(history, (chance(history, 60) ? 2 : 4) * terms.segment_steps);
-    return terms;
-}
-
-static uint32_t player_of(struct history *history, const struct address *address)
-{
-    for (uint32_t i = 0; i < PLAYERS; i++) {
-        if (address_equal(&history->twins.players[i], address)) {
-            return i;
-        }
-    }
-    return below(history, PLAYERS);
-}
-
-static struct game_bytes some_contact(struct history *history)
-{
-    uint32_t size = chance(history, 95) ? below(history, 40) : 250 + below(history, 8);
-
-    return (struct game_bytes){history->contact, size};
-}
-
-/* In the list of members, by one of them; or any other. */
-static struct game_hashes some_path(struct history *history, uint32_t player)
-{
-    struct game_hashes path = {history->siblings, below(history, 3)};
-
-    if (player >= CLIENTS && player < CLIENTS + MEMBERS && chance(history, 90)) {
-        allow_list_path(history->siblings, &path.count, history->twins.players + CLIENTS, MEMBERS,
-                        player - CLIENTS);
-    }
-    return path;
-}
-
-static void choose_job(struct history *history, struct game_move *move, struct local_job *job)
-{
-    memset(job, 0, sizeof(*job));
-    if (history->job_count > 0) {
-        move->key = history->jobs[below(history, history->job_count)];
-        get(history, job, LOCAL_JOB, &move->key, 0);
+        assert_true(more == money.amounts[MONEY_EARNED] - money.amounts[MONEY_PAID] -
+                                money.amounts[MONEY_LOST]);
     }
 }
 
-/* Fills the parts that are about a job or a segment; prefers what stands. NULL: there is none. */
-static const struct known_segment *choose_segment(struct history *history, struct game_move *move,
-                                                  struct local_job *job, struct local_tally *tally)
+static void play_history(struct compared *compared)
 {
-    const struct known_segment *known = NULL;
-
-    memset(tally, 0, sizeof(*tally));
-    memset(job, 0, sizeof(*job));
-    for (uint32_t tries = 0; tries < 8 && history->segment_count > 0; tries++) {
-        struct hash32 hash;
-
-        known = &history->segments[below(history, history->segment_count)];
-        move->key = known->job;
-        move->segment = known->segment;
-        get(history, job, LOCAL_JOB, &move->key, 0);
-        hash = game_segment_hash(&move->key, &move->segment);
-        get(history, tally, LOCAL_TALLY, &hash, 0);
-        if ((job->phase == GAME_PHASE_RUNNING && move->segment.generation == job->generation &&
-             (move->segment.index == job->finalized ||
-              (tries > 2 && move->segment.index > job->finalized))) ||
-            (job->phase == GAME_PHASE_CLOSED && job->asked && job->held > 0 &&
-             move->segment.index + 1 == job->finalized)) {
-            break;
-        }
-    }
-    return known;
-}
-
-static void jump_to(struct history *history, uint64_t time_s)
-{
-    uint64_t wanted = time_s + below(history, 2);
-
-    if (wanted > history->twins.now_s && wanted < history->twins.now_s + 100000) {
-        history->twins.now_s = wanted;
-    }
-}
-
-/* Its last second, or the one after. */
-static void jump_to_week(struct history *history, uint64_t time_s)
-{
-    uint64_t wanted = time_s + GAME_FIX_AFTER_S + below(history, 2);
-
-    history->twins.now_s = wanted > history->twins.now_s ? wanted : history->twins.now_s;
-}
-
-/* The next moments at which a rule changes its mind about a segment. */
-static void jump_to_edge(struct history *history, const struct local_job *job,
-                         const struct local_tally *tally, const struct game_segment *segment,
-                         uint32_t edge)
-{
-    uint64_t time_s = tally->start_s == 0 ? segment->time_s : tally->start_s;
-
-    time_s += job->terms.seal_period_s;
-    time_s += edge > 0 ? job->terms.reveal_period_s : 0;
-    time_s += edge > 1 ? job->terms.claim_period_s : 0;
-    jump_to(history, time_s);
-}
-
-static void pass_time(struct history *history)
-{
-    history->twins.height += chance(history, 60) ? 0 : below(history, 4);
-    history->twins.height += chance(history, 1) ? 250 + below(history, 20) : 0;
-    history->twins.now_s += chance(history, 70) ? 0 : below(history, 3);
-}
-
-/* ---- the panel -------------------------------------------------------------------- */
-
-static uint32_t panel_move(struct history *history, struct game_move *move)
-{
-    struct local_job job;
-    struct local_entry entry;
-    uint32_t kind = below(history, 100);
-    uint32_t player;
-
-    choose_job(history, move, &job);
-    if (kind < 40) {
-        move->kind = GAME_ENLIST;
-        move->count = chance(history, 95) ? 1 + below(history, 4) : below(history, 20);
-        move->value = move->count * job.terms.bond;
-        player = CLIENTS + below(history, PLAYERS - CLIENTS - (chance(history, 5) ? 0 : 1));
-        move->path = some_path(history, player);
-        move->contact = some_contact(history);
-        return player;
-    }
-    if (kind < 90) {
-        move->kind = GAME_LEAVE;
-        bool wanted = chance(history, 50); /* one that has left, and waits for its bond */
-
-        for (uint32_t tries = 0; tries < 8; tries++) {
-            move->entry = below(history, job.entries + 1);
-            get(history, &entry, LOCAL_ENTRY, &move->key, move->entry);
-            if ((entry.left && !entry.gone) == wanted) {
-                break;
-            }
-        }
-        return chance(history, 95) ? player_of(history, &entry.owner) : below(history, PLAYERS);
-    }
-    move->kind = GAME_ANNOUNCE;
-    move->contact = some_contact(history);
-    return below(history, PLAYERS);
-}
-
-/* What a seat says follows from its place, so that a reveal finds what was sealed. */
-static enum game_verdict verdict_of(const struct history *history, const struct hash32 *segment,
-                                    uint32_t place)
-{
-    uint32_t number = (uint32_t)(segment->bytes[place % HASH32_SIZE] + 41 * place) % 100;
-
-    if (number < history->patience) {
-        return GAME_VERDICT_RIGHT;
-    }
-    return number % 3 == 0 ? GAME_VERDICT_FALSE : GAME_VERDICT_UNAVAILABLE;
-}
-
-static void fill_leaves(struct history *history, struct game_move *move,
-                        const struct known_segment *known, const struct local_tally *tally,
-                        const struct address *owner, const struct hash32 *segment)
-{
-    const struct game_hashes states = {known->roots, known->segment.steps};
-
-    (void)history;
-    for (uint32_t i = 0; i < GAME_LEAVES; i++) {
-        /* Every other place lies about its last leaves. */
-        struct hash32 hash = move->place % 2 == 0 || i < 4
-                                 ? made_right_hash(owner, &tally->seed, segment, &states, i)
-                                 : *segment;
-
-        game_leaves_set(&move->leaves, i, &hash);
-    }
-}
-
-static void fill_case(struct history *history, struct game_move *move,
-                      const struct known_segment *known, const struct local_job *job, uint32_t step)
-{
-    const struct known_segment *before = segment_before(history, known);
-    const struct game_hashes states = {known->roots, known->segment.steps};
-    const struct game_hashes previous = {before == NULL ? NULL : before->roots,
-                                         before == NULL ? 0 : before->segment.steps};
-
-    made_states_case(&move->shown, history->header, &known->segment, &states,
-                     before == NULL ? NULL : &before->segment, &previous, step);
-    move->shown.client = job->client;
-    move->shown.salt = job->terms.salt;
-    if (chance(history, 4)) {
-        uint8_t *bytes[] = {move->shown.job_header,
-                            move->shown.pre_state.bytes,
-                            move->shown.post_state.bytes,
-                            move->shown.segment.root.bytes,
-                            move->shown.previous.root.bytes,
-                            move->shown.post_path.siblings[0].bytes,
-                            move->shown.pre_path.siblings[0].bytes};
-
-        bytes[below(history, 7)][5] ^= 1;
-    }
-}
-
-/* A place of the last round that was drawn and says nothing yet, sealed or not, if there is one. */
-static uint32_t choose_place(struct history *history, const struct local_tally *tally,
-                             const struct hash32 *segment, bool sealed)
-{
-    uint32_t span = tally->to > tally->from ? tally->to - tally->from : 1;
-    uint32_t place = tally->from;
-
-    for (uint32_t tries = 0; tries < 40; tries++) {
-        struct hash32 seat;
-
-        place = tally->from + below(history, span);
-        get(history, &seat, LOCAL_SEAT, segment, place);
-        if (place < GAME_PLACES_MAX &&
-            ((tally->places.bytes[place / 2] >> (4 * (place % 2))) & 15) == LOCAL_PLACE_DRAWN &&
-            hash32_is_zero(&seat) != sealed) {
-            break;
-        }
-    }
-    return place;
-}
-
-/* A seat of a segment: its verdict, or what its place would say. */
-static uint32_t seat_move(struct history *history, struct game_move *move,
-                          const struct known_segment *known, const struct local_job *job,
-                          const struct local_tally *tally, bool reveals)
-{
-    struct hash32 segment = game_segment_hash(&move->key, &move->segment);
-    struct local_entry entry = {0};
-    enum game_verdict verdict;
-
-    move->index = move->segment.index;
-    move->about = segment;
-    move->place =
-        chance(history, 95) ? choose_place(history, tally, &segment, reveals) : below(history, 66);
-    if (tally->panel > 0) {
-        get(history, &entry, LOCAL_ENTRY, &move->key,
-            game_place_entry(&tally->seed, move->place, tally->panel));
-    }
-    verdict = verdict_of(history, &segment, move->place);
-    memset(move->salt.bytes, chance(history, 98) ? 7 : 8, HASH32_SIZE);
-    if (known != NULL && verdict == GAME_VERDICT_RIGHT) {
-        fill_leaves(history, move, known, tally, &entry.owner, &segment);
-    }
-    move->verdict = verdict;
-    if (!reveals) {
-        move->kind = GAME_SEAL;
-        move->seal = game_verdict_seal(
-            &entry.owner, &segment, verdict,
-            verdict == GAME_VERDICT_FALSE ? move->place % (move->segment.steps + 1) : 0,
-            verdict == GAME_VERDICT_RIGHT ? &move->leaves : NULL, &move->salt);
-    } else if (verdict != GAME_VERDICT_FALSE || known == NULL) {
-        move->kind = GAME_REVEAL;
-    } else {
-        move->kind = GAME_ALARM;
-        fill_case(history, move, known, job, move->place % (move->segment.steps + 1));
-    }
-    return chance(history, 97) ? player_of(history, &entry.owner) : below(history, PLAYERS);
-}
-
-static void challenge_move(struct history *history, struct game_move *move,
-                           const struct known_segment *known, const struct local_tally *tally)
-{
-    const struct game_hashes states = {known->roots, known->segment.steps};
-    struct hash32 segment = game_segment_hash(&move->key, &move->segment);
-    struct local_entry entry = {0};
-
-    move->kind = GAME_CHALLENGE;
-    move->place = below(history, tally->to + 1);
-    if (tally->panel > 0) {
-        get(history, &entry, LOCAL_ENTRY, &move->key,
-            game_place_entry(&tally->seed, move->place, tally->panel));
-    }
-    fill_leaves(history, move, known, tally, &entry.owner, &segment);
-    memset(move->salt.bytes, chance(history, 98) ? 7 : 8, HASH32_SIZE);
-    move->index = below(history, GAME_LEAVES + (chance(history, 5) ? 2 : 0));
-    buffer_clear(&history->payload);
-    if (tally->panel > 0) {
-        made_leaf_proof(&history->payload, &tally->seed, &states, move->index % GAME_LEAVES);
-    }
-    if (chance(history, 10) && history->payload.size > 0) {
-        history->payload.data[below(history, (uint32_t)history->payload.size)] ^= 1;
-    }
-    move->payload = (struct game_bytes){history->payload.data, history->payload.size};
-    move->seal_salt = segment;
-}
-
-/* Its seal, by the same player; most then wait for a block. */
-static void seal_challenge(struct history *history, const struct game_move *challenge,
-                           uint32_t player)
-{
-    struct hash32 segment = game_segment_hash(&challenge->key, &challenge->segment);
-    struct hash32 subject = game_challenge_hash(&segment, challenge->place, challenge->index);
-    struct game_move move = {
-        .kind = GAME_SEAL_CLAIM,
-        .seal = game_claim_seal(&history->twins.players[player], &subject, &challenge->seal_salt)};
-
-    if (chance(history, 92)) {
-        (void)twins_play(&history->twins, &move, player);
-    }
-    history->twins.height += chance(history, 92) ? 1 : 0;
-    history->twins.height += chance(history, 3) ? 32 : 0;
-}
-
-/* What is due after the reveals: another round, or the end. */
-static void end_move(struct history *history, struct game_move *move, const struct local_job *job,
-                     const struct local_tally *tally)
-{
-    bool is_over = !tally->covered || tally->asleep ||
-                   tally->rights >= tally->unavailables + job->terms.seats ||
-                   tally->unavailables >= tally->rights + 10;
-    bool ends = is_over ? !chance(history, 15) : chance(history, 15);
-    bool is_denied;
-
-    if (chance(history, 70)) {
-        jump_to_edge(history, job, tally, &move->segment, ends ? 2 : 1);
-    }
-    is_denied = tally->covered && tally->unavailables >= tally->rights;
-    move->kind = !ends                             ? GAME_RENEW
-                 : job->phase == GAME_PHASE_CLOSED ? GAME_DELIVER
-                 : is_denied                       ? GAME_FORFEIT
-                 : chance(history, 95)             ? GAME_FINALIZE
-                                                   : GAME_FORFEIT;
-}
-
-/* Of a commit that nobody drew for a week, sometimes; or of one that never was. */
-static void fix_move(struct history *history, struct game_move *move)
-{
-    move->kind = GAME_FIX;
-    if (chance(history, 30)) {
-        move->segment.time_s -= GAME_FIX_AFTER_S;
-    } else if (chance(history, 60)) {
-        jump_to_week(history, move->segment.time_s);
-    }
-}
-
-static uint32_t segment_move(struct history *history, struct game_move *move)
-{
-    struct local_job job;
-    struct local_tally tally;
-    const struct known_segment *known = choose_segment(history, move, &job, &tally);
-    uint32_t kind = below(history, 100);
-    uint64_t seal_end_s = tally.start_s + job.terms.seal_period_s;
-    uint64_t reveal_end_s = seal_end_s + job.terms.reveal_period_s;
-
-    if (known == NULL || kind == 99 || (tally.start_s == 0 && job.terms.seats > 0 && kind < 80)) {
-        move->kind = GAME_DRAW;
-        history->twins.height += chance(history, 80) ? 2 : 0;
-        if (chance(history, 8)) {
-            fix_move(history, move);
-        }
-        return below(history, PLAYERS);
-    }
-    if (kind < 12 && tally.rights > 0) {
-        uint32_t player = below(history, PLAYERS);
-
-        challenge_move(history, move, known, &tally);
-        if (history->twins.outcome_count + 2 <= MOVES) {
-            seal_challenge(history, move, player);
-        }
-        return player;
-    }
-    if (tally.covered && !tally.closed && history->twins.now_s <= reveal_end_s && kind < 94) {
-        if (history->twins.now_s <= seal_end_s && kind < 34) {
-            jump_to_edge(history, &job, &tally, &move->segment, 0);
-        }
-        return seat_move(history, move, known, &job, &tally,
-                         history->twins.now_s > seal_end_s || kind > 90);
-    }
-    end_move(history, move, &job, &tally);
-    return below(history, PLAYERS);
-}
-
-/* ---- disputes ---------------------------------------------------------------------- */
-
-static uint32_t claim_move(struct history *history, struct game_move *move)
-{
-    struct local_job job;
-    struct local_tally tally;
-    struct local_docket docket;
-    const struct known_segment *known;
-    uint32_t player = 1 + below(history, PLAYERS - 1);
-    struct hash32 segment;
-    struct hash32 subject;
-
-    if (history->seal_count > 0 && chance(history, 60)) {
-        struct sealed_claim *sealed = &history->seals[below(history, history->seal_count)];
-
-        *move = sealed->move;
-        player = chance(history, 95) ? sealed->player : player;
-        get(history, &job, LOCAL_JOB, &move->key, 0);
-        get(history, &docket, LOCAL_DOCKET, &move->key, job.generation);
-        move->value = chance(history, 95) ? game_claim_bond(&job.terms, docket.outsiders)
-                                          : small_amount(history);
-        history->twins.height += chance(history, 80) ? 1 : 0;
-        history->twins.height += chance(history, 3) ? 32 : 0;
-        if (chance(history, 70)) {
-            *sealed = history->seals[--history->seal_count];
-        }
-        return player;
-    }
-    known = choose_segment(history, move, &job, &tally);
-    if (known == NULL) {
-        return player;
-    }
-    move->kind = GAME_CLAIM;
-    /* Few steps, so that claimants join. */
-    fill_case(history, move, known, &job,
-              chance(history, 97) ? below(history, known->segment.steps) : known->segment.steps);
-    test_random_fill(&history->random, move->salt.bytes, sizeof(move->salt.bytes));
-    segment = game_segment_hash(&move->key, &move->shown.segment);
-    subject = game_subject_hash(&segment, move->shown.step, &move->shown.pre_state,
-                                &move->shown.post_state);
-    if (chance(history, 95)) {
-        uint32_t at = history->seal_count < SEALS ? history->seal_count++ : below(history, SEALS);
-
-        history->seals[at].move = *move;
-        history->seals[at].player = player;
-        move->kind = GAME_SEAL_CLAIM;
-        move->seal = game_claim_seal(&history->twins.players[player], &subject, &move->salt);
-        if (chance(history, 5)) {
-            (void)twins_play(&history->twins, move, player); /* and once more */
-        }
-    }
-    return player;
-}
-
-static const struct known_claim *choose_claim(struct history *history, struct game_move *move,
-                                              struct local_dispute *dispute)
-{
-    const struct known_claim *known = NULL;
-
-    memset(dispute, 0, sizeof(*dispute));
-    for (uint32_t tries = 0; tries < 4 && history->claim_count > 0; tries++) {
-        known = &history->claims[below(history, history->claim_count)];
-        move->key = known->key;
-        get(history, dispute, LOCAL_DISPUTE, &move->key, 0);
-        if (dispute->phase != GAME_CLAIM_CLOSED) {
-            break;
-        }
-    }
-    return known;
-}
-
-static void trial_move(struct history *history, struct game_move *move,
-                       const struct known_claim *known, const struct local_dispute *dispute)
-{
-    static const uint8_t nonsense[64];
-
-    move->payload = (struct game_bytes){nonsense, below(history, sizeof(nonsense))};
-    if ((dispute->turn == GAME_TURN_ACCUSED) != chance(history, 5)) {
-        move->kind = GAME_REPLY;
-        move->queried = (struct game_bytes){nonsense, 40};
-        return;
-    }
-    move->kind = chance(history, 50) ? GAME_QUERY : GAME_CONVICT;
-    move->subject = known->subject;
-    move->value = move->kind == GAME_QUERY ? dispute->query_fee : 0;
-    if (chance(history, 10)) {
-        move->subject.step++;
-    }
-}
-
-static uint32_t dispute_move(struct history *history, struct game_move *move)
-{
-    struct local_dispute dispute;
-    struct local_docket docket;
-    struct local_claimant lead;
-    const struct known_claim *known = choose_claim(history, move, &dispute);
-    uint32_t kind = below(history, 100);
-
-    get(history, &docket, LOCAL_DOCKET, &dispute.job, dispute.generation);
-    if (known == NULL || kind >= (docket.convicted ? 50 : 92)) {
-        move->kind = kind % 4 != 0 ? GAME_LAPSE : GAME_PAY;
-        if (move->kind == GAME_PAY) {
-            move->key = dispute.job;
-            move->generation = dispute.generation;
-        }
-        return below(history, PLAYERS);
-    }
-    get(history, &lead, LOCAL_CLAIMANT, &move->key, dispute.first);
-    if (dispute.phase == GAME_CLAIM_CALLED ? kind < 50 : kind < 5) {
-        move->kind = GAME_ANSWER;
-        memset(move->root.bytes, chance(history, 97) ? 5 : 0, DIGEST_SIZE);
-        return chance(history, 97) ? player_of(history, &dispute.solver) : below(history, PLAYERS);
-    }
-    if (kind < 60) {
-        trial_move(history, move, known, &dispute);
-        return player_of(history,
-                         dispute.turn == GAME_TURN_ACCUSED ? &dispute.solver : &lead.owner);
-    }
-    move->kind = GAME_TIMEOUT;
-    if (chance(history, 40)) {
-        jump_to(history,
-                dispute.since_s + (dispute.turn == GAME_TURN_ACCUSED ? dispute.solver_left_s
-                                                                     : dispute.lead_left_s));
-    }
-    return below(history, PLAYERS);
-}
-
-/* ---- client and solver ------------------------------------------------------------- */
-
-static void commit_move(struct history *history, struct game_move *move,
-                        const struct local_job *job)
-{
-    uint64_t rest = job->terms.steps - (uint64_t)job->committed * job->terms.segment_steps;
-    uint32_t steps = rest < job->terms.segment_steps ? (uint32_t)rest : job->terms.segment_steps;
-
-    move->kind = GAME_COMMIT;
-    move->index = job->committed + (chance(history, 3) ? 1 : 0);
-    move->diverged = chance(history, 8);
-    steps = job->committed >= job->segments ? 1 : steps;
-    steps = move->diverged ? 1 + below(history, steps) : steps;
-    steps += chance(history, 2) ? 1 : 0;
-    for (uint32_t i = 0; i < steps; i++) {
-        history->states[i] = made_state_root(below(history, MADE_STATES));
-    }
-    if (chance(history, 2)) {
-        memset(&history->states[below(history, steps)], 0, DIGEST_SIZE);
-    }
-    move->states = (struct game_hashes){history->states, chance(history, 1) ? 0 : steps};
-}
-
-static uint32_t solver_move(struct history *history, struct game_move *move,
-                            const struct local_job *job)
-{
-    uint32_t kind = below(history, 100);
-    uint32_t player;
-
-    if (job->phase == GAME_PHASE_OPEN && kind < 90) {
-        move->kind = GAME_ACCEPT;
-        move->value = chance(history, 97) ? job->terms.stake : small_amount(history);
-        move->least_reward = chance(history, 80) ? 0 : small_amount(history);
-        player = chance(history, 80) ? PLAYERS - 1 : below(history, PLAYERS);
-        move->path = some_path(history, player);
-        move->contact = some_contact(history);
-        return player;
-    }
-    if (kind < 85) {
-        commit_move(history, move, job);
-        return chance(history, 97) ? player_of(history, &job->solver) : below(history, PLAYERS);
-    }
-    if (kind < 88) {
-        move->kind = GAME_STEP_BACK;
-        return player_of(history, &job->solver);
-    }
-    if (kind < 96) {
-        move->kind = GAME_RELEASE;
-        if (chance(history, 5)) {
-            jump_to(history, job->due_s);
-        }
-    } else {
-        move->kind = GAME_EXPIRE;
-        if (chance(history, 10)) {
-            jump_to(history, job->terms.deadline_s);
-        }
-    }
-    return below(history, PLAYERS);
-}
-
-static uint32_t client_move(struct history *history, struct game_move *move,
-                            const struct local_job *job)
-{
-    uint32_t kind = below(history, 100);
-
-    if (job->phase == GAME_PHASE_OPEN) {
-        move->kind = kind < 92 && job->finalized > 0 ? GAME_REWIND : GAME_CANCEL;
-        move->index = below(history, job->finalized + 1);
-        move->value = move->kind == GAME_REWIND
-                          ? game_rewind_price(&job->terms, move->index, job->finalized)
-                          : 0;
-        if (kind >= 30 && move->kind == GAME_CANCEL) {
-            move->kind = GAME_ANNOUNCE;
-        }
-    } else if (kind < 15) {
-        move->kind = GAME_ACKNOWLEDGE;
-    } else if (kind < 60) {
-        struct local_tally tally;
-        struct local_job ignored;
-
-        (void)choose_segment(history, move, &ignored, &tally);
-        move->kind = GAME_ASK_PANEL;
-        get(history, &ignored, LOCAL_JOB, &move->key, 0);
-        move->value = game_segment_fees(&ignored.terms);
-        return player_of(history, &ignored.client);
-    } else {
-        move->kind = GAME_DELIVER;
-        if (chance(history, 20)) {
-            jump_to(history, job->closed_at_s + job->terms.delivery_period_s);
-        }
-    }
-    return chance(history, 95) ? player_of(history, &job->client) : below(history, PLAYERS);
-}
-
-/* Makes room for a new job. */
-static bool a_job_is_over(struct history *history)
-{
-    uint32_t at = below(history, history->job_count);
-    struct local_job job;
-
-    get(history, &job, LOCAL_JOB, &history->jobs[at], 0);
-    if (job.phase != GAME_PHASE_CLOSED || !chance(history, 4)) {
-        return false;
-    }
-    history->jobs[at] = history->jobs[--history->job_count];
-    return true;
-}
-
-static uint32_t open_move(struct history *history, struct game_move *move)
-{
-    move->kind = GAME_OPEN;
-    move->terms = some_terms(history);
-    move->contact = some_contact(history);
-    if (chance(history, 20)) {
-        random_terms_spoil(&move->terms, &history->random, history->twins.now_s);
-    }
-    move->value = game_escrow(&move->terms);
-    if (chance(history, 3)) {
-        move->value = small_amount(history);
-    }
-    return below(history, CLIENTS);
-}
-
-static uint32_t choose_move(struct history *history, struct game_move *move)
-{
-    uint32_t kind = below(history, 100);
-    uint32_t player;
-    struct local_job job;
-
-    memset(move, 0, sizeof(*move));
-    pass_time(history);
-    if (history->job_count < JOBS || kind < 1 || a_job_is_over(history)) {
-        player = open_move(history, move);
-    } else if (kind < 22) {
-        choose_job(history, move, &job);
-        player = job.phase == GAME_PHASE_CLOSED || chance(history, 6) ||
-                         (job.phase == GAME_PHASE_OPEN && job.finalized > 0 && chance(history, 50))
-                     ? client_move(history, move, &job)
-                     : solver_move(history, move, &job);
-    } else if (kind < 25) {
-        player = panel_move(history, move);
-    } else if (kind < 97 - history->hostility) {
-        player = segment_move(history, move);
-    } else if (kind < 97 - history->hostility / 2) {
-        player = claim_move(history, move);
-    } else if (kind < 97) {
-        player = dispute_move(history, move);
-    } else {
-        move->kind = GAME_WITHDRAW;
-        move->account = chance(history, 95) ? history->twins.players[below(history, PLAYERS)]
-                                            : (struct address){{0}};
-        player = below(history, PLAYERS);
-    }
-    if ((move->kind == GAME_ENLIST || move->kind == GAME_CLAIM) && chance(history, 25)) {
-        move->value = chance(history, 80) ? 0 : move->value / 2; /* from what is owed */
-    }
-    if (chance(history, 1)) {
-        move->value += 1; /* money where none, or another amount, belongs */
-    }
-    if (move->value > WEI_PER_ETHER) {
-        move->value = small_amount(history); /* more than the driver has */
-    }
-    if (chance(history, 1)) {
-        move->segment.root.bytes[0] ^= 1;
-    }
-    return player;
-}
-
-/* ---- histories -------------------------------------------------------------------- */
-
-/* A panel, so that a solver can begin. */
-static void play_opening(struct history *history)
-{
+    struct history *history = &compared->history;
     struct twins *twins = &history->twins;
 
-    for (uint32_t i = 0; i < JOBS; i++) {
-        struct game_move move = {.kind = GAME_OPEN};
-
-        move.terms = some_terms(history);
-        move.value = game_escrow(&move.terms);
-        if (!twins_play(twins, &move, i % CLIENTS).done) {
-            continue;
-        }
-        for (uint32_t player = CLIENTS; player < PLAYERS - 1; player++) {
-            struct game_move enlist = {.kind = GAME_ENLIST, .key = history->jobs[i], .count = 3};
-
-            enlist.value = 3 * move.terms.bond;
-            enlist.path = some_path(history, player);
-            (void)twins_play(twins, &enlist, player);
-        }
-    }
-}
-
-static void play_history(struct history *history)
-{
-    struct twins *twins = &history->twins;
-
-    history->job_count = 0;
-    history->segment_count = 0;
-    history->claim_count = 0;
-    history->seal_count = 0;
-    history->patience = 20 + 15 * below(history, 6);
-    history->hostility = chance(history, 50) ? 6 : 40;
-    play_opening(history);
-    while (twins->outcome_count + 2 <= MOVES) {
+    history_begin(history);
+    while (twins->outcome_count + HISTORY_MOVES_OF_ONE <= TWINS_MOVES) {
         struct game_move move;
-        uint32_t player = choose_move(history, &move);
+        uint32_t player = history_choose(history, &move);
 
         (void)twins_play(twins, &move, player);
         for (uint32_t i = 0; i < history->job_count; i++) {
-            views_compare(&history->views, &twins->store, &history->jobs[i]);
+            views_compare(&compared->views, &twins->store, &history->jobs[i]);
         }
+        compare_books(compared);
     }
     (void)twins_compare(twins, promised_money(&twins->store));
 }
 
-static void show_coverage(const struct history *history)
+static void show_coverage(const struct twins *twins)
 {
     for (int i = 0; i < GAME_MOVE_KINDS; i++) {
-        print_message("%8u %s\n", history->twins.done_of[i],
-                      game_move_name((enum game_move_kind)i));
+        print_message("%8u %s\n", twins->done_of[i], game_move_name((enum game_move_kind)i));
     }
     for (int i = 0; i < GAME_REFUSAL_KINDS; i++) {
-        print_message("%8u refused: %s\n", history->twins.refused_of[i],
+        print_message("%8u refused: %s\n", twins->refused_of[i],
                       game_refusal_text((enum game_refusal_kind)i));
     }
 }
@@ -916,19 +120,17 @@ static bool needs_a_trace(enum game_move_kind kind)
 
 static void test_both_ledgers_play_the_same_histories(void **state)
 {
-    struct history *history = (anvil_need(), calloc(1, sizeof(*history)));
+    struct compared *compared = (anvil_need(), calloc(1, sizeof(*compared)));
     uint64_t count = test_share(HISTORIES_FULL, HISTORIES_SHARE);
-    struct twins *twins = &history->twins;
+    struct twins *twins = &compared->history.twins;
     char path[600];
 
     (void)state;
-    assert_non_null(history);
-    history->random = 20260304;
-    buffer_init(&history->payload, 1 << 16);
-    made_job(history->header, &history->job_id, 0);
+    assert_non_null(compared);
+    history_init(&compared->history, history_seed(20260304));
     twins_open(twins);
     twins->learn = learn;
-    twins->context = history;
+    twins->context = compared;
     for (uint64_t i = 0; i < count; i++) {
         if (i > 0 && i % HISTORIES_OF_A_CHAIN == 0) {
             twins_restart_chain(twins);
@@ -939,19 +141,21 @@ static void test_both_ledgers_play_the_same_histories(void **state)
         twins->now_s = 1000000 + 10000 * i;
         twins->height = 1000 + 1000 * i;
         (void)snprintf(path, sizeof(path), "%s/views-%u", test_temp_dir(), (unsigned)i);
-        views_open(&history->views, path, &twins->players[CLIENTS]);
-        play_history(history);
-        views_close(&history->views);
+        views_open(&compared->views, path, &twins->players[HISTORY_CLIENTS]);
+        begin_books(compared);
+        play_history(compared);
+        views_close(&compared->views);
+        money_book_release(&compared->book);
     }
-    show_coverage(history);
+    show_coverage(twins);
     for (int i = 0; i < GAME_MOVE_KINDS; i++) {
         /* A handful of histories need not meet the rare moves. */
         assert_true(count < HISTORIES_SHARE || twins->done_of[i] > 0 ||
                     needs_a_trace((enum game_move_kind)i));
     }
     twins_close(twins);
-    buffer_release(&history->payload);
-    free(history);
+    history_release(&compared->history);
+    free(compared);
 }
 
 int main(void)

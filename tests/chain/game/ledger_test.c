@@ -1,8 +1,9 @@
 /*
  * Goal: whole jobs come to the right end on both ledgers, through one interface.
  * Method: the same plays run on an embedded ledger with a clock of the test's and on anvil, with
- * the contracts put up by ledger_evm_deploy(): a job that is done, verified and paid; a solver that
- * lied and is walked down to the element; handles that are closed and opened again in the middle; a
+ * the contracts put up by ledger_evm_deploy(): a job that is done, verified and paid; one whose
+ * states nobody got, void and done by another solver; one whose keeper vouches; a solver that lied
+ * and is walked down to the element; handles that are closed and opened again in the middle; a
  * reorganization under a running client; a seed that is the block's own random number; a name whose
  * move was refused. Balances are exact on the embedded ledger, and to the gas on the chain.
  */
@@ -25,7 +26,7 @@
 enum {
     PROCESSES = 4,
     MOVES = 60,
-    COMMITS = 300,
+    COMMITS = GAME_OPEN_MAX,
     CLAIMS = 5,
     CLAIM_REQUESTS_MOST = 10,
     LOOKS_MAX = 30000, /* 5 minutes at least: a busy machine is no failure */
@@ -40,8 +41,7 @@ static struct game_terms plain_terms(struct stage *stage, uint8_t header[GAME_JO
 {
     struct game_terms terms = {.steps = 2,
                                .segment_steps = 1,
-                               .reward_from = 1000,
-                               .reward_to = 1000,
+                               .reward = 1000,
                                .stake = WEI_PER_ETHER,
                                .bond = 4000,
                                .query_fee = 5,
@@ -50,7 +50,6 @@ static struct game_terms plain_terms(struct stage *stage, uint8_t header[GAME_JO
                                .reveal_period_s = 1000,
                                .claim_period_s = 100000,
                                .clock_s = 10000,
-                               .delivery_period_s = 1000,
                                .deadline_s = stage_clock(stage) + 1000000};
 
     made_job(header, &terms.job_id, 0);
@@ -60,36 +59,139 @@ static struct game_terms plain_terms(struct stage *stage, uint8_t header[GAME_JO
 static void start_job(struct stage *stage, struct hash32 *job, const struct game_terms *terms)
 {
     STAGE_PLAY(stage, STAGE_CLIENT, ledger_open_job, job, terms, &no_contact);
-    STAGE_PLAY(stage, STAGE_SOLVER, ledger_accept, job, terms, 0, &no_path, &no_contact);
+    STAGE_PLAY(stage, STAGE_SOLVER, ledger_accept, job, terms, &no_path, &no_contact);
 }
 
 /* ---- whole jobs -------------------------------------------------------------------- */
 
+/* The ledger's answer is what its events tell. */
+static void see_progress(struct scene *scene)
+{
+    const struct job_record *record = &scene->record;
+    struct ledger_job job;
+    struct error error;
+
+    error_init(&error);
+    scene_read(scene);
+    stage_check(ledger_get_job(scene->stage.ledgers[STAGE_OTHER], &job, &scene->job, &error),
+                &error);
+    assert_int_equal(job.phase, record->phase);
+    assert_true(address_equal(&job.client, &record->client));
+    assert_int_equal(job.generation, record->generation);
+    assert_int_equal(job.segments, record->segment_count);
+    assert_int_equal(job.committed, record->committed);
+    assert_int_equal(job.drawn, record->drawn);
+    assert_int_equal(job.leg_start, record->leg_start);
+    assert_int_equal(job.finalized, record->finalized);
+    assert_int_equal(job.panel, record->entry_count);
+    assert_int_equal(job.refused_until_s, record->refused_until_s);
+    assert_true(job.pool == record->pool);
+    assert_true(job.missing_escrow == record->missing_escrow);
+    assert_true(job.missing_pool == record->missing_pool);
+    assert_int_equal(job.barred, record->barred);
+    assert_int_equal(job.ended, record->ended);
+    if (job.phase == GAME_PHASE_RUNNING) {
+        assert_true(address_equal(&job.solver, &record->solver));
+        assert_int_equal(job.due_s, record->due_s);
+    } else if (job.phase == GAME_PHASE_OPEN) {
+        assert_int_equal(job.opened_at_s, record->opened_s);
+    }
+}
+
+static const struct scene_verdicts all_right = {
+    .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_SECOND] = GAME_VERDICT_RIGHT}};
+static const struct scene_verdicts all_unseen = {
+    .unseen = {[STAGE_VERIFIER] = true, [STAGE_SECOND] = true}};
+
+static void accept_with_panel(struct scene *scene, int solver)
+{
+    scene_enlist(scene, STAGE_VERIFIER, 2);
+    scene_enlist(scene, STAGE_SECOND, 1);
+    scene_accept(scene, solver);
+    see_progress(scene);
+}
+
+static void finish(struct scene *scene, int solver)
+{
+    for (uint32_t i = scene->record.finalized; i < SCENE_SEGMENTS; i++) {
+        scene_commit(scene, solver, SCENE_STEPS);
+        stage_restart(&scene->stage, solver);
+        scene_end_segment(scene, i, &all_right);
+        stage_restart(&scene->stage, STAGE_VERIFIER);
+        see_progress(scene);
+    }
+    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    scene_depart(scene);
+    scene_see(scene, scene_gain(scene, solver), 3000);
+}
+
+/* The last segment has three rights. */
 static void play_job(enum stage_ledger ledger, const char *name)
 {
-    const struct scene_verdicts right = {
-        .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_SECOND] = GAME_VERDICT_RIGHT}};
     struct scene scene;
 
     scene_open(&scene, ledger, name);
     scene_open_job(&scene);
-    scene_enlist(&scene, STAGE_VERIFIER, 2);
-    scene_enlist(&scene, STAGE_SECOND, 1);
-    scene_accept(&scene, STAGE_SOLVER);
-    for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
-        scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
-        stage_restart(&scene.stage, STAGE_SOLVER);
-        scene_draw(&scene, i);
-        scene_rounds(&scene, i, &right);
-        scene_finalize(&scene, STAGE_SOLVER, i);
-        stage_restart(&scene.stage, STAGE_VERIFIER);
-    }
-    assert_int_equal(scene.record.phase, GAME_PHASE_CLOSED);
-    scene_leave(&scene);
-    scene_see(&scene, scene_gain(&scene, STAGE_SOLVER), 3000);
+    accept_with_panel(&scene, STAGE_SOLVER);
+    finish(&scene, STAGE_SOLVER);
     scene_see(&scene, scene_party_gain(&scene, (const int[]){STAGE_VERIFIER, STAGE_SECOND}, 2),
-              300);
-    scene_see(&scene, scene_gain(&scene, STAGE_CLIENT), -3300);
+              500);
+    scene_see(&scene, scene_gain(&scene, STAGE_CLIENT), -3500);
+    scene_close(&scene);
+}
+
+/* Nobody gets the states: the price of the segment and of one more burns on both sides. The client
+ * puts it back, and another solver does the job. */
+static void play_void(enum stage_ledger ledger, const char *name)
+{
+    struct scene scene;
+
+    scene_open(&scene, ledger, name);
+    scene_open_job(&scene);
+    accept_with_panel(&scene, STAGE_SOLVER);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_end_segment(&scene, 0, &all_unseen);
+    assert_true(scene.record.barred);
+    see_progress(&scene);
+    scene_see(&scene, scene_gain(&scene, STAGE_SOLVER), -2000);
+    STAGE_PLAY(&scene.stage, STAGE_CLIENT, ledger_resume, &scene.job,
+               scene.record.missing_escrow + scene.record.missing_pool);
+    see_progress(&scene);
+    assert_false(scene.record.barred);
+    accept_with_panel(&scene, STAGE_OTHER);
+    finish(&scene, STAGE_OTHER);
+    scene_see(&scene, scene_gain(&scene, STAGE_SOLVER), -2000);
+    scene_see(&scene, scene_gain(&scene, STAGE_CLIENT), -3500 - 2200);
+    scene_close(&scene);
+}
+
+/* The panel says that it saw nothing, and the keeper that it has the states: its word counts, and
+ * a refusal does not hold what it vouched for. */
+static void play_vouch(enum stage_ledger ledger, const char *name)
+{
+    struct scene scene;
+
+    scene_open(&scene, ledger, name);
+    scene.terms.keeper = *signer_address(scene.stage.signers[STAGE_FRIEND]);
+    scene_open_job(&scene);
+    accept_with_panel(&scene, STAGE_SOLVER);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_draw(&scene, 0);
+    scene_vouch(&scene, STAGE_SOLVER, STAGE_FRIEND, 0);
+    assert_true(scene.record.segments[0].draw.vouched);
+    STAGE_PLAY(&scene.stage, STAGE_FRIEND, ledger_refuse, &scene.job);
+    see_progress(&scene);
+    scene_rounds(&scene, 0, &all_unseen);
+    scene_settle(&scene, STAGE_SOLVER, 0);
+    assert_int_equal(scene.record.finalized, 1);
+    scene_pass(&scene, SCENE_SEAL_S + SCENE_REVEAL_S + SCENE_CLAIM_S + 1);
+    STAGE_PLAY(&scene.stage, STAGE_OTHER, ledger_release, &scene.job);
+    see_progress(&scene);
+    STAGE_PLAY(&scene.stage, STAGE_CLIENT, ledger_close_job, &scene.job);
+    see_progress(&scene);
+    scene_depart(&scene);
+    scene_see(&scene, scene_gain(&scene, STAGE_SOLVER), 1000);
+    scene_see(&scene, scene_gain(&scene, STAGE_CLIENT), -1000);
     scene_close(&scene);
 }
 
@@ -97,12 +199,16 @@ static void test_jobs_on_the_embedded_ledger(void **state)
 {
     (void)state;
     play_job(STAGE_EMBEDDED, "job");
+    play_void(STAGE_EMBEDDED, "void");
+    play_vouch(STAGE_EMBEDDED, "vouch");
 }
 
 static void test_jobs_on_a_chain(void **state)
 {
     (void)state;
     play_job(STAGE_ANVIL, "job-evm");
+    play_void(STAGE_ANVIL, "void-evm");
+    play_vouch(STAGE_ANVIL, "vouch-evm");
 }
 
 /* The contract reads it out of the header that the ledger shows. */
@@ -131,7 +237,7 @@ static void test_a_seed_is_of_the_random_number_of_its_block(void **state)
     json_decref(block);
     hash = game_segment_hash(&scene.job, &segment);
     seed = game_seed(&random, &hash);
-    assert_true(hash32_equal(&seed, &scene.record.segments[0].seed));
+    assert_true(hash32_equal(&seed, &scene.record.segments[0].draw.seed));
     scene_close(&scene);
 }
 
@@ -340,7 +446,7 @@ static void test_what_cannot_be_is_refused(void **state)
     struct ledger_options options;
     struct ledger *ledger;
     struct stage stage;
-    struct game_move move = {.kind = GAME_EXPIRE};
+    struct game_move move = {.kind = GAME_RELEASE};
     struct game_terms terms;
     struct hash32 job;
     struct error error;
@@ -362,8 +468,7 @@ static void test_what_cannot_be_is_refused(void **state)
     ledger_close(ledger);
     assert_int_equal(ledger_submit(stage.ledgers[0], "", &move, &error), STATUS_USAGE);
     terms = plain_terms(&stage, header);
-    terms.reward_to = 900 * WEI_PER_ETHER; /* more than the purse holds */
-    terms.rise_time_s = 1;
+    terms.reward = 900 * WEI_PER_ETHER; /* more than the purse holds */
     assert_int_equal(ledger_open_job(stage.ledgers[0], "rich", &job, &terms, &no_contact, &error),
                      STATUS_REFUSED);
     assert_int_equal(ledger_get_job(stage.ledgers[0], &(struct ledger_job){0}, &job, &error),
@@ -384,18 +489,15 @@ static void play_names(enum stage_ledger ledger, const char *folder)
     stage_open(&stage, ledger, folder);
     terms = plain_terms(&stage, header);
     STAGE_PLAY(&stage, STAGE_CLIENT, ledger_open_job, &job, &terms, &no_contact);
-    stage_check(ledger_accept(stage.ledgers[STAGE_SOLVER], "accept", &job, &terms, 5000, &no_path,
-                              &no_contact, &error),
-                &error);
-    assert_int_equal(stage_refused(&stage, STAGE_SOLVER, "accept"), GAME_TOO_LITTLE);
-    stage_check(ledger_accept(stage.ledgers[STAGE_SOLVER], "accept", &job, &terms, 1000, &no_path,
-                              &no_contact, &error),
-                &error);
-    stage_settle_down(&stage, STAGE_SOLVER, "accept");
-    stage_check(ledger_accept(stage.ledgers[STAGE_SOLVER], "accept", &job, &terms, 1000, &no_path,
-                              &no_contact, &error),
-                &error); /* the same once more is nothing */
-    assert_int_equal(ledger_step_back(stage.ledgers[STAGE_SOLVER], "accept", &job, &error),
+    stage_check(ledger_release(stage.ledgers[STAGE_SOLVER], "try", &job, &error), &error);
+    assert_int_equal(stage_refused(&stage, STAGE_SOLVER, "try"), GAME_WRONG_PHASE);
+    for (int again = 0; again < 2; again++) { /* the same once more is nothing */
+        stage_check(ledger_accept(stage.ledgers[STAGE_SOLVER], "try", &job, &terms, &no_path,
+                                  &no_contact, &error),
+                    &error);
+        stage_settle_down(&stage, STAGE_SOLVER, "try");
+    }
+    assert_int_equal(ledger_release(stage.ledgers[STAGE_SOLVER], "try", &job, &error),
                      STATUS_REFUSED);
     stage_close(&stage);
 }

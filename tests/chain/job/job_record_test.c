@@ -1,6 +1,6 @@
 /*
  * Goal: the record of a job says what the ledger holds, also where an event leaves open which
- * segment it is about, and where a job ends before its time.
+ * segment it is about; it knows the vouches of a keeper, and of nobody else.
  * Method: events in the order in which a ledger tells them, made by hand.
  */
 #include "tests/support/test.h"
@@ -9,6 +9,7 @@
 
 #include "chain/job/job_record.h"
 #include "chain/job/job_wait.h"
+#include "tests/support/game/anvil.h"
 
 enum {
     SEGMENTS = 2,
@@ -22,6 +23,7 @@ static const struct address verifier = {{3}};
 
 struct telling {
     struct job_record record;
+    struct address keeper;
     uint64_t number;
 };
 
@@ -42,14 +44,16 @@ static void tell(struct telling *telling, struct game_event event)
 /* A job whose only entry is the verifier's. */
 static void begin(struct telling *telling)
 {
-    memset(telling, 0, sizeof(*telling));
+    telling->number = 0;
     job_record_init(&telling->record, &job, &verifier);
     tell(telling, (struct game_event){.kind = GAME_OPENED,
                                       .account = client,
                                       .terms = {.steps = SEGMENTS,
                                                 .segment_steps = 1,
                                                 .seats = 1,
-                                                .held_ppm = 1000,
+                                                .fee = 10,
+                                                .reward = 100,
+                                                .keeper = telling->keeper,
                                                 .deadline_s = DEADLINE_S}});
     tell(telling, (struct game_event){.kind = GAME_ENLISTED, .account = verifier, .count = 1});
 }
@@ -83,6 +87,11 @@ static void seat(struct telling *telling, uint32_t index, enum game_verdict verd
     event.kind = GAME_ROUND;
     event.to = 1;
     tell(telling, event);
+    if (verdict == GAME_VERDICT_NONE) { /* it could not get the states */
+        event.kind = GAME_SAID_UNSEEN;
+        tell(telling, event);
+        return;
+    }
     event.kind = GAME_SEALED_VERDICT;
     tell(telling, event);
     event.kind = GAME_REVEALED;
@@ -93,22 +102,24 @@ static void seat(struct telling *telling, uint32_t index, enum game_verdict verd
 /* The same place of a void segment and of the one that stands: what is said in one counts there. */
 static void test_verdicts_of_void_segments_count_nothing(void **state)
 {
-    struct telling telling;
+    struct telling telling = {0};
 
     (void)state;
     begin(&telling);
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 0);
     seat(&telling, 0, GAME_VERDICT_RIGHT);
-    assert_int_equal(telling.record.segments[0].rights, 1);
+    assert_int_equal(telling.record.segments[0].draw.rights, 1);
     tell(&telling, (struct game_event){.kind = GAME_CONVICTED, .account = solver});
     assert_int_equal(telling.record.seat_count, 0);
     tell(&telling, (struct game_event){.kind = GAME_DISPROVED, .account = client});
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 1);
-    seat(&telling, 0, GAME_VERDICT_UNAVAILABLE);
-    assert_int_equal(telling.record.segments[0].rights, 0);
-    assert_int_equal(telling.record.segments[0].unavailables, 1);
+    tell(&telling, (struct game_event){
+                       .kind = GAME_ENLISTED, .account = verifier, .generation = 1, .count = 1});
+    seat(&telling, 0, GAME_VERDICT_NONE);
+    assert_int_equal(telling.record.segments[0].draw.rights, 0);
+    assert_int_equal(telling.record.segments[0].draw.unseen, 1);
     assert_int_equal(telling.record.seat_count, 1); /* its entry is drawn again */
     tell(&telling, (struct game_event){.kind = GAME_FINALIZED});
     assert_int_equal(telling.record.seat_count, 0);
@@ -127,7 +138,7 @@ static void disprove(struct telling *telling, const struct game_segment *segment
 static void test_a_right_of_a_void_segment_is_disproved_alone(void **state)
 {
     struct game_segment gone;
-    struct telling telling;
+    struct telling telling = {0};
 
     (void)state;
     begin(&telling);
@@ -138,81 +149,235 @@ static void test_a_right_of_a_void_segment_is_disproved_alone(void **state)
     tell(&telling, (struct game_event){.kind = GAME_CONVICTED, .account = solver});
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 1);
+    tell(&telling, (struct game_event){
+                       .kind = GAME_ENLISTED, .account = verifier, .generation = 1, .count = 1});
     seat(&telling, 0, GAME_VERDICT_RIGHT);
     disprove(&telling, &gone);
-    assert_int_equal(telling.record.segments[0].rights, 1);
+    assert_int_equal(telling.record.segments[0].draw.rights, 1);
     assert_int_equal(telling.record.seats[0].phase, GAME_SEAT_REVEALED);
     disprove(&telling, &telling.record.segments[0].committed);
-    assert_int_equal(telling.record.segments[0].rights, 0);
+    assert_int_equal(telling.record.segments[0].draw.rights, 0);
     assert_int_equal(telling.record.seats[0].phase, GAME_SEAT_CLOSED);
     job_record_free(&telling.record);
 }
 
-/* What the client pays for again is void for all who left before. */
-static void test_a_rewind_begins_a_generation(void **state)
+/* The bonds of a panel that is gone are found again, those of this account; each until it was paid
+ * out. */
+static void test_bonds_outlive_their_panel(void **state)
 {
-    struct telling telling;
+    struct telling telling = {0};
+
+    (void)state;
+    begin(&telling);
+    tell(&telling,
+         (struct game_event){.kind = GAME_ENLISTED, .account = client, .entry = 1, .count = 2});
+    tell(&telling,
+         (struct game_event){.kind = GAME_ENLISTED, .account = verifier, .entry = 3, .count = 2});
+    /* While the job is open the last entry takes the number of one that goes. */
+    tell(&telling, (struct game_event){.kind = GAME_GONE, .entry = 1, .account = client});
+    tell(&telling, (struct game_event){.kind = GAME_MOVED, .entry = 4, .to = 1});
+    assert_int_equal(telling.record.entry_count, 4);
+    assert_true(address_equal(&telling.record.entries[1].owner, &verifier));
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    tell(&telling, (struct game_event){.kind = GAME_GONE, .entry = 0}); /* lost, for a lie */
+    tell(&telling, (struct game_event){.kind = GAME_RELEASED, .account = solver, .amount = 7});
+    assert_int_equal(telling.record.entry_count, 0);
+    assert_int_equal(telling.record.bond_count, 2);
+    assert_int_equal(telling.record.bonds[0].entry, 1);
+    assert_int_equal(telling.record.bonds[1].entry, 3);
+    tell(&telling, (struct game_event){.kind = GAME_GONE, .entry = 1, .account = verifier});
+    assert_int_equal(telling.record.bond_count, 1);
+    assert_int_equal(telling.record.bonds[0].entry, 3);
+    assert_true(telling.record.burned_stake == 7);
+    job_record_free(&telling.record);
+}
+
+/* In, and out again: fees of rights, what burns, what the client puts back. */
+static void test_the_pool_is_known_from_the_events(void **state)
+{
+    struct telling telling = {0};
+    wei pool;
+
+    (void)state;
+    begin(&telling);
+    pool = telling.record.pool;
+    assert_true(pool == game_fees(&telling.record.terms, SEGMENTS));
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 0);
+    seat(&telling, 0, GAME_VERDICT_RIGHT);
+    tell(&telling, (struct game_event){.kind = GAME_FEE_PAID, .amount = 10});
+    assert_true(telling.record.pool == pool - 10);
+    tell(&telling, (struct game_event){.kind = GAME_FINALIZED, .amount = 100});
+    commit(&telling, 1, 0);
+    tell(&telling, (struct game_event){.kind = GAME_VOIDED,
+                                       .account = solver,
+                                       .index = 1,
+                                       .amount = 200,
+                                       .escrow = 100,
+                                       .pool = 15});
+    assert_true(telling.record.pool == pool - 25);
+    assert_true(telling.record.burned_stake == 200);
+    assert_true(telling.record.burned_escrow == 100);
+    assert_true(telling.record.burned_pool == 15);
+    assert_true(telling.record.barred);
+    tell(&telling, (struct game_event){.kind = GAME_RESUMED, .escrow = 100, .pool = 15});
+    assert_true(telling.record.pool == pool - 10);
+    assert_false(telling.record.barred);
+    job_record_free(&telling.record);
+}
+
+/* ---- vouches --------------------------------------------------------------------- */
+
+static struct signer *signer_of(uint32_t number)
+{
+    struct secret_key key = anvil_key(number);
+    struct error error;
+    struct signer *signer = signer_new(&key, &error);
+
+    assert_non_null(signer);
+    return signer;
+}
+
+static void announce(struct telling *telling, const struct address *account, const void *bytes,
+                     size_t size)
+{
+    tell(telling, (struct game_event){
+                      .kind = GAME_ANNOUNCED, .account = *account, .contact = {bytes, size}});
+}
+
+/* What an account says about a segment, signed by a key. */
+static void announce_vouch(struct telling *telling, const struct signer *signer, uint32_t index,
+                           const struct address *account)
+{
+    struct hash32 hash = game_segment_hash(&job, &telling->record.segments[index].committed);
+    uint8_t bytes[VOUCH_SIZE];
+    struct vouch vouch;
+    struct error error;
+
+    assert_int_equal(vouch_sign(&vouch, &telling->record.place, &job, &hash, signer, &error),
+                     STATUS_OK);
+    vouch_write(bytes, &vouch);
+    announce(telling, account, bytes, sizeof(bytes));
+}
+
+static void test_only_the_keepers_word_is_a_vouch(void **state)
+{
+    struct signer *keeper = signer_of(1);
+    struct signer *other = signer_of(2);
+    struct telling telling = {.keeper = *signer_address(keeper)};
+    struct job_segment segment;
 
     (void)state;
     begin(&telling);
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 0);
-    tell(&telling, (struct game_event){.kind = GAME_FINALIZED});
+    commit(&telling, 1, 0);
+    announce(&telling, &telling.keeper, "http://keeper.example:8000", 26);
+    announce_vouch(&telling, other, 0, &telling.keeper); /* signed by another key */
+    announce_vouch(&telling, keeper, 0, &verifier);      /* shown by another account */
+    assert_false(telling.record.segments[0].has_vouch);
+    announce_vouch(&telling, keeper, 1, &telling.keeper);
+    assert_false(telling.record.segments[0].has_vouch);
+    assert_true(telling.record.segments[1].has_vouch);
+    assert_int_equal(telling.record.vouched_s, telling.number);
+    segment = job_record_segment(&telling.record, 1);
+    assert_true(segment.tally.vouched);
+    assert_false(segment.noted);
+    tell(&telling, (struct game_event){.kind = GAME_VOUCHED, .index = 1});
+    segment = job_record_segment(&telling.record, 1);
+    assert_true(segment.noted);
+    job_record_free(&telling.record);
+    signer_free(keeper);
+    signer_free(other);
+}
+
+/* A keeper's word is about a commit: the next tenure's segment is another. */
+static void test_a_vouch_of_a_void_segment_is_worth_nothing(void **state)
+{
+    struct signer *keeper = signer_of(1);
+    struct telling telling = {.keeper = *signer_address(keeper)};
+    struct vouch vouch;
+    struct error error;
+    struct hash32 hash;
+
+    (void)state;
+    begin(&telling);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 0);
+    hash = game_segment_hash(&job, &telling.record.segments[0].committed);
+    assert_int_equal(vouch_sign(&vouch, &telling.record.place, &job, &hash, keeper, &error),
+                     STATUS_OK);
+    assert_true(job_record_add_vouch(&telling.record, &vouch));
     tell(&telling, (struct game_event){.kind = GAME_RELEASED, .account = solver});
-    assert_int_equal(telling.record.generation, 0);
-    tell(&telling, (struct game_event){.kind = GAME_REWOUND, .index = 0});
-    assert_int_equal(telling.record.generation, 1);
-    assert_int_equal(telling.record.finalized, 0);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 1);
+    assert_false(telling.record.segments[0].has_vouch);
+    assert_false(job_record_add_vouch(&telling.record, &vouch));
+    vouch.signature[5] ^= 1;
+    assert_false(job_record_add_vouch(&telling.record, &vouch));
     job_record_free(&telling.record);
+    signer_free(keeper);
 }
 
-static void test_a_job_that_expires_holds_nothing_back(void **state)
+/* Behind the first leg that nobody vouched for all may burn. */
+static void test_vouched_legs_in_front_cannot_burn(void **state)
 {
-    struct telling telling;
+    struct telling telling = {0};
 
     (void)state;
     begin(&telling);
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 0);
-    tell(&telling, (struct game_event){.kind = GAME_FINALIZED});
-    assert_int_equal(telling.record.held, 1);
-    tell(&telling, (struct game_event){.kind = GAME_CLOSED, .index = 1});
-    assert_int_equal(telling.record.held, 0); /* it left with the solver */
-    job_record_free(&telling.record);
-
-    begin(&telling);
-    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
-    for (uint32_t i = 0; i < SEGMENTS; i++) {
-        commit(&telling, i, 0);
-        tell(&telling, (struct game_event){.kind = GAME_FINALIZED, .index = i});
-    }
-    tell(&telling, (struct game_event){.kind = GAME_CLOSED, .index = SEGMENTS});
-    assert_int_equal(telling.record.held, SEGMENTS); /* until delivery */
+    commit(&telling, 1, 0);
+    assert_int_equal(job_record_unvouched(&telling.record), 2);
+    tell(&telling, (struct game_event){.kind = GAME_DRAWN, .index = 0, .flag = true});
+    assert_int_equal(job_record_unvouched(&telling.record), 2);
+    tell(&telling, (struct game_event){.kind = GAME_VOUCHED, .index = 0});
+    assert_int_equal(job_record_unvouched(&telling.record), 1);
+    tell(&telling, (struct game_event){.kind = GAME_DRAWN, .index = 1, .flag = true});
+    assert_int_equal(job_record_unvouched(&telling.record), 1);
+    tell(&telling, (struct game_event){.kind = GAME_VOUCHED, .index = 1});
+    assert_int_equal(job_record_unvouched(&telling.record), 0);
     job_record_free(&telling.record);
 }
 
-/* Asking a smaller panel for the last state would cost fees for nothing. */
-static void test_only_a_panel_that_reaches_the_score_is_asked(void **state)
-{
-    (void)state;
-    for (uint32_t panel = 8; panel <= 12; panel++) {
-        struct telling telling;
-        struct job_wait wait;
+/* ---- words ------------------------------------------------------------------------ */
 
-        begin(&telling);
-        tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
-        for (uint32_t i = 0; i < SEGMENTS; i++) {
-            commit_for(&telling, i, 0, panel);
-            tell(&telling, (struct game_event){.kind = GAME_FINALIZED, .index = i, .amount = 1000});
-        }
-        tell(&telling, (struct game_event){.kind = GAME_CLOSED, .index = SEGMENTS});
-        assert_int_equal(job_record_can_deny(&telling.record), panel >= 10);
-        telling.record.terms.delivery_period_s = 1000;
-        assert_true(job_wait_describe(&wait, &telling.record, telling.record.closed_s));
-        assert_string_equal(wait.word, "delivery");
-        assert_int_equal(strstr(wait.text, "ask-panel") != NULL, panel >= 10);
-        job_record_free(&telling.record);
+static void see_words(struct telling *telling, const char *word, const char *part)
+{
+    struct job_wait wait;
+
+    assert_true(job_wait_describe(&wait, &telling->record, telling->number));
+    assert_string_equal(wait.word, word);
+    if (strstr(wait.text, part) == NULL) {
+        fail_msg("'%s' does not say '%s'", wait.text, part);
     }
+}
+
+static void test_people_are_told_what_to_do(void **state)
+{
+    struct telling telling = {0};
+    struct job_wait wait;
+
+    (void)state;
+    begin(&telling);
+    see_words(&telling, "solver", "lockstep job close");
+    tell(&telling,
+         (struct game_event){.kind = GAME_ACCEPTED, .account = solver, .time_s = DEADLINE_S});
+    see_words(&telling, "commit", "the solver");
+    commit(&telling, 0, 0);
+    see_words(&telling, "undrawn", "segment 0");
+    tell(&telling, (struct game_event){.kind = GAME_REFUSED, .time_s = DEADLINE_S - 1});
+    assert_string_equal(job_status_phase(&telling.record), "refused");
+    tell(&telling, (struct game_event){.kind = GAME_DRAWN, .index = 0});
+    see_words(&telling, "held", "refusal");
+    tell(&telling, (struct game_event){.kind = GAME_VOIDED, .escrow = 100, .pool = 4});
+    assert_string_equal(job_status_phase(&telling.record), "barred");
+    see_words(&telling, "client", "lockstep job resume");
+    tell(&telling, (struct game_event){.kind = GAME_CLOSED});
+    assert_false(job_wait_describe(&wait, &telling.record, telling.number));
+    assert_true(job_wait_is_over(&telling.record));
+    job_record_free(&telling.record);
 }
 
 int main(void)
@@ -220,9 +385,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts_of_void_segments_count_nothing),
         cmocka_unit_test(test_a_right_of_a_void_segment_is_disproved_alone),
-        cmocka_unit_test(test_a_rewind_begins_a_generation),
-        cmocka_unit_test(test_a_job_that_expires_holds_nothing_back),
-        cmocka_unit_test(test_only_a_panel_that_reaches_the_score_is_asked),
+        cmocka_unit_test(test_bonds_outlive_their_panel),
+        cmocka_unit_test(test_the_pool_is_known_from_the_events),
+        cmocka_unit_test(test_only_the_keepers_word_is_a_vouch),
+        cmocka_unit_test(test_a_vouch_of_a_void_segment_is_worth_nothing),
+        cmocka_unit_test(test_vouched_legs_in_front_cannot_burn),
+        cmocka_unit_test(test_people_are_told_what_to_do),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "chain/codec/typed_data.h"
-#include "chain/evm/transaction.h"
 #include "chain/keys/signer.h"
+#include "chain/keys/transaction.h"
 #include "tests/chain/codec/hex_bytes.h"
 #include "tests/support/chain/transaction_reader.h"
 

@@ -31,7 +31,7 @@ static void test_records_are_read_as_written(void **state)
 {
     const struct hash32 key = {{5}};
     const struct hash32 other = {{6}};
-    struct local_job job = {.phase = GAME_PHASE_RUNNING, .generation = 3, .asked = true};
+    struct local_job job = {.phase = GAME_PHASE_RUNNING, .generation = 3, .barred = true};
     struct local_job seen;
     struct local_store store;
     struct database sql;
@@ -40,9 +40,9 @@ static void test_records_are_read_as_written(void **state)
 
     (void)state;
     open_store(&store, &sql, &error);
-    job.terms.reward_to = WEI_MAX;
+    job.terms.reward = WEI_MAX;
     job.terms.deadline_s = 9;
-    job.held = 11;
+    job.missing_escrow = 11;
     assert_int_equal(local_put(&store, &job, LOCAL_JOB, &key, 0), STATUS_OK);
     assert_int_equal(local_get(&store, &seen, LOCAL_JOB, &key, 0), STATUS_OK);
     assert_memory_equal(&seen, &job, sizeof(job));
@@ -69,7 +69,7 @@ static void test_damaged_records_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
-        struct local_entry entry = {.owner = {{1}}, .until = 2};
+        struct local_entry entry = {.owner = {{1}}, .gone = true};
         struct local_store store;
         struct database sql;
         struct error error;
@@ -89,8 +89,8 @@ static void test_files_of_other_editions_are_refused(void **state)
         /* The first edition had no number. */
         "CREATE TABLE records (kind INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL,"
         " PRIMARY KEY (kind, key)) WITHOUT ROWID; INSERT INTO records VALUES (1, x'01', x'02')",
-        "PRAGMA user_version = 4",
-        "PRAGMA user_version = 6",
+        "PRAGMA user_version = 5",
+        "PRAGMA user_version = 7",
     };
 
     (void)state;

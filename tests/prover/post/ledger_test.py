@@ -37,7 +37,7 @@ SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
 KILLS = 200 if SOAK else 5 if QUICK else 20
 ETHER = 10 ** 18
 WAIT_MAX_S = 240  # for what must come; only a machine that is very busy needs so much
-QUICKLY = ["--seats", "0", "--held", "0", "--segment-period", "1h", "--seal-period", "1s",
+QUICKLY = ["--seats", "0", "--segment-period", "1h", "--seal-period", "1s",
            "--reveal-period", "1s", "--claim-period", "1s"]
 
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
@@ -178,20 +178,20 @@ def money_of(ledger):
 # ---- the client ---------------------------------------------------------------
 
 
-def jobs_are_opened_listed_shown_and_cancelled():
+def jobs_are_opened_listed_shown_and_closed():
     ledger = local_ledger("client")
     before = ledger.money("client")
     refused = call("job", "open", path("a.job"), "--reward", "1eth", *ledger.place,
                    *ledger.wallet("client"), wanted=3)
     assert b"ESCROW" in refused.stderr and b"--yes" in refused.stderr  # nobody confirms
     terms = {line[:16].strip(): line[16:] for line in refused.stderr.decode().splitlines()}
-    assert terms["seats"].strip().startswith("1 for each covered segment"), terms
-    assert terms["ESCROW"].strip().startswith("2.2 ether"), terms
+    assert terms["seats"].strip().startswith("2 for each covered segment"), terms
+    assert terms["ESCROW"].strip().startswith("4.6 ether"), terms
     assert ledger.money("client") == before
     two = ["--seats", "2", "--panel", "2", "--coverage", "0.5", "--fee", "0.1eth"]
     key = ledger.open("a.job", *two)
-    # 10 segments of 0.1 ether; two fees of each, and twice as many where a seat alarms.
-    assert before - ledger.money("client") == 5 * ETHER
+    # 10 segments of 0.1 ether; of each thrice the fees of two seats.
+    assert before - ledger.money("client") == 7 * ETHER
     shown = ask("job", "show", key[:12], *ledger.place)
     assert shown["terms"]["coverage"] == 0.5 and shown["phase"] == "open"
     assert shown["terms"]["id"] == ask("job", "show", path("a.job"))["id"]
@@ -210,17 +210,17 @@ def jobs_are_opened_listed_shown_and_cancelled():
     for more in (["--reward", "2eth"], ["--claim-period", "2s"], ["--stake", "3eth"], []):
         said = ledger.open("a.job", *(more and two), *more, wanted=1)
         assert "with another " + (more or ["--seats"])[0] in said["message"], said
-    assert before - ledger.money("client") == 5 * ETHER
+    assert before - ledger.money("client") == 7 * ETHER
     other = ledger.open("a.job", "--salt", "1")
     assert other != key and len(ask("job", "list", *ledger.place)["jobs"]) == 2
-    call("job", "cancel", other[:14], *ledger.place, *ledger.wallet("other"), wanted=1)
+    call("job", "close", other[:14], *ledger.place, *ledger.wallet("other"), wanted=1)
     for name in (key, other):
-        ask("job", "cancel", name, *ledger.place, *ledger.wallet("client"))
+        ask("job", "close", name, *ledger.place, *ledger.wallet("client"))
     assert ledger.money("client") == before and ledger.owed("client") == 0
     assert "is over" in ledger.open("a.job", "--salt", "1", wanted=1)["message"]
     assert ask("job", "list", "--open", *ledger.place)["jobs"] == []
-    call("job", "cancel", "0x1234", *ledger.place, *ledger.wallet("client"), wanted=3)
-    call("job", "cancel", "0x" + 64 * "1", *ledger.place, *ledger.wallet("client"), wanted=3)
+    call("job", "close", "0x1234", *ledger.place, *ledger.wallet("client"), wanted=3)
+    call("job", "close", "0x" + 64 * "1", *ledger.place, *ledger.wallet("client"), wanted=3)
 
 
 def terms_that_make_no_sense_are_not_sent():
@@ -395,7 +395,7 @@ def a_bundle_made_offline_is_posted_later():
     # From here on the bundle knows its ledger. What is not due yet is not an error.
     ask("prover", "collect", path("offline.run"), *ledger.wallet("solver"))
     waits = ask("prover", "status", path("offline.run"))["ledger"]["waiting"]
-    assert all(segment["waits_for"] in ("claim-time", "due", "predecessor") for segment in waits)
+    assert all(segment["waits_for"] in ("claim-time", "due", "leg-before") for segment in waits)
     ask("prover", "collect", path("offline.run"), "--wait", *ledger.wallet("solver"))
     assert_finished(ledger, key, before, "offline.run")
 
@@ -640,16 +640,17 @@ def steps_of(run):
 
 
 def a_chain_that_cannot_be_reached_costs_time_only():
-    """However quick the training is: the chain is gone from the first root on that is posted."""
+    """However quick the training is: the chain is gone from the first states on that are posted."""
     with Chain() as chain:
         ledger = chain.ledger("cut")
-        proxy = Proxy(chain.port, ROOTS["long.job"][0].encode())
+        steps = ask("bundle", "steps", path("long.job.measure"), "--count", "1")["steps"]
+        proxy = Proxy(chain.port, steps[0]["state_root"].encode())
         ledger.url = ledger.place[1] = proxy.url
         before = money_of(ledger)
         key = ledger.open("long.job")
         with Running(ledger.run_words("long.job", "--bundle", path("cut.run"))) as run:
             run.wait_for_word(b"training goes on")
-            assert proxy.cut
+            assert proxy.cut, run.said[-600:]
             # Cut off, it trains to its end.
             wait_for(lambda: steps_of("cut.run") == 400, "the end of the training")
             assert proxy.cut and run.process.poll() is None
@@ -669,7 +670,7 @@ def assert_shares(said):
 
 
 TESTS = [
-    jobs_are_opened_listed_shown_and_cancelled,
+    jobs_are_opened_listed_shown_and_closed,
     terms_that_make_no_sense_are_not_sent,
     a_job_is_trained_committed_and_paid,
     another_job_or_solver_is_refused_before_it_costs,

@@ -1,8 +1,8 @@
 /*
  * Goal: a solver makes each of its moves once, and no other move. Method: rounds on an embedded
- * ledger with a clock of the test's, against a client and verifiers that say right, keep silent,
- * claim and convict. One test replaces the solver before every round, as a crash would. Money is
- * counted to the wei.
+ * ledger with a clock of the test's, against a client that refuses, a keeper that vouches, and
+ * verifiers that say right, see nothing, keep silent, claim and convict. One test replaces the
+ * solver before every round, as a crash would. Money is counted to the wei.
  */
 #include "tests/support/chain/standing_segment.h"
 #include "tests/support/test.h"
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "chain/game/terms.h"
+#include "chain/job/vouch_box.h"
 #include "chain/local/ledger_local.h"
 #include "prover/post/solver.h"
 #include "tests/support/game/anvil.h"
@@ -30,12 +31,14 @@ enum {
     REVEAL_S = 50,
     CLAIM_S = 200,
     CLOCK_S = 60,
-    DELIVERY_S = 500,
     SEGMENT_S = 1000,
     DEADLINE_S = 100000,
 };
 
-static uint32_t held_ppm; /* of the terms that set_up() makes */
+/* Of the terms that set_up() makes. */
+static uint32_t segments = SEGMENTS;
+static uint32_t segment_s = SEGMENT_S;
+static struct address keeper;
 
 struct world {
     struct ledger_options options;
@@ -43,6 +46,7 @@ struct world {
     struct ledger *ledgers[PLAYERS];
     wei before[PLAYERS];
     char url[600];
+    char vouches[600];
     uint64_t now_s;
     struct game_terms terms;
     uint8_t header[GAME_JOB_HEADER_SIZE];
@@ -114,7 +118,7 @@ static void new_solver(struct world *world, uint32_t trained)
 
     error_init(&error);
     solver_free(world->solver);
-    check(solver_new(&world->solver, &world->solver_options, SEGMENTS, &error), &error);
+    check(solver_new(&world->solver, &world->solver_options, segments, &error), &error);
     for (uint32_t i = 0; i < trained; i++) {
         struct digest room[STEPS];
         struct game_hashes states = states_of(room, i);
@@ -171,23 +175,21 @@ static void set_up(struct world *world, const char *name, uint32_t seats, uint32
         world->before[i] = money(world, i);
     }
     pass(world, 0);
-    world->terms = (struct game_terms){.steps = SEGMENTS * STEPS,
+    world->terms = (struct game_terms){.steps = segments * STEPS,
                                        .segment_steps = STEPS,
-                                       .reward_from = 100,
-                                       .reward_to = 100,
+                                       .reward = 100,
                                        .fee = seats == 0 ? 0 : 10,
                                        .stake = 800,
                                        .bond = 60,
                                        .query_fee = 1,
                                        .seats = seats,
                                        .coverage_ppm = coverage,
-                                       .held_ppm = held_ppm,
-                                       .segment_period_s = SEGMENT_S,
+                                       .keeper = keeper,
+                                       .segment_period_s = segment_s,
                                        .seal_period_s = SEAL_S,
                                        .reveal_period_s = REVEAL_S,
                                        .claim_period_s = CLAIM_S,
                                        .clock_s = CLOCK_S,
-                                       .delivery_period_s = DELIVERY_S,
                                        .deadline_s = world->now_s + DEADLINE_S};
     world->terms.panel_least = seats;
     made_job(world->header, &world->terms.job_id, 0);
@@ -200,7 +202,10 @@ static void set_up(struct world *world, const char *name, uint32_t seats, uint32
                                 .account = *signer_address(world->signers[SOLVER]),
                                 .accept = true,
                                 .collect = true,
+                                .contact = "http://127.0.0.1:1",
+                                .vouches = world->vouches,
                                 .segment_steps = STEPS};
+    (void)snprintf(world->vouches, sizeof(world->vouches), "%s/%s.vouches", test_temp_dir(), name);
     world->solver_options.ledger.signer = world->signers[SOLVER];
 }
 
@@ -245,6 +250,12 @@ static void enlist(struct world *world, int player)
                         &no_contact, &error),
           &error);
     assert_done(world, player, name);
+}
+
+/* Until a stake can come. */
+static void gather(struct world *world)
+{
+    pass(world, SEAL_S + 1);
 }
 
 /* The verdict of the newest seat of a segment. *player: who holds it, where VERIFIER and SECOND
@@ -400,7 +411,7 @@ static void test_purse_too_small_is_told_and_tried_again(void **state)
 
 /* ---- verifiers ------------------------------------------------------------------------ */
 
-static void test_absent_seat_pays_and_another_round_covers(void **state)
+static void test_silent_seat_loses_nothing_and_another_round_covers(void **state)
 {
     struct job_record record;
     struct world world;
@@ -410,6 +421,7 @@ static void test_absent_seat_pays_and_another_round_covers(void **state)
     set_up(&world, "silent", 1, GAME_PPM);
     enlist(&world, VERIFIER);
     enlist(&world, SECOND);
+    gather(&world);
     new_solver(&world, SEGMENTS);
     (void)do_round(&world);
     pass(&world, 5);
@@ -419,24 +431,24 @@ static void test_absent_seat_pays_and_another_round_covers(void **state)
         seal(&world, i);
     }
     pass(&world, SEAL_S + 1);
-    reveal(&world, 0);
-    reveal(&world, 1); /* and not 2 */
+    reveal(&world, 1); /* and not 0 */
+    reveal(&world, 2);
     record = read_record(&world);
-    assert_int_equal(job_record_waits_for(&record, 2, world.now_s), JOB_SEGMENT_REVEALING);
+    assert_int_equal(job_record_waits_for(&record, 0, world.now_s), JOB_SEGMENT_REVEALING);
     job_record_free(&record);
     pass(&world, REVEAL_S);
     view = do_round(&world);
-    assert_int_equal(count_events(&world, GAME_ABSENT), 1);
+    assert_int_equal(count_events(&world, GAME_ROUND), SEGMENTS + 1);
     assert_int_equal(view.finalized, 0);
-    seal(&world, 2);
-    pass(&world, CLAIM_S);
-    assert_int_equal(do_round(&world).finalized, 2); /* its reveal time is over: absent again */
-    assert_int_equal(count_events(&world, GAME_ABSENT), 2);
-    pass(&world, SEAL_S + REVEAL_S + CLAIM_S + 1);
+    seal(&world, 0);
+    pass(&world, SEAL_S + 1);
+    reveal(&world, 0);
+    pass(&world, REVEAL_S + CLAIM_S - 2);
+    assert_int_equal(do_round(&world).finalized, 0);
+    pass(&world, 2);
     view = do_round(&world);
-    /* Both slept: nothing was lost, and the segment may be committed again. */
-    assert_int_equal(view.finalized, 2);
-    assert_false(view.collected);
+    assert_true(view.finalized == SEGMENTS && view.collected);
+    assert_gained(&world, SOLVER, 300, 0);
     tear_down(&world);
 }
 
@@ -447,6 +459,7 @@ static void test_seed_is_drawn_in_time_where_some_segments_are_covered(void **st
     (void)state;
     set_up(&world, "drawn", 1, 1);
     enlist(&world, VERIFIER);
+    gather(&world);
     new_solver(&world, SEGMENTS);
     (void)do_round(&world);
     pass(&world, 3);
@@ -457,30 +470,195 @@ static void test_seed_is_drawn_in_time_where_some_segments_are_covered(void **st
     reveal(&world, 2);
     pass(&world, REVEAL_S + CLAIM_S);
     assert_true(do_round(&world).collected);
+    assert_int_equal(count_events(&world, GAME_FINALIZED), 1); /* a leg */
     assert_gained(&world, SOLVER, 300, 0);
     tear_down(&world);
 }
 
-static void test_held_part_is_paid_when_the_time_of_the_client_is_over(void **state)
+/* ---- before the stake ----------------------------------------------------------------- */
+
+static void test_stake_waits_until_the_panel_has_gathered(void **state)
 {
     struct world world;
     struct solver_view view;
 
     (void)state;
-    held_ppm = 200000;
-    set_up(&world, "held", 0, 0);
-    held_ppm = 0;
+    set_up(&world, "gathers", 1, GAME_PPM);
+    new_solver(&world, SEGMENTS);
+    view = do_round(&world);
+    assert_true(view.early && !view.lost && !view.ours);
+    assert_non_null(strstr(view.trouble, "the panel has 0 entries, and the job waits for 1"));
+    enlist(&world, VERIFIER);
+    pass(&world, SEAL_S);
+    view = do_round(&world);
+    assert_true(view.early && !view.lost);
+    assert_non_null(strstr(view.trouble, "the panel gathers until"));
+    pass(&world, 1);
+    view = do_round(&world);
+    assert_true(view.ours && !view.early && view.committed == SEGMENTS);
+    tear_down(&world);
+}
+
+static void test_nothing_is_staked_where_nobody_could_fetch(void **state)
+{
+    struct world world;
+    struct solver_view view;
+
+    (void)state;
+    set_up(&world, "unserved", 1, GAME_PPM);
+    enlist(&world, VERIFIER);
+    gather(&world);
+    world.solver_options.contact = NULL;
+    new_solver(&world, SEGMENTS);
+    view = do_round(&world);
+    assert_true(view.lost && !view.ours);
+    assert_non_null(strstr(view.trouble, "could not fetch"));
+    assert_gained(&world, SOLVER, 0, 0);
+    tear_down(&world);
+}
+
+/* Three entries are one owner's and one another's. */
+static void test_panel_of_one_stranger_is_refused_by_who_knows_somebody(void **state)
+{
+    char name[ADDRESS_TEXT_SIZE];
+    char known[2 * ADDRESS_TEXT_SIZE];
+    char path[700];
+    struct world world;
+    struct solver_view view;
+    FILE *file;
+
+    (void)state;
+    set_up(&world, "stranger", 1, GAME_PPM);
+    for (int i = 0; i < 3; i++) {
+        enlist(&world, VERIFIER);
+    }
+    enlist(&world, SECOND);
+    gather(&world);
+    address_print(name, signer_address(world.signers[CLIENT]));
+    world.solver_options.known = name;
+    new_solver(&world, 0);
+    view = do_round(&world);
+    assert_true(view.early && !view.ours);
+    assert_non_null(strstr(view.trouble, "has 3 of the panel's 4 entries"));
+    world.solver_options.known = "nobody";
+    new_solver(&world, 0);
+    view = do_round(&world);
+    assert_true(view.early && strstr(view.trouble, "neither a file nor an address") != NULL);
+    (void)snprintf(path, sizeof(path), "%s/known", test_temp_dir());
+    file = fopen(path, "w");
+    assert_non_null(file);
+    address_print(known, signer_address(world.signers[SECOND]));
+    fprintf(file, "%s # a friend\n%s\n", name, known);
+    assert_int_equal(fclose(file), 0);
+    world.solver_options.known = path;
+    new_solver(&world, 0);
+    assert_true(do_round(&world).ours);
+    tear_down(&world);
+}
+
+/* ---- what is open ----------------------------------------------------------------------- */
+
+static void test_no_more_is_open_than_a_leg_but_what_is_due(void **state)
+{
+    struct world world;
+
+    (void)state;
+    segments = 40;
+    segment_s = 200; /* nothing is final within it */
+    set_up(&world, "ahead", 0, 0);
+    world.solver_options.ahead = 24; /* the stake is worth less: 7 */
+    new_solver(&world, 40);
+    assert_int_equal(do_round(&world).committed, GAME_LEG_MAX);
+    pass(&world, 200 - 200 / 8 - 2);
+    assert_int_equal(do_round(&world).committed, GAME_LEG_MAX);
+    pass(&world, 1);
+    assert_int_equal(do_round(&world).committed, GAME_LEG_MAX + 1);
+    pass(&world, 200 - 200 / 8 - 1);
+    assert_int_equal(do_round(&world).committed, GAME_LEG_MAX + 2);
+    pass(&world, 3); /* the first 16 are final: two are open, and 14 more may be */
+    assert_int_equal(do_round(&world).committed, 2 * GAME_LEG_MAX);
+    segments = SEGMENTS;
+    segment_s = SEGMENT_S;
+    tear_down(&world);
+}
+
+/* ---- the client and its keeper ------------------------------------------------------------ */
+
+static void test_refusal_is_told_and_nothing_more_is_committed(void **state)
+{
+    struct world world;
+    struct solver_view view;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    set_up(&world, "client", 0, 0);
+    new_solver(&world, 2);
+    (void)do_round(&world);
+    check(ledger_refuse(world.ledgers[CLIENT], "refuse", &world.job, &error), &error);
+    assert_done(&world, CLIENT, "refuse");
+    new_solver(&world, SEGMENTS);
+    view = do_round(&world);
+    assert_int_equal(view.committed, 2);
+    assert_int_equal(view.held, 2);
+    assert_int_equal(view.refused_until_s, world.now_s + SEAL_S + REVEAL_S + CLAIM_S);
+    assert_non_null(strstr(view.trouble, "the client refuses: it holds 2 segments, from 0 on"));
+    pass(&world, SEAL_S + REVEAL_S + CLAIM_S);
+    assert_int_equal(do_round(&world).finalized, 0);
+    assert_int_equal(count_events(&world, GAME_VOIDED), 0);
+    pass(&world, 1); /* the client sleeps: the solver itself has the rest of its stake back */
+    view = do_round(&world);
+    assert_int_equal(count_events(&world, GAME_VOIDED), 1);
+    assert_true(view.lost && !view.ours);
+    assert_non_null(strstr(view.trouble, "our segments are void"));
+    assert_gained(&world, SOLVER, 0, 300);
+    world.solver_options.again = true;
+    new_solver(&world, SEGMENTS);
+    view = do_round(&world);
+    assert_true(view.early && strstr(view.trouble, "puts back what burned") != NULL);
+    tear_down(&world);
+}
+
+/* The only seat says that it has seen nothing, which makes the leg void: the keeper has. */
+static void test_vouch_that_was_handed_over_is_brought_after_a_restart(void **state)
+{
+    struct game_segment last;
+    struct hash32 hash;
+    struct vouch vouch;
+    struct solver_view view;
+    struct world world;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    set_up(&world, "kept", 0, 0); /* for its signers */
+    keeper = *signer_address(world.signers[SECOND]);
+    tear_down(&world);
+    set_up(&world, "vouched", 1, 1);
+    keeper = (struct address){{0}};
+    enlist(&world, VERIFIER);
+    gather(&world);
     new_solver(&world, SEGMENTS);
     (void)do_round(&world);
+    pass(&world, 3);
+    (void)do_round(&world);
+    last = segment_at(&world, SEGMENTS - 1);
+    hash = game_segment_hash(&world.job, &last);
+    check(ledger_unseen(world.ledgers[VERIFIER], "unseen", &world.job, &last,
+                        seat_of(&world, &(int){0}, SEGMENTS - 1).place, &error),
+          &error);
+    assert_done(&world, VERIFIER, "unseen");
+    check(vouch_sign(&vouch, ledger_get_game(world.ledgers[CLIENT]), &world.job, &hash,
+                     world.signers[SECOND], &error),
+          &error);
+    check(vouch_box_put(world.vouches, &vouch, &error), &error);
+    new_solver(&world, SEGMENTS);
     pass(&world, SEAL_S + REVEAL_S + CLAIM_S + 1);
     view = do_round(&world);
-    assert_true(view.phase == GAME_PHASE_CLOSED && !view.collected);
-    assert_gained(&world, SOLVER, 240, 0);
-    pass(&world, DELIVERY_S);
-    assert_false(do_round(&world).collected);
-    pass(&world, 1);
-    assert_true(do_round(&world).collected);
+    assert_true(view.collected && view.finalized == SEGMENTS);
+    assert_int_equal(count_events(&world, GAME_VOUCHED), 1);
     assert_gained(&world, SOLVER, 300, 0);
+    assert_int_equal(vouch_box_get(&vouch, world.vouches, &hash, &error), STATUS_NOT_FOUND);
     tear_down(&world);
 }
 
@@ -751,9 +929,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_solver_restarted_before_every_round_moves_once),
         cmocka_unit_test(test_purse_too_small_is_told_and_tried_again),
-        cmocka_unit_test(test_absent_seat_pays_and_another_round_covers),
+        cmocka_unit_test(test_silent_seat_loses_nothing_and_another_round_covers),
         cmocka_unit_test(test_seed_is_drawn_in_time_where_some_segments_are_covered),
-        cmocka_unit_test(test_held_part_is_paid_when_the_time_of_the_client_is_over),
+        cmocka_unit_test(test_stake_waits_until_the_panel_has_gathered),
+        cmocka_unit_test(test_nothing_is_staked_where_nobody_could_fetch),
+        cmocka_unit_test(test_panel_of_one_stranger_is_refused_by_who_knows_somebody),
+        cmocka_unit_test(test_no_more_is_open_than_a_leg_but_what_is_due),
+        cmocka_unit_test(test_refusal_is_told_and_nothing_more_is_committed),
+        cmocka_unit_test(test_vouch_that_was_handed_over_is_brought_after_a_restart),
         cmocka_unit_test(test_claimant_that_falls_silent_is_timed_out),
         cmocka_unit_test(test_refused_answer_is_sent_again_with_pauses),
         cmocka_unit_test(test_convicted_solver_comes_back_only_when_told),

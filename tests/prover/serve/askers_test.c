@@ -1,14 +1,17 @@
 /*
  * Goal: asks about a trace are answered for parties of the job alone, and only about steps that an
- * open claim is about; an ask means nothing elsewhere, later, or about anything else.
+ * open claim is about; an ask means nothing elsewhere, later, or about anything else. A vouch is
+ * taken in that the keeper has signed about a segment that is not final, and no other.
  * Method: a job on the embedded ledger with an honest commit and a claim about one step; asks by
- * everybody, changed in each part; the claim ends.
+ * everybody, changed in each part; the claim ends. On a chain a party is a contract (ERC-1271).
  */
 #include "tests/support/test.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "chain/codec/hex_data.h"
 #include "prover/serve/askers.h"
 #include "tests/support/game/scene.h"
 
@@ -58,15 +61,20 @@ static struct askers *open_askers(const struct scene *scene)
 }
 
 /* Two segments, true ones, with the verifier in the panel. */
-static void open_scene(struct scene *scene, const char *name)
+static void open_scene_on(struct scene *scene, enum stage_ledger ledger, const char *name)
 {
-    scene_open(scene, STAGE_EMBEDDED, name);
+    scene_open(scene, ledger, name);
     scene_open_job(scene);
     scene_enlist(scene, STAGE_VERIFIER, 1);
     scene_accept(scene, STAGE_SOLVER);
     for (int i = 0; i <= INDEX; i++) {
         scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
     }
+}
+
+static void open_scene(struct scene *scene, const char *name)
+{
+    open_scene_on(scene, STAGE_EMBEDDED, name);
 }
 
 static void test_parties_ask_about_what_is_disputed_and_nobody_about_anything_else(void **state)
@@ -103,6 +111,69 @@ static void test_parties_ask_about_what_is_disputed_and_nobody_about_anything_el
     askers_follow(askers);
     write_ask(text, &scene, &ask, STAGE_VERIFIER);
     assert_int_equal(admit(askers, text, JOB_STEP, NOW_S), STATUS_REFUSED); /* it was refuted */
+    askers_close(askers);
+    scene_close(&scene);
+}
+
+/* A contract that has signed what begins with the hash: it answers ERC-1271's word. */
+static void make_contract(struct scene *scene, int player)
+{
+    static const char code[] = "0x60043560643514631626ba7e0260e01b60005260206000f3";
+    char address[ADDRESS_TEXT_SIZE];
+
+    address_print(address, signer_address(scene->stage.signers[player]));
+    json_decref(anvil_call(scene->stage.rpc, "anvil_setCode", json_pack("[s, s]", address, code)));
+}
+
+static void write_contract_ask(char text[ASK_CONTRACT_MAX], const struct scene *scene,
+                               const struct ask *ask, int player)
+{
+    struct hash32 digest = ask_digest(ask);
+    char address[ADDRESS_TEXT_SIZE];
+    char hex[2 * HASH32_SIZE + 1];
+
+    address_print(address, signer_address(scene->stage.signers[player]));
+    hex_write(hex, digest.bytes, HASH32_SIZE, false);
+    (void)snprintf(text, ASK_CONTRACT_MAX, "%llu %s %s0102", (unsigned long long)ask->expiry_s,
+                   address, hex);
+}
+
+/* Again, where a contract was asked just now. */
+static enum status admit_later(struct askers *askers, const char *text, uint64_t step)
+{
+    enum status status;
+
+    do {
+        (void)usleep(50000);
+        status = admit(askers, text, step, NOW_S);
+    } while (status == STATUS_UNREACHABLE);
+    return status;
+}
+
+static void test_a_contract_asks_by_its_own_word(void **state)
+{
+    char text[ASK_CONTRACT_MAX];
+    struct askers *askers;
+    struct scene scene;
+    struct ask ask;
+
+    (void)state;
+    open_scene_on(&scene, STAGE_ANVIL, "contract");
+    (void)scene_claim(&scene, STAGE_SECOND, INDEX, STEP, 0);
+    make_contract(&scene, STAGE_VERIFIER);
+    make_contract(&scene, STAGE_FRIEND);
+    scene.stage.options.state_dir = scene.stage.state_dirs[STAGE_OTHER];
+    askers = open_askers(&scene);
+    ask = ask_of(&scene);
+    write_contract_ask(text, &scene, &ask, STAGE_VERIFIER);
+    assert_int_equal(admit_later(askers, text, JOB_STEP), STATUS_OK);
+    assert_int_equal(admit_later(askers, text, JOB_STEP - 1), STATUS_REFUSED);
+    text[strlen(text) - 5] ^= 1; /* of the hash that it shows */
+    assert_int_equal(admit_later(askers, text, JOB_STEP), STATUS_REFUSED);
+    write_contract_ask(text, &scene, &ask, STAGE_CLIENT); /* a party without code */
+    assert_int_equal(admit_later(askers, text, JOB_STEP), STATUS_REFUSED);
+    write_contract_ask(text, &scene, &ask, STAGE_FRIEND); /* no party */
+    assert_int_equal(admit_later(askers, text, JOB_STEP), STATUS_REFUSED);
     askers_close(askers);
     scene_close(&scene);
 }
@@ -214,10 +285,74 @@ static void test_a_changed_ask_is_nobodys(void **state)
     scene_close(&scene);
 }
 
+/* ---- vouches -------------------------------------------------------------------------- */
+
+static struct vouch sign_vouch(struct scene *scene, int player, uint32_t index)
+{
+    struct game_segment segment = scene_segment(scene, index);
+    struct hash32 hash = game_segment_hash(&scene->job, &segment);
+    struct vouch vouch;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(vouch_sign(&vouch, ledger_get_game(scene->stage.ledgers[STAGE_CLIENT]),
+                                &scene->job, &hash, scene->stage.signers[player], &error),
+                     STATUS_OK);
+    return vouch;
+}
+
+static enum status admit_vouch(struct askers *askers, const struct vouch *vouch)
+{
+    struct error error;
+
+    error_init(&error);
+    return askers_admit_vouch(askers, vouch, &error);
+}
+
+static void test_the_keepers_word_about_a_segment_that_is_open_is_taken_in(void **state)
+{
+    static const struct scene_verdicts right = {.of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT}};
+    struct askers *askers;
+    struct scene scene;
+    struct vouch vouch;
+    struct vouch other;
+
+    (void)state;
+    scene_open(&scene, STAGE_EMBEDDED, "vouch");
+    scene.terms.keeper = *signer_address(scene.stage.signers[STAGE_OTHER]);
+    scene_open_job(&scene);
+    scene_enlist(&scene, STAGE_VERIFIER, 1);
+    scene_accept(&scene, STAGE_SOLVER);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    askers = open_askers(&scene);
+    vouch = sign_vouch(&scene, STAGE_OTHER, 0);
+    assert_int_equal(admit_vouch(askers, &vouch), STATUS_OK);
+    assert_int_equal(admit_vouch(askers, &vouch), STATUS_OK); /* a second time does no harm */
+    other = sign_vouch(&scene, STAGE_SOLVER, 0);
+    assert_int_equal(admit_vouch(askers, &other), STATUS_REFUSED);
+    for (size_t i = 0; i < VOUCH_SIZE; i++) {
+        uint8_t bytes[VOUCH_SIZE];
+        const struct game_bytes changed = {bytes, VOUCH_SIZE};
+
+        vouch_write(bytes, &vouch);
+        bytes[i] ^= 1;
+        assert_true(vouch_read(&other, &changed));
+        assert_int_equal(admit_vouch(askers, &other), STATUS_REFUSED);
+    }
+    scene_end_segment(&scene, 0, &right);
+    askers_follow(askers);
+    assert_int_equal(admit_vouch(askers, &vouch), STATUS_REFUSED); /* it is final */
+    askers_close(askers);
+    scene_close(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_keepers_word_about_a_segment_that_is_open_is_taken_in),
         cmocka_unit_test(test_parties_ask_about_what_is_disputed_and_nobody_about_anything_else),
+        cmocka_unit_test(test_a_contract_asks_by_its_own_word),
         cmocka_unit_test(test_who_joined_an_open_claim_asks_as_its_leader_does),
         cmocka_unit_test(test_an_ask_is_good_for_one_step_of_one_job_until_it_expires),
         cmocka_unit_test(test_a_changed_ask_is_nobodys),

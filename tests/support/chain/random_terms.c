@@ -27,16 +27,14 @@ struct game_terms random_terms(uint64_t *random, const struct address *members,
     struct game_terms terms = {0};
 
     memset(terms.data_root.bytes, 0x22, DIGEST_SIZE);
-    terms.reward_from = chance(random, 10) ? 0 : small_amount(random);
-    terms.reward_to = terms.reward_from + small_amount(random);
-    terms.rise_time_s = 1 + below(random, 50);
-    terms.fee = chance(random, 20) ? 0 : small_amount(random);
+    terms.reward = small_amount(random);
+    terms.seats = chance(random, 15) ? 0 : 1 + below(random, 3);
+    terms.fee = terms.seats == 0 && chance(random, 60) ? 0 : small_amount(random);
     terms.bond = 4 * terms.fee + small_amount(random);
     terms.stake = terms.bond + small_amount(random);
     terms.query_fee = chance(random, 20) ? 0 : small_amount(random);
-    terms.seats = chance(random, 15) ? 0 : 1 + below(random, 3);
     terms.coverage_ppm = terms.seats == 0     ? 0
-                         : chance(random, 60) ? GAME_PPM
+                         : chance(random, 40) ? GAME_PPM
                                               : below(random, GAME_PPM + 1);
     terms.panel_least = terms.seats + below(random, 3);
     if (chance(random, 20)) {
@@ -49,13 +47,11 @@ struct game_terms random_terms(uint64_t *random, const struct address *members,
         terms.verifiers.bytes[0] ^= 1; /* admits nobody */
         terms.panel_least = terms.seats;
     }
-    terms.held_ppm = chance(random, 30) ? 0 : below(random, GAME_HELD_PPM_MAX + 1);
     terms.segment_period_s = 10 + below(random, 100);
     terms.seal_period_s = 5 + below(random, 20);
     terms.reveal_period_s = 5 + below(random, 20);
     terms.claim_period_s = 5 + below(random, 40);
     terms.clock_s = 5 + below(random, 20);
-    terms.delivery_period_s = 5 + below(random, 50);
     terms.deadline_s = now_s + 300 + below(random, 3000);
     return terms;
 }
@@ -63,10 +59,9 @@ struct game_terms random_terms(uint64_t *random, const struct address *members,
 void random_terms_spoil(struct game_terms *terms, uint64_t *random, uint64_t now_s)
 {
     uint32_t *const periods[] = {&terms->segment_period_s, &terms->seal_period_s,
-                                 &terms->reveal_period_s,  &terms->claim_period_s,
-                                 &terms->clock_s,          &terms->delivery_period_s};
+                                 &terms->reveal_period_s, &terms->claim_period_s, &terms->clock_s};
 
-    switch (below(random, 16)) {
+    switch (below(random, 14)) {
     case 0:
         memset(&terms->job_id, 0, sizeof(terms->job_id));
         break;
@@ -77,10 +72,10 @@ void random_terms_spoil(struct game_terms *terms, uint64_t *random, uint64_t now
         terms->segment_steps = chance(random, 50) ? 0 : 256 + below(random, 2);
         break;
     case 3:
-        terms->reward_to = chance(random, 50) ? terms->reward_from - 1 : WEI_MAX + 1;
+        terms->reward = chance(random, 50) ? 0 : WEI_MAX + below(random, 2);
         break;
     case 4:
-        terms->rise_time_s = chance(random, 50) ? 0 : (1u << 24) - below(random, 2);
+        terms->fee = 0;
         break;
     case 5:
         terms->fee = chance(random, 50) ? WEI_MAX + below(random, 2) : terms->bond;
@@ -104,13 +99,10 @@ void random_terms_spoil(struct game_terms *terms, uint64_t *random, uint64_t now
         terms->panel_least = chance(random, 50) ? 255 + below(random, 2) : terms->seats - 1;
         break;
     case 12:
-        terms->held_ppm = GAME_HELD_PPM_MAX + below(random, 2);
-        break;
-    case 13:
         terms->deadline_s = chance(random, 50) ? now_s : (UINT64_C(1) << 39);
         break;
     default:
-        *periods[below(random, 6)] = chance(random, 50) ? 0 : (1u << 24) - below(random, 2);
+        *periods[below(random, 5)] = chance(random, 50) ? 0 : (1u << 24) - below(random, 2);
         break;
     }
 }

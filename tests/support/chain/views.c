@@ -46,11 +46,16 @@ static void see_same_job(struct views *views, const struct job_record *record)
     assert_true(address_equal(&job.client, &record->client));
     assert_true(address_equal(&job.solver, &record->solver));
     assert_int_equal(job.generation, record->generation);
+    assert_int_equal(job.segments, record->segment_count);
+    assert_int_equal(job.committed, record->committed);
+    assert_int_equal(job.drawn, record->drawn);
+    assert_int_equal(job.leg_start, record->leg_start);
     assert_int_equal(job.finalized, record->finalized);
     assert_int_equal(job.entries, record->entry_count);
-    assert_int_equal(job.active, job_record_panel(record));
     assert_int_equal(job.unpaid, record->unpaid);
     assert_int_equal(job.due_s, record->due_s);
+    assert_int_equal(job.refused_until_s, record->refused_until_s);
+    assert_int_equal(job.barred, record->barred);
     views->compared++;
 }
 
@@ -66,18 +71,25 @@ static void see_same_segment(struct views *views, const struct job_record *recor
     check(store_segment(&views->store, &found, &record->key, index, &error), &error);
     hash = game_segment_hash(&record->key, &record->segments[index].committed);
     assert_memory_equal(found.hash.bytes, hash.bytes, HASH32_SIZE);
-    assert_memory_equal(found.seed.bytes, record->segments[index].seed.bytes, HASH32_SIZE);
+    assert_memory_equal(found.seed.bytes, record->segments[index].draw.seed.bytes, HASH32_SIZE);
     state = store_segment_state(&found);
     state.terms = wanted.terms;
     assert_int_equal(state.height, wanted.height);
+    assert_int_equal(state.panel, wanted.panel);
     assert_int_equal(state.start_s, wanted.start_s);
-    assert_int_equal(state.rights, wanted.rights);
-    assert_int_equal(state.unavailables, wanted.unavailables);
+    assert_int_equal(state.refused_until_s, wanted.refused_until_s);
+    assert_int_equal(state.tally.wanted, wanted.tally.wanted);
+    assert_int_equal(state.tally.rights, wanted.tally.rights);
+    assert_int_equal(state.tally.unseen, wanted.tally.unseen);
+    assert_int_equal(state.tally.round, wanted.tally.round);
+    assert_int_equal(state.tally.drawn, wanted.tally.drawn);
+    assert_int_equal(state.tally.to, wanted.tally.to);
     assert_int_equal(state.open_claims, wanted.open_claims);
     assert_int_equal(state.job_claims, wanted.job_claims);
     assert_int_equal(state.drawn, wanted.drawn);
+    assert_int_equal(state.next, wanted.next);
     assert_int_equal(state.covered, wanted.covered);
-    assert_int_equal(state.ended, wanted.ended);
+    assert_int_equal(state.noted, wanted.noted);
     assert_int_equal(state.final, wanted.final);
     assert_int_equal(state.first, wanted.first);
     views->compared++;
@@ -167,6 +179,26 @@ void views_take(struct views *views, const struct game_event *event, uint64_t he
 
 /* ---- the ledger ------------------------------------------------------------------- */
 
+static void see_same_tally(struct local_store *ledger, const struct hash32 *job,
+                           const struct job_record_segment *segment)
+{
+    const struct job_reduced_segment *draw = &segment->draw;
+    const struct hash32 hash = game_segment_hash(job, &segment->committed);
+    struct local_tally tally;
+
+    assert_int_equal(local_get(ledger, &tally, LOCAL_TALLY, &hash, 0), STATUS_OK);
+    assert_int_equal(draw->covered, tally.covered);
+    assert_int_equal(draw->rights, tally.rights);
+    assert_int_equal(draw->unseen, tally.unseen);
+    assert_int_equal(draw->vouched, tally.vouched);
+    assert_int_equal(draw->round, tally.round);
+    if (draw->covered) {
+        assert_int_equal(draw->leg_start, tally.leg_start);
+        assert_int_equal(draw->start_s, tally.start_s);
+        assert_int_equal(draw->seats, tally.drawn);
+    }
+}
+
 void views_compare(struct views *views, struct local_store *ledger, const struct hash32 *job)
 {
     const struct job_record *record = board_find(&views->board, job);
@@ -177,22 +209,24 @@ void views_compare(struct views *views, struct local_store *ledger, const struct
     assert_int_equal(local_get(ledger, &kept, LOCAL_JOB, job, 0), STATUS_OK);
     assert_int_equal(record->phase, kept.phase);
     assert_int_equal(record->generation, kept.generation);
+    assert_int_equal(record->segment_count, kept.segments);
     assert_int_equal(record->committed, kept.committed);
+    assert_int_equal(record->drawn, kept.drawn);
+    assert_int_equal(record->leg_start, kept.leg_start);
     assert_int_equal(record->finalized, kept.finalized);
-    assert_int_equal(job_record_open_claims(record), kept.open_claims);
     assert_int_equal(record->entry_count, kept.entries);
-    assert_int_equal(job_record_panel(record), kept.active);
+    assert_int_equal(job_record_open_claims(record), kept.open_claims);
+    assert_true(record->pool == kept.pool);
+    assert_true(record->missing_escrow == kept.missing_escrow);
+    assert_true(record->missing_pool == kept.missing_pool);
+    assert_int_equal(record->barred, kept.barred);
     if (kept.phase == GAME_PHASE_RUNNING) {
         assert_true(address_equal(&record->solver, &kept.solver));
         assert_int_equal(record->due_s, kept.due_s);
+        assert_int_equal(record->refused_until_s, kept.refused_until_s);
+        assert_int_equal(record->ended, kept.ended);
     }
     for (uint32_t i = kept.finalized; i < kept.committed; i++) {
-        const struct hash32 hash = game_segment_hash(job, &record->segments[i].committed);
-        struct local_tally tally;
-
-        assert_int_equal(local_get(ledger, &tally, LOCAL_TALLY, &hash, 0), STATUS_OK);
-        assert_int_equal(record->segments[i].rights, tally.rights);
-        assert_int_equal(record->segments[i].unavailables, tally.unavailables);
-        assert_int_equal(record->segments[i].covered, tally.covered);
+        see_same_tally(ledger, job, &record->segments[i]);
     }
 }

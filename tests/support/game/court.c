@@ -177,8 +177,7 @@ static void make_terms(struct court *court)
     court->terms = (struct game_terms){.salt = court->salt++,
                                        .steps = COURT_STEPS * SEGMENTS,
                                        .segment_steps = COURT_STEPS,
-                                       .reward_from = 1000,
-                                       .reward_to = 1000,
+                                       .reward = 1000,
                                        .stake = 50000,
                                        .bond = 701,
                                        .query_fee = COURT_QUERY_FEE,
@@ -187,7 +186,6 @@ static void make_terms(struct court *court)
                                        .reveal_period_s = PERIOD_S,
                                        .claim_period_s = 20 * PERIOD_S,
                                        .clock_s = COURT_CLOCK,
-                                       .delivery_period_s = PERIOD_S,
                                        .deadline_s = court->twins.now_s + 100 * PERIOD_S};
     commit_job_id(&court->terms.job_id, court->shown.job_header, sizeof(court->shown.job_header));
     court->shown.salt = court->terms.salt;

@@ -8,7 +8,7 @@
 #include "base/endian.h"
 #include "chain/contracts/compiled/rules_code.h"
 #include "tests/contracts/jury_code.h"
-#include "tests/support/game/contract_call.h"
+#include "tests/support/gas/contract_call.h"
 
 enum {
     WORD_SIZE = 32,

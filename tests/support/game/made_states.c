@@ -12,7 +12,9 @@
 enum {
     TENSORS_MAX = 3,
     ELEMENTS_MAX = 700,
-    FIRST_STATE_AT = 184, /* in the header of a job */
+    PROGRAM_ROOT_AT = 56, /* in the header of a job */
+    DATA_ROOT_AT = 152,
+    FIRST_STATE_AT = 184,
 };
 
 static const uint32_t elements[TENSORS_MAX] = {300, ELEMENTS_MAX, 1};
@@ -262,4 +264,14 @@ void made_job(uint8_t header[GAME_JOB_HEADER_SIZE], struct digest *job_id, uint3
     }
     memcpy(header + FIRST_STATE_AT, first.bytes, DIGEST_SIZE);
     commit_job_id(job_id, header, GAME_JOB_HEADER_SIZE);
+}
+
+void made_job_terms(struct game_terms *terms, uint32_t first_state)
+{
+    uint8_t header[GAME_JOB_HEADER_SIZE];
+
+    made_job(header, &terms->job_id, first_state);
+    memcpy(terms->program_root.bytes, header + PROGRAM_ROOT_AT, DIGEST_SIZE);
+    memcpy(terms->data_root.bytes, header + DATA_ROOT_AT, DIGEST_SIZE);
+    memcpy(terms->first_state_root.bytes, header + FIRST_STATE_AT, DIGEST_SIZE);
 }

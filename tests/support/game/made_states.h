@@ -62,5 +62,7 @@ void made_states_case(struct game_case *shown, const uint8_t header[GAME_JOB_HEA
 
 /* The header of a job with this first state, and its id. */
 void made_job(uint8_t header[GAME_JOB_HEADER_SIZE], struct digest *job_id, uint32_t first_state);
+/* The terms name that id and the roots of that header; nothing else of them is touched. */
+void made_job_terms(struct game_terms *terms, uint32_t first_state);
 
 #endif /* TESTS_SUPPORT_GAME_MADE_STATES_H */

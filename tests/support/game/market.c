@@ -11,6 +11,7 @@
 #include "chain/codec/abi.h"
 #include "chain/codec/hex_data.h"
 #include "chain/contracts/compiled/referee_code.h"
+#include "chain/game/terms.h"
 #include "chain/job/job_record.h"
 #include "chain/local/ledger_local.h"
 #include "tests/support/test.h"
@@ -59,8 +60,9 @@ static void open_players(struct market *market, bool embedded, const char *name)
 /* Rules, examiner, seeds, referee: as the chain's operator deploys them. Returns the registry. */
 static struct address deploy_court(struct rpc *rpc)
 {
-    const struct address partners[] = {anvil_deploy_examiner(rpc, 9), anvil_deploy_seeds(rpc, 9)};
-    const struct address referee = anvil_deploy_with(rpc, 9, REFEREE_CODE, partners, 2, "0x0");
+    const struct address partners[] = {
+        anvil_deploy_examiner(rpc, 9), anvil_deploy_seeds(rpc, 9), {{0}}};
+    const struct address referee = anvil_deploy_with(rpc, 9, REFEREE_CODE, partners, 3, "0x0");
 
     return address_of_contract(&referee, 1);
 }
@@ -160,17 +162,20 @@ void market_pass_time(struct market *market, uint32_t seconds)
 struct game_terms market_terms(struct market *market, const struct job *job)
 {
     struct ledger_clock clock;
+    struct game_terms of_job;
     struct error error;
 
     error_init(&error);
     check(ledger_get_clock(market->ledgers[0], &clock, &error), &error);
-    return (struct game_terms){.job_id = job->id,
-                               .first_state_root = job->first_state_root,
+    check(terms_of_job(&of_job, job, &error), &error);
+    return (struct game_terms){.job_id = of_job.job_id,
+                               .program_root = of_job.program_root,
+                               .data_root = of_job.data_root,
+                               .first_state_root = of_job.first_state_root,
                                .salt = ++market->salt,
-                               .steps = job->steps,
-                               .segment_steps = (uint32_t)job->segment_length,
-                               .reward_from = WEI_PER_ETHER / 10,
-                               .reward_to = WEI_PER_ETHER / 10,
+                               .steps = of_job.steps,
+                               .segment_steps = of_job.segment_steps,
+                               .reward = WEI_PER_ETHER / 10,
                                .fee = WEI_PER_ETHER / 100,
                                .stake = 2 * WEI_PER_ETHER,
                                .bond = WEI_PER_ETHER / 10,
@@ -183,7 +188,6 @@ struct game_terms market_terms(struct market *market, const struct job *job)
                                .reveal_period_s = MARKET_REVEAL_S,
                                .claim_period_s = MARKET_CLAIM_S,
                                .clock_s = MARKET_CLOCK_S,
-                               .delivery_period_s = 3600,
                                .deadline_s = clock.time_s + 1000000};
 }
 
@@ -223,9 +227,9 @@ struct hash32 market_open_job(struct market *market, const struct job *job)
     return open_job(market, &terms, job);
 }
 
-void market_cancel(struct market *market, const struct hash32 *job)
+void market_close_job(struct market *market, const struct hash32 *job)
 {
-    PLAY(market, market->client, ledger_cancel, job);
+    PLAY(market, market->client, ledger_close_job, job);
 }
 
 static struct hash32 accept(struct market *market, const struct bundle *bundle)
@@ -240,7 +244,10 @@ static struct hash32 accept(struct market *market, const struct bundle *bundle)
             PLAY(market, i, ledger_enlist, &key, &terms, market->entries[i], &path, &nowhere);
         }
     }
-    PLAY(market, MARKET_SOLVER, ledger_accept, &key, &terms, 0, &path, &nowhere);
+    if (terms.seats > 0) { /* the panel has time to come together */
+        market_pass_time(market, terms.seal_period_s + 1);
+    }
+    PLAY(market, MARKET_SOLVER, ledger_accept, &key, &terms, &path, &nowhere);
     return key;
 }
 
@@ -416,11 +423,11 @@ struct ledger_job market_job(struct market *market, const struct hash32 *job)
     return found;
 }
 
-void market_finalize(struct market *market, const struct hash32 *job, uint32_t index)
+void market_settle(struct market *market, const struct hash32 *job, uint32_t index)
 {
     struct game_segment segment = market_segment(market, job, index);
 
-    PLAY(market, MARKET_SOLVER, ledger_finalize, job, &segment);
+    PLAY(market, MARKET_SOLVER, ledger_settle, job, &segment, NULL);
 }
 
 static void look_at_money(struct market *market, enum market_player player, wei *purse, wei *owed)
@@ -556,7 +563,7 @@ enum status market_node_try_open(struct market_node *node, struct error *error)
         status = store_open(&node->store, path, STORE_WRITE, error);
     }
     if (status == STATUS_OK && !node->in_process) {
-        status = workers_open(&node->workers, node->options.checks_max + 1,
+        status = workers_open(&node->workers, node->options.checks_max + NODE_PLACES_BESIDE,
                               node->options.check_time_s, node->program, error);
     }
     if (status == STATUS_OK) {

@@ -42,7 +42,7 @@ struct market {
     uint64_t now_s;
     uint32_t moves;
     uint64_t salt;
-    enum market_player client; /* opens and cancels; MARKET_CLIENT where nobody says otherwise */
+    enum market_player client; /* opens and closes; MARKET_CLIENT where nobody says otherwise */
     uint32_t seats;            /* of each segment, in the terms; 1 likewise */
     /* How many entries each has in the panel before the job is accepted: the verifier one. */
     uint32_t entries[MARKET_PLAYERS];
@@ -59,7 +59,7 @@ struct game_terms market_terms(struct market *market, const struct job *job);
 
 /* A job that nobody has accepted, and the end of one. */
 struct hash32 market_open_job(struct market *market, const struct job *job);
-void market_cancel(struct market *market, const struct hash32 *job);
+void market_close_job(struct market *market, const struct hash32 *job);
 
 /* A job that is opened, whose panel enlists, and that is accepted; nothing is committed. */
 struct hash32 market_accept(struct market *market, const char *path);
@@ -93,7 +93,7 @@ void market_timeout(struct market *market, enum market_player player, const stru
 
 struct game_segment market_segment(struct market *market, const struct hash32 *job, uint32_t index);
 struct ledger_job market_job(struct market *market, const struct hash32 *job);
-void market_finalize(struct market *market, const struct hash32 *job, uint32_t index);
+void market_settle(struct market *market, const struct hash32 *job, uint32_t index);
 wei market_owed(struct market *market, enum market_player player);
 wei market_money(struct market *market, enum market_player player); /* in the purse, and owed */
 

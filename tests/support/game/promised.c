@@ -6,26 +6,35 @@
 #include "base/endian.h"
 #include "tests/support/test.h"
 
+/* Of the last job that an entry was of: entries of one job stand together. */
+struct known_bond {
+    struct hash32 job;
+    wei bond;
+};
+
 static wei promised_by_job(const struct local_job *job)
 {
-    wei sum = job->pool + job->held;
+    wei sum = job->pool;
 
     if (job->phase == GAME_PHASE_RUNNING) {
         sum += job->terms.stake;
     }
     if (job->phase == GAME_PHASE_RUNNING || job->phase == GAME_PHASE_OPEN) {
-        sum += (job->segments - job->finalized) * job->terms.reward_to;
+        sum += (job->segments - job->finalized) * job->terms.reward - job->missing_escrow;
     }
     return sum;
 }
 
 static wei promised_by_entry(struct local_store *store, const struct hash32 *key,
-                             const struct local_entry *entry)
+                             const struct local_entry *entry, struct known_bond *known)
 {
     struct local_job job;
 
-    assert_int_equal(local_get(store, &job, LOCAL_JOB, key, 0), STATUS_OK);
-    return entry->gone ? 0 : job.terms.bond - 2 * (wei)entry->strikes * job.terms.fee;
+    if (!hash32_equal(&known->job, key)) {
+        assert_int_equal(local_get(store, &job, LOCAL_JOB, key, 0), STATUS_OK);
+        *known = (struct known_bond){.job = *key, .bond = job.terms.bond};
+    }
+    return entry->gone || address_is_zero(&entry->owner) ? 0 : known->bond;
 }
 
 /* The bonds of the claimants that are left, and the fee of a query that waits for its reply. */
@@ -46,7 +55,7 @@ static wei promised_by_dispute(struct local_store *store, const struct hash32 *k
 }
 
 static wei promised_by(struct local_store *store, enum local_kind kind, const struct hash32 *key,
-                       uint64_t number)
+                       uint64_t number, struct known_bond *known)
 {
     union {
         struct local_job job;
@@ -61,7 +70,7 @@ static wei promised_by(struct local_store *store, enum local_kind kind, const st
     case LOCAL_JOB:
         return promised_by_job(&record.job);
     case LOCAL_ENTRY:
-        return promised_by_entry(store, key, &record.entry);
+        return promised_by_entry(store, key, &record.entry, known);
     case LOCAL_DISPUTE:
         return promised_by_dispute(store, key, &record.dispute);
     case LOCAL_DOCKET:
@@ -73,6 +82,7 @@ static wei promised_by(struct local_store *store, enum local_kind kind, const st
 
 wei promised_money(struct local_store *store)
 {
+    struct known_bond known = {.bond = 0};
     sqlite3_stmt *rows = NULL;
     wei sum = 0;
 
@@ -88,7 +98,7 @@ wei promised_money(struct local_store *store)
 
         memcpy(key.bytes, bytes, HASH32_SIZE);
         sum += promised_by(store, (enum local_kind)sqlite3_column_int(rows, 0), &key,
-                           endian_load_be64(bytes + HASH32_SIZE));
+                           endian_load_be64(bytes + HASH32_SIZE), &known);
     }
     database_done(store->sql, rows);
     return sum;

@@ -1,6 +1,6 @@
 /*
  * promised.h - the sum of all that an embedded ledger holds: escrows, pools, stakes, bonds, pots,
- * held parts, query fees; and what it burned.
+ * query fees; and what it burned.
  *
  * It must equal what a contract with the same history holds beyond what it owes already.
  */

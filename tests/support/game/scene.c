@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/game/vouch.h"
 #include "chain/job/due_submit.h"
 #include "tests/support/test.h"
 
 enum {
-    ROUNDS_MAX = 8,
     CHALLENGE_MS = 60000,
     GAS_FORGIVEN = 20, /* thousandths of an ether */
 };
@@ -27,8 +27,7 @@ void scene_open(struct scene *scene, enum stage_ledger ledger, const char *name)
         .salt = 1,
         .steps = SCENE_SEGMENTS * SCENE_STEPS,
         .segment_steps = SCENE_STEPS,
-        .reward_from = WEI_PER_ETHER,
-        .reward_to = WEI_PER_ETHER,
+        .reward = WEI_PER_ETHER,
         .fee = WEI_PER_ETHER / 10,
         .stake = 20 * WEI_PER_ETHER,
         .bond = WEI_PER_ETHER,
@@ -41,7 +40,6 @@ void scene_open(struct scene *scene, enum stage_ledger ledger, const char *name)
         .reveal_period_s = SCENE_REVEAL_S,
         .claim_period_s = SCENE_CLAIM_S,
         .clock_s = SCENE_CLOCK_S,
-        .delivery_period_s = SCENE_DELIVERY_S,
         .deadline_s = stage_clock(&scene->stage) + 1000000,
     };
     for (int i = 0; i < STAGE_PLAYERS; i++) {
@@ -104,8 +102,16 @@ void scene_enlist(struct scene *scene, int player, uint32_t entries)
 
 void scene_accept(struct scene *scene, int player)
 {
-    STAGE_PLAY(&scene->stage, player, ledger_accept, &scene->job, &scene->terms,
-               scene->terms.reward_from, &no_path, &no_contact);
+    uint64_t now_s = stage_clock(&scene->stage);
+    uint64_t from_s;
+
+    scene_read(scene);
+    from_s = scene->record.opened_s + scene->terms.seal_period_s + 1;
+    if (scene->terms.seats > 0 && hash32_is_zero(&scene->terms.verifiers) && now_s < from_s) {
+        scene_pass(scene, (uint32_t)(from_s - now_s));
+    }
+    STAGE_PLAY(&scene->stage, player, ledger_accept, &scene->job, &scene->terms, &no_path,
+               &no_contact);
 }
 
 /* The last segment has what is left. */
@@ -192,27 +198,6 @@ static void pass_block(struct scene *scene)
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_announce, &scene->job, &no_contact);
 }
 
-static void play_due(struct scene *scene, int player, enum due_move_kind kind, uint32_t index)
-{
-    struct due_move move;
-    char name[LEDGER_NAME_MAX];
-    struct error error;
-    enum status status;
-
-    error_init(&error);
-    scene_read(scene);
-    move = due_submit_of_segment(&scene->record, kind, index);
-    do { /* a draw may have to wait for its block, or fix its seed first */
-        status = due_submit(name, scene->stage.ledgers[player], &scene->record, &move, &error);
-        if (status == STATUS_UNREACHABLE) {
-            pass_block(scene);
-        }
-    } while (status == STATUS_UNREACHABLE);
-    stage_check(status, &error);
-    stage_settle_down(&scene->stage, player, name);
-    scene_read(scene);
-}
-
 void scene_pass_blocks(struct scene *scene, uint32_t count)
 {
     if (scene->stage.anvil != NULL) {
@@ -226,9 +211,21 @@ void scene_pass_blocks(struct scene *scene, uint32_t count)
 
 void scene_draw(struct scene *scene, uint32_t index)
 {
-    pass_block(scene);
-    pass_block(scene);
-    play_due(scene, STAGE_CLIENT, DUE_MOVE_DRAW, index);
+    struct game_segment segment = scene_segment(scene, index);
+    char name[32];
+    struct error error;
+    enum status status;
+
+    (void)stage_next_name(&scene->stage, name, sizeof(name));
+    do { /* it may have to wait for its block, or fix its seed first */
+        error_init(&error);
+        pass_block(scene);
+        status =
+            ledger_draw(scene->stage.ledgers[STAGE_CLIENT], name, &scene->job, &segment, &error);
+    } while (status == STATUS_UNREACHABLE);
+    stage_check(status, &error);
+    stage_settle_down(&scene->stage, STAGE_CLIENT, name);
+    scene_read(scene);
 }
 
 void scene_commit_for_two(struct scene *scene, uint32_t friends, uint32_t lie)
@@ -250,8 +247,8 @@ int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place)
     for (uint32_t i = 0; i < scene->record.seat_count; i++) {
         const struct job_record_seat *seat = &scene->record.seats[i];
 
-        if (seat->segment.index == index && seat->round == scene->record.segments[index].round &&
-            found++ == n) {
+        if (seat->segment.index == index &&
+            seat->round == scene->record.segments[index].draw.round && found++ == n) {
             *place = seat->place;
             return player_of(scene, &seat->owner);
         }
@@ -285,7 +282,7 @@ static struct ledger_verdict verdict_of(struct scene *scene, uint32_t index, uin
     for (uint32_t i = 0; i < GAME_LEAVES; i++) {
         struct hash32 right = made_right_hash(
             account(scene, verdicts->copies[player] > 0 ? verdicts->copies[player] : player),
-            &scene->record.segments[index].seed, &hash, &states, i);
+            &scene->record.segments[index].draw.seed, &hash, &states, i);
 
         game_leaves_set(&verdict.leaves, i, &right);
     }
@@ -337,6 +334,18 @@ static void reveal(struct scene *scene, uint32_t index, const struct ledger_verd
     }
 }
 
+static void seal(struct scene *scene, uint32_t index, uint32_t place, int player,
+                 const struct scene_verdicts *verdicts)
+{
+    struct ledger_verdict verdict = verdict_of(scene, index, place, player, verdicts);
+
+    if (verdicts->unseen[player]) {
+        STAGE_PLAY(&scene->stage, player, ledger_unseen, &scene->job, &verdict.segment, place);
+    } else if (verdict.verdict != GAME_VERDICT_NONE) {
+        STAGE_PLAY(&scene->stage, player, ledger_seal, &verdict);
+    }
+}
+
 void scene_round(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts,
                  struct hash32 *claim)
 {
@@ -345,56 +354,69 @@ void scene_round(struct scene *scene, uint32_t index, const struct scene_verdict
 
     scene_read(scene);
     for (uint32_t n = 0; (player = scene_seat(scene, index, n, &place)) >= 0; n++) {
-        struct ledger_verdict verdict = verdict_of(scene, index, place, player, verdicts);
-
-        if (verdict.verdict != GAME_VERDICT_NONE) {
-            STAGE_PLAY(&scene->stage, player, ledger_seal, &verdict);
-        }
+        seal(scene, index, place, player, verdicts);
     }
-    scene_pass(scene, SCENE_SEAL_S + 1);
+    scene_pass(scene, scene->terms.seal_period_s + 1);
     for (uint32_t n = 0; (player = scene_seat(scene, index, n, &place)) >= 0; n++) {
         struct ledger_verdict verdict = verdict_of(scene, index, place, player, verdicts);
 
-        if (verdict.verdict != GAME_VERDICT_NONE) {
+        if (verdict.verdict != GAME_VERDICT_NONE && !verdicts->unseen[player]) {
             reveal(scene, index, &verdict, player, claim);
         }
     }
-    scene_pass(scene, SCENE_REVEAL_S + 1);
+    scene_pass(scene, scene->terms.reveal_period_s + 1);
     scene_read(scene);
-}
-
-void scene_renew(struct scene *scene, uint32_t index)
-{
-    play_due(scene, STAGE_CLIENT, DUE_MOVE_RENEW, index);
 }
 
 void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts)
 {
-    for (int i = 0; i < ROUNDS_MAX; i++) {
-        struct job_segment segment;
+    struct job_segment segment;
+    uint64_t now_s;
 
+    for (int i = 0; i < GAME_PLACES_MAX; i++) {
         scene_round(scene, index, verdicts, NULL);
         segment = job_record_segment(&scene->record, index);
-        if (job_segment_waits_for(&segment, stage_clock(&scene->stage)) != JOB_SEGMENT_RENEWAL) {
+        now_s = stage_clock(&scene->stage);
+        if (job_segment_waits_for(&segment, now_s) != JOB_SEGMENT_ROUND) {
             break;
         }
-        scene_renew(scene, index);
-        segment = job_record_segment(&scene->record, index);
-        if (segment.ended) {
-            break;
-        }
+        scene_settle(scene, STAGE_CLIENT, index);
     }
-    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + SCENE_CLAIM_S + 1);
+    segment = job_record_segment(&scene->record, index);
+    if (job_segment_claim_end(&segment) >= now_s) {
+        scene_pass(scene, (uint32_t)(job_segment_claim_end(&segment) - now_s) + 1);
+    }
 }
 
-void scene_finalize(struct scene *scene, int player, uint32_t index)
+void scene_settle(struct scene *scene, int player, uint32_t index)
 {
-    play_due(scene, player, DUE_MOVE_FINALIZE, index);
+    struct game_segment segment = scene_segment(scene, index);
+
+    STAGE_PLAY(&scene->stage, player, ledger_settle, &scene->job, &segment, NULL);
+    scene_read(scene);
 }
 
-void scene_forfeit(struct scene *scene, int player, uint32_t index)
+void scene_vouch(struct scene *scene, int player, int keeper, uint32_t index)
 {
-    play_due(scene, player, DUE_MOVE_FORFEIT, index);
+    struct game_segment segment = scene_segment(scene, index);
+    struct hash32 hash = game_segment_hash(&scene->job, &segment);
+    struct vouch vouch;
+    struct game_bytes signature = {vouch.signature, sizeof(vouch.signature)};
+    struct error error;
+
+    error_init(&error);
+    stage_check(vouch_sign(&vouch, ledger_get_game(scene->stage.ledgers[player]), &scene->job,
+                           &hash, scene->stage.signers[keeper], &error),
+                &error);
+    STAGE_PLAY(&scene->stage, player, ledger_settle, &scene->job, &segment, &signature);
+    scene_read(scene);
+}
+
+void scene_end_segment(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts)
+{
+    scene_draw(scene, index);
+    scene_rounds(scene, index, verdicts);
+    scene_settle(scene, STAGE_SOLVER, index);
 }
 
 /* What was revealed at the place, as everybody reads it. */
@@ -416,8 +438,9 @@ static void find_revealed(struct ledger *ledger, struct ledger_challenge *challe
     }
 }
 
-enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t index, int owner,
-                                       uint32_t which)
+/* seals: first, as the rules want it. */
+static enum game_refusal_kind challenge_right(struct scene *scene, int player, uint32_t index,
+                                              int owner, uint32_t which, bool seals)
 {
     struct ledger_challenge challenge = {
         .job = scene->job, .segment = scene_segment(scene, index), .which = which};
@@ -436,16 +459,30 @@ enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t
     }
     find_revealed(ledger, &challenge);
     buffer_init(&shown, GAME_PAYLOAD_MAX);
-    made_leaf_proof(&shown, &scene->record.segments[index].seed, &states, which);
+    made_leaf_proof(&shown, &scene->record.segments[index].draw.seed, &states, which);
     memset(challenge.seal_salt.bytes, (int)scene->stage.moves, HASH32_SIZE);
-    STAGE_PLAY(&scene->stage, player, ledger_seal_challenge, &challenge);
-    pass_block(scene);
+    if (seals) {
+        STAGE_PLAY(&scene->stage, player, ledger_seal_challenge, &challenge);
+        pass_block(scene);
+    }
     stage_check(ledger_challenge(ledger, stage_next_name(&scene->stage, name, sizeof(name)),
                                  &challenge, shown.data, shown.size, &error),
                 &error);
     buffer_release(&shown);
     stage_check(ledger_wait(ledger, &outcome, name, false, CHALLENGE_MS, &error), &error);
     return outcome.state == LEDGER_MOVE_REFUSED ? outcome.refusal.kind : GAME_REFUSED_NOT;
+}
+
+enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t index, int owner,
+                                       uint32_t which)
+{
+    return challenge_right(scene, player, index, owner, which, true);
+}
+
+enum game_refusal_kind scene_challenge_unsealed(struct scene *scene, int player, uint32_t index,
+                                                int owner, uint32_t which)
+{
+    return challenge_right(scene, player, index, owner, which, false);
 }
 
 /* ---- claims --------------------------------------------------------------------------- */
@@ -495,8 +532,8 @@ void scene_see_convicted(struct scene *scene, const struct hash32 *alarm)
 
 /* ---- the end ---------------------------------------------------------------------------- */
 
-/* The first due move that gives an entry back, or ends the duty of one. record: of this player. */
-static bool leave_one(struct scene *scene, int player, struct job_record *record)
+/* The first due move that gives an entry back. record: of this player. */
+static bool depart_one(struct scene *scene, int player, struct job_record *record)
 {
     struct ledger_clock clock = {.time_s = stage_clock(&scene->stage), .height = UINT32_MAX};
     struct ledger *ledger = scene->stage.ledgers[player];
@@ -508,7 +545,7 @@ static bool leave_one(struct scene *scene, int player, struct job_record *record
     stage_check(ledger_catch_up(ledger, &error), &error);
     stage_check(job_record_follow(record, ledger, &error), &error);
     if (!due_move_next(&move, record, &clock, account(scene, player)) ||
-        move.kind != DUE_MOVE_LEAVE) {
+        move.kind != DUE_MOVE_DEPART) {
         return false;
     }
     stage_check(due_submit(name, ledger, record, &move, &error), &error);
@@ -516,14 +553,13 @@ static bool leave_one(struct scene *scene, int player, struct job_record *record
     return true;
 }
 
-void scene_leave(struct scene *scene)
+void scene_depart(struct scene *scene)
 {
-    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + 1);
     for (int i = 0; i < STAGE_PLAYERS; i++) {
         struct job_record record; /* keeps the seats of one account */
 
         job_record_init(&record, &scene->job, account(scene, i));
-        while (leave_one(scene, i, &record)) {
+        while (depart_one(scene, i, &record)) {
         }
         job_record_free(&record);
     }
@@ -552,7 +588,8 @@ int64_t scene_party_gain(struct scene *scene, const int *players, uint32_t count
 
 void scene_see(struct scene *scene, int64_t gain, int64_t wanted)
 {
-    int64_t forgiven = scene->stage.anvil == NULL ? 0 : GAS_FORGIVEN;
+    bool pays_gas = scene->stage.anvil != NULL && address_is_zero(&scene->stage.token);
+    int64_t forgiven = pays_gas ? GAS_FORGIVEN : 0;
 
     if (gain > wanted || gain < wanted - forgiven) {
         fail_msg("a gain of %lld thousandths, wanted %lld", (long long)gain, (long long)wanted);
@@ -580,17 +617,15 @@ static void do_job(struct scene *scene)
         restart_all(scene);
     }
     for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
-        scene_draw(scene, i);
-        scene_rounds(scene, i, &right);
-        scene_finalize(scene, STAGE_SOLVER, i);
+        scene_end_segment(scene, i, &right);
         restart_all(scene);
     }
     assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
-    scene_leave(scene);
+    scene_depart(scene);
     STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_withdraw, account(scene, STAGE_SOLVER));
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 3000);
-    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 300);
-    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -3300);
+    scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 400); /* the last segment has both */
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -3400);
     assert_true(stage_owed(&scene->stage, STAGE_SOLVER) == 0);
 }
 

@@ -19,7 +19,6 @@ enum {
     SCENE_REVEAL_S = 600,
     SCENE_CLAIM_S = 600,
     SCENE_CLOCK_S = 1200,
-    SCENE_DELIVERY_S = 6000,
     SCENE_SEGMENT_S = 3600,
 };
 
@@ -33,12 +32,14 @@ struct scene {
     struct job_record record; /* as the client reads it */
 };
 
-/* Standard terms: three segments of 1 ether, stake 20, one seat of 0.1, all covered, bonds of 1. */
+/* Standard terms: three segments of 1 ether, stake 20, one seat of 0.1, all covered, bonds of 1, no
+ * keeper. */
 void scene_open(struct scene *scene, enum stage_ledger ledger, const char *name);
 void scene_close(struct scene *scene);
 
 void scene_open_job(struct scene *scene);
 void scene_enlist(struct scene *scene, int player, uint32_t entries);
+/* A panel that anybody may enlist in has time to come together first. */
 void scene_accept(struct scene *scene, int player);
 
 /* The next segment, with the states that the job gives, or with others (lie: from which step on;
@@ -65,6 +66,7 @@ int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place)
 /* What the players say in their seats. */
 struct scene_verdicts {
     enum game_verdict of[STAGE_PLAYERS]; /* NONE: absent */
+    bool unseen[STAGE_PLAYERS];          /* says that it could not get the states */
     bool made_up[STAGE_PLAYERS];         /* a right with leaves that nobody has seen */
     bool lazy[STAGE_PLAYERS];            /* of the last state alone, which anybody can fetch */
     int copies[STAGE_PLAYERS];           /* a right with the tags of this player; 0: its own */
@@ -76,16 +78,26 @@ struct scene_verdicts {
 void scene_round(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts,
                  struct hash32 *claim);
 
-/* Rounds until the score decides, or the draw has ended; then the claim time passes. */
+/* Rounds until no further one opens; then the claim time passes. */
 void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts);
 
-void scene_renew(struct scene *scene, uint32_t index);
-void scene_finalize(struct scene *scene, int player, uint32_t index);
-void scene_forfeit(struct scene *scene, int player, uint32_t index);
+/* Another round, or the leg becomes final or void. */
+void scene_settle(struct scene *scene, int player, uint32_t index);
+
+/* The same, with the keeper's vouch; a settle that comes too early for more notes it. keeper: the
+ * player whose signature it is. */
+void scene_vouch(struct scene *scene, int player, int keeper, uint32_t index);
+
+/* Draws a segment, the verdicts are told, and it is settled. */
+void scene_end_segment(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts);
 
 /* Shows a leaf of the right of a player's seat, the first of the round; why that was refused. */
 enum game_refusal_kind scene_challenge(struct scene *scene, int player, uint32_t index, int owner,
                                        uint32_t which);
+
+/* The same of a player that has sealed nothing: it copies what another is about to show. */
+enum game_refusal_kind scene_challenge_unsealed(struct scene *scene, int player, uint32_t index,
+                                                int owner, uint32_t which);
 
 /* An outsider's claim about a step of a segment; others: with that many claims of outsiders open
  * already. */
@@ -103,7 +115,20 @@ void scene_see_convicted(struct scene *scene, const struct hash32 *alarm);
 void scene_play_jobs(enum stage_ledger ledger);
 
 /* Everybody's entries come back, as far as they are there. After the job is closed. */
-void scene_leave(struct scene *scene);
+void scene_depart(struct scene *scene);
+
+/* How a player's call(ledger, name, ...) is refused. */
+#define SCENE_REFUSAL(scene, player, call, ...)                                                    \
+    ({                                                                                             \
+        char refused_name[32];                                                                     \
+        struct error refused_error;                                                                \
+        error_init(&refused_error);                                                                \
+        stage_check(call((scene)->stage.ledgers[player],                                           \
+                         stage_next_name(&(scene)->stage, refused_name, sizeof(refused_name)),     \
+                         __VA_ARGS__, &refused_error),                                             \
+                    &refused_error);                                                               \
+        stage_refused(&(scene)->stage, player, refused_name);                                      \
+    })
 
 void scene_pass(struct scene *scene, uint32_t seconds);
 void scene_pass_blocks(struct scene *scene, uint32_t count);

@@ -6,8 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chain/codec/abi.h"
+#include "chain/codec/hex_data.h"
 #include "chain/evm/ledger_evm.h"
 #include "chain/local/ledger_local.h"
+#include "tests/contracts/harness_code.h"
 #include "tests/support/test.h"
 
 enum {
@@ -16,7 +19,10 @@ enum {
     WAIT_MS = 600000,
     LOOKS_MAX = 30000,
     LOCAL_START_S = 1000000,
+    CALL_SIZE = 4 + 8 * 32,
 };
+
+static const wei MONEY = 1000 * WEI_PER_ETHER;
 
 void stage_check(enum status status, const struct error *error)
 {
@@ -60,9 +66,37 @@ static void put_up_all(struct stage *stage, const char *name)
     assert_non_null(signer);
     options.signer = signer;
     stage_check(ledger_evm_deploy(&options, "deploy", &stage->options.registry,
-                                  &stage->options.first_height, DEPLOY_S, &error),
+                                  &stage->options.first_height, &stage->token, DEPLOY_S, &error),
                 &error);
     signer_free(signer);
+}
+
+void stage_tell_token(struct stage *stage, const char *signature, const struct uint256 *numbers,
+                      size_t count)
+{
+    uint8_t call[CALL_SIZE];
+    char text[2 * CALL_SIZE + 3];
+    struct abi_writer writer;
+
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, signature);
+    for (size_t i = 0; i < count; i++) {
+        abi_put_uint256(&writer, &numbers[i]);
+    }
+    assert_false(writer.overflowed);
+    hex_write(text, call, writer.used, true);
+    json_decref(anvil_send(stage->rpc, DEPLOYER, &stage->token, text, "0x0"));
+}
+
+static void mint(struct stage *stage, int player)
+{
+    uint8_t account[UINT256_SIZE] = {0};
+
+    memcpy(account + UINT256_SIZE - ADDRESS_SIZE, signer_address(stage->signers[player])->bytes,
+           ADDRESS_SIZE);
+    stage_tell_token(stage, "mint(address,uint256)",
+                     (const struct uint256[]){uint256_from_bytes(account), wei_to_uint256(MONEY)},
+                     2);
 }
 
 void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
@@ -87,6 +121,9 @@ void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
         stage->rpc = anvil_rpc(stage->anvil);
         (void)snprintf(stage->url, sizeof(stage->url), "%s", anvil_url(stage->anvil));
     }
+    if (ledger == STAGE_TOKEN) {
+        stage->token = anvil_deploy(stage->rpc, DEPLOYER, COIN_CODE, NULL, "0x0");
+    }
     if (!embedded) {
         put_up_all(stage, name);
     }
@@ -98,10 +135,13 @@ void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name)
         (void)snprintf(stage->state_dirs[i], sizeof(stage->state_dirs[i]), "%s/%s-%d",
                        test_temp_dir(), name, i);
         open_player(stage, i);
+        if (ledger == STAGE_TOKEN) {
+            mint(stage, i);
+        }
         if (embedded) {
             stage_check(ledger_local_set_clock(stage->ledgers[i], stage->now_s, &error), &error);
             stage_check(ledger_local_faucet(stage->ledgers[i], signer_address(stage->signers[i]),
-                                            1000 * WEI_PER_ETHER, &error),
+                                            MONEY, &error),
                         &error);
         }
     }

@@ -24,6 +24,7 @@ enum stage_ledger {
     STAGE_EMBEDDED,
     STAGE_ANVIL,
     STAGE_HARDHAT,
+    STAGE_TOKEN,    /* anvil, and a registry that plays for a token: each player has 1,000 of it */
     STAGE_ETHEREUM, /* anvil with Ethereum's number: seeds come sixteen blocks behind a commit */
 };
 
@@ -31,6 +32,7 @@ struct stage {
     struct anvil *anvil; /* of any chain; NULL: embedded */
     struct rpc *rpc;
     struct ledger_options options;
+    struct address token; /* zero: the coin */
     struct signer *signers[STAGE_PLAYERS];
     struct ledger *ledgers[STAGE_PLAYERS];
     char url[600];
@@ -42,6 +44,10 @@ struct stage {
 void stage_open(struct stage *stage, enum stage_ledger ledger, const char *name);
 
 void stage_close(struct stage *stage);
+
+/* Sends a call to the token (tests/contracts/Harness.sol: Coin); numbers: its arguments. */
+void stage_tell_token(struct stage *stage, const char *signature, const struct uint256 *numbers,
+                      size_t count);
 
 /* The player's process ends, and another begins with what is on the disk. */
 void stage_restart(struct stage *stage, int player);

@@ -93,15 +93,18 @@ static void write_script(struct twins *twins, const struct game_move *move, uint
     free(bytes);
 }
 
-static void take_events(struct twins *twins, const struct local_game *game)
+static void take_events(struct twins *twins, const struct local_game *game, uint32_t player)
 {
     for (uint32_t i = 0; i < game->event_count; i++) {
-        keep_log(twins, &game->events[i]);
+        if (twins->anvil != NULL) {
+            keep_log(twins, &game->events[i]);
+        }
         if (twins->learn != NULL) {
             twins->learn(twins->context, &game->events[i]);
         }
         if (game->events[i].kind == GAME_WITHDRAWN) {
             twins->paid_out += game->events[i].amount;
+            twins->paid_out_of[player] += game->events[i].amount;
         }
     }
 }
@@ -160,8 +163,8 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
     game->now_s = twins->now_s;
     game->height = twins->height;
     game->random = random_of;
-    if (twins->direct) {
-        forget_played(twins);
+    if (twins->direct || twins->anvil == NULL) {
+        forget_played(twins); /* there is nothing to compare with */
     } else {
         write_script(twins, move, player);
     }
@@ -174,8 +177,9 @@ struct twins_outcome twins_play(struct twins *twins, const struct game_move *mov
     twins->outcomes[at].logs_before = twins->log_count;
     twins->outcomes[at].kind = move->kind;
     if (status == STATUS_OK) {
-        take_events(twins, game);
+        take_events(twins, game, player);
         twins->paid_in += move->value;
+        twins->paid_in_by[player] += move->value;
         twins->done_of[move->kind]++;
         sql(twins, "RELEASE move");
         if (twins->direct) {
@@ -409,6 +413,16 @@ void twins_open_embedded(struct twins *twins)
     assert_non_null(twins->game);
 }
 
+void twins_new_store(struct twins *twins)
+{
+    close_store(twins);
+    open_store(twins);
+    twins->paid_in = 0;
+    twins->paid_out = 0;
+    memset(twins->paid_in_by, 0, sizeof(twins->paid_in_by));
+    memset(twins->paid_out_of, 0, sizeof(twins->paid_out_of));
+}
+
 void twins_open(struct twins *twins)
 {
     twins_open_embedded(twins);
@@ -457,20 +471,19 @@ static void start_registry(struct twins *twins, const struct address *registry)
         hex_write(data, bytes, writer.used, true);
         json_decref(anvil_send(twins->rpc, 0, &twins->driver, data, "0x0"));
     }
-    close_store(twins);
-    open_store(twins);
-    twins->paid_in = 0;
-    twins->paid_out = 0;
+    twins_new_store(twins);
 }
 
 void twins_new_court(struct twins *twins)
 {
+    struct address arguments[2] = {{{0}}}; /* the examiner, and the chain's coin */
     struct address registry;
 
     if (address_is_zero(&twins->examiner)) {
         twins->examiner = anvil_deploy_examiner(twins->rpc, 0);
     }
-    twins->referee = anvil_deploy(twins->rpc, 0, HARNESS_REFEREE_CODE, &twins->examiner, "0x0");
+    arguments[0] = twins->examiner;
+    twins->referee = anvil_deploy_with(twins->rpc, 0, HARNESS_REFEREE_CODE, arguments, 2, "0x0");
     registry = address_of_contract(&twins->referee, 2); /* it makes its seeds first */
     start_registry(twins, &registry);
 }

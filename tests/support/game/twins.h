@@ -43,6 +43,8 @@ struct twins {
     /* Of this registry: */
     wei paid_in;
     wei paid_out;
+    wei paid_in_by[TWINS_PLAYERS];
+    wei paid_out_of[TWINS_PLAYERS]; /* what was owed to them */
     /* Of all: */
     uint32_t done_of[GAME_MOVE_KINDS];
     uint32_t refused_of[GAME_REFUSAL_KINDS];
@@ -70,6 +72,9 @@ void twins_restart_chain(struct twins *twins);
 
 /* Fresh contracts, as they are deployed but for the clock and the chance, and a fresh ledger. */
 void twins_new_court(struct twins *twins);
+
+/* A fresh embedded ledger alone. */
+void twins_new_store(struct twins *twins);
 
 /* Plays a move on the embedded side and keeps it for the contracts. What was refused is said;
  * GAME_REFUSED_NOT and done: it was not. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/game/contract_call.h"
+#include "tests/support/gas/contract_call.h"
 #include "tests/support/test.h"
 
 enum {

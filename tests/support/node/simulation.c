@@ -26,6 +26,7 @@ enum {
     FORSAKEN_EVERY = 5,
     HIDDEN_EVERY = 7,
     HIDDEN_ENTRIES = 5, /* of a node, where a panel must have more than ten */
+    CAPTURED_EVERY = 6, /* of those that are watched: an outsider must claim there */
 };
 
 bool simulation_chance(uint64_t *random, uint32_t percent)
@@ -90,7 +91,7 @@ static enum virtual_answer choose_answer(void *context, uint64_t *takes_ms)
 
     *takes_ms = below(simulation, simulation->storm ? 20000 : 8000);
     if (simulation->withheld) {
-        return ANSWER_SILENCE;
+        return ANSWER_LIES; /* somebody answers, and has it not */
     }
     if (!simulation->storm) {
         return ANSWER_TRUTH;
@@ -514,6 +515,7 @@ void simulation_run(struct simulation_result *result, uint64_t seed, FILE *log)
     simulation->fair = seed % FAIR_EVERY == 0;
     simulation->forsaken = seed % FORSAKEN_EVERY == 0;
     simulation->hidden = seed % HIDDEN_EVERY == 0;
+    simulation->captured = seed % CAPTURED_EVERY == 0 && !simulation->hidden;
     simulation->now_ms = (uint64_t)START_S * 1000;
     found(simulation);
     simulation_invent_jobs(simulation);

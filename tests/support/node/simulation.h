@@ -2,10 +2,10 @@
  * simulation.h - a world of nodes, solvers and cheats that is made of one number.
  *
  * The nodes are the product's (verifier/node/node.h), each over a disk, a ledger, a clock and
- * children of its own, all of them virtual. They and scripted players play whole jobs of the second
- * edition over the rules of the embedded ledger. The seed decides everything else: the terms, who
- * lies and where, who is silent, what fails and when, which node dies and what its disk still
- * holds. No clock is read and nothing sleeps, so a seed gives the same life wherever it is lived.
+ * children of its own, all of them virtual. They and scripted players play whole jobs over the
+ * rules of the embedded ledger. The seed decides everything else: the terms, who lies and where,
+ * who is silent, what fails and when, which node dies and what its disk still holds. No clock is
+ * read and nothing sleeps, so a seed gives the same life wherever it is lived.
  *
  * Storms, in which all of that happens, alternate with calm. A storm is shorter than the periods of
  * the game, so whoever goes on when it is over is online.
@@ -46,14 +46,12 @@ struct simulation_result {
     uint64_t moves; /* in blocks at the end */
     uint64_t rights;
     uint64_t alarms;
-    uint64_t unavailables;
-    uint64_t absents;
+    uint64_t unseen; /* said by nodes */
     uint64_t claims; /* by nodes, as outsiders */
     uint64_t slanders;
     uint64_t convictions;
     uint64_t disproved; /* rights that were made up */
     uint64_t voided;
-    uint64_t refused; /* of these, by a score of -10 */
     uint64_t finals;
     uint64_t diverged;  /* the last of a job that ended so */
     uint64_t pretended; /* claims about states that are right, but finite or not as was said */
@@ -80,7 +78,7 @@ enum simulation_player {
 enum simulation_manner {
     MANNER_ABSENT,
     MANNER_MADE_UP, /* right, with leaves that it has not seen */
-    MANNER_UNAVAILABLE,
+    MANNER_UNSEEN,
     MANNER_FALSE_ALARM,
     SIMULATION_MANNERS,
 };
@@ -109,11 +107,12 @@ struct simulation_job {
     bool is_cheated; /* its first solver is the cheat, who lies in this step */
     uint32_t lie;    /* of the job */
     enum simulation_fraud fraud;
-    uint32_t vanishes;    /* the cheat commits so many segments at most */
-    bool answers;         /* the cheat answers claims */
-    bool withholds;       /* and shows nobody what it has */
-    bool is_acknowledged; /* by the client, in the end */
-    bool is_asked;        /* the panel, about the last state */
+    uint32_t vanishes; /* the cheat commits so many segments at most */
+    bool answers;      /* the cheat answers claims */
+    bool withholds;    /* and shows nobody what it has */
+    bool stops;        /* the client, after a segment */
+    bool closes;       /* it does, when its first solver is gone */
+    bool refuses;      /* it refuses what the first solver committed, as a bad client would */
     enum simulation_manner manner;
     bool slandered;
     bool queries; /* who claims what is false plays on */
@@ -137,7 +136,7 @@ struct simulation_node {
     char cache[FILE_PATH_MAX];
     char verdicts_path[FILE_PATH_MAX];
     char store_path[FILE_PATH_MAX];
-    wei lost; /* at most: fees of absence, and of queries that were paid */
+    wei lost; /* at most: fees of queries that were paid */
     wei earned;
 };
 
@@ -168,6 +167,7 @@ struct simulation {
     bool data_is_away;
     bool hidden;    /* a life whose cheat shows nothing to anybody; its panel is large */
     bool withheld;  /* the cheat's turn it is in such a life */
+    bool captured;  /* a life whose first cheat has a panel of friends alone */
     bool forsaken;  /* nobody but the nodes makes the moves that time allows */
     uint64_t heard; /* the last event that was judged */
     wei paid_in;
@@ -188,6 +188,8 @@ const struct simulation_list *simulation_find_list(const struct simulation *simu
 #define SIMULATION_WAIT_MAX 64
 bool simulation_waits_for(char what[SIMULATION_WAIT_MAX], const struct simulation *simulation);
 
+/* What the ledger holds, and has not burned. */
+wei simulation_held(const struct simulation *simulation);
 void simulation_judge(struct simulation *simulation);
 void simulation_judge_end(struct simulation *simulation);
 

@@ -143,7 +143,6 @@ static void judge_verdict(struct simulation *simulation, const struct game_event
             continue;
         }
         simulation->result->rights += event->verdict == GAME_VERDICT_RIGHT;
-        simulation->result->unavailables += event->verdict == GAME_VERDICT_UNAVAILABLE;
         if (event->verdict == GAME_VERDICT_RIGHT &&
             has_lie(simulation, record, event->index, &step)) {
             simulation_wrong(simulation, "a node says right of segment %u, whose step %u is false",
@@ -164,25 +163,6 @@ static void judge_disproved(struct simulation *simulation, const struct game_eve
     }
 }
 
-/* Two fees, which are an honest party's loss by absence. An entry whose bond is behind an alarm
- * says nothing more elsewhere, and loses nothing by that. */
-static void count_absence(struct simulation *simulation, const struct game_event *event)
-{
-    const struct simulation_job *job = job_of(simulation, &event->job);
-    struct simulation_node *node =
-        event->entry < job->record.entry_count
-            ? node_of(simulation, &job->record.entries[event->entry].owner)
-            : NULL;
-
-    simulation->result->absents++;
-    if (node != NULL && !job->record.entries[event->entry].gone) {
-        node->lost += 2 * job->terms.fee;
-        if (simulation->fair) {
-            simulation_wrong(simulation, "node %u was absent in fair weather", node->number);
-        }
-    }
-}
-
 static void count_query(struct simulation *simulation, const struct hash32 *claim)
 {
     for (uint32_t i = 0; i < simulation->job_count; i++) {
@@ -198,21 +178,43 @@ static void count_query(struct simulation *simulation, const struct hash32 *clai
     }
 }
 
+/* In fair weather every node can get the states of an honest solver. */
+static void count_unseen(struct simulation *simulation, const struct game_event *event)
+{
+    simulation->result->unseen += node_of(simulation, &event->account) != NULL;
+    if (simulation->fair && !job_of(simulation, &event->job)->withholds &&
+        node_of(simulation, &event->account) != NULL) {
+        simulation_wrong(simulation, "a node says in fair weather that it cannot get states");
+    }
+}
+
+/* Only a client that refuses makes work void that everybody could have had. */
+static void judge_void(struct simulation *simulation, const struct game_event *event)
+{
+    simulation->result->voided++;
+    if (address_equal(&event->account, &simulation->accounts[PLAYER_HONEST]) &&
+        !job_of(simulation, &event->job)->refuses) {
+        simulation_wrong(simulation, "the work of an honest solver is void");
+    }
+}
+
+/* Of a leg, any of whose segments may be a lie. */
 static void judge_final(struct simulation *simulation, const struct game_event *event)
 {
     const struct simulation_job *job = job_of(simulation, &event->job);
     uint32_t step;
 
     simulation->result->finals++;
-    simulation->result->diverged += event->index < job->record.committed &&
-                                    job->record.segments[event->index].committed.diverged;
-    if (event->index >= job->record.committed ||
-        !has_lie(simulation, &job->record, event->index, &step)) {
-        return;
-    }
-    simulation->result->lies++;
-    if (simulation->fair && !job->withholds) {
-        simulation_wrong(simulation, "a lie became final in fair weather, though a node looks");
+    for (uint32_t i = event->index + 1 - event->count; i <= event->index; i++) {
+        simulation->result->diverged +=
+            i < job->record.committed && job->record.segments[i].committed.diverged;
+        if (i >= job->record.committed || !has_lie(simulation, &job->record, i, &step)) {
+            continue;
+        }
+        simulation->result->lies++;
+        if (simulation->fair && !job->withholds) {
+            simulation_wrong(simulation, "a lie became final in fair weather, though a node looks");
+        }
     }
 }
 
@@ -242,19 +244,14 @@ static void judge_event(struct simulation *simulation, const struct game_event *
             simulation_wrong(simulation, "a node let its clock run out, and lost its bond");
         }
         break;
-    case GAME_ABSENT:
-        count_absence(simulation, event);
+    case GAME_SAID_UNSEEN:
+        count_unseen(simulation, event);
         break;
     case GAME_QUERIED:
         count_query(simulation, &event->claim);
         break;
     case GAME_VOIDED:
-        simulation->result->voided++;
-        simulation->result->refused += event->amount > 0;
-        if (event->amount > 0 &&
-            address_equal(&event->account, &simulation->accounts[PLAYER_HONEST])) {
-            simulation_wrong(simulation, "an honest solver was voided by a score of -10");
-        }
+        judge_void(simulation, event);
         break;
     case GAME_FINALIZED:
         judge_final(simulation, event);
@@ -265,6 +262,18 @@ static void judge_event(struct simulation *simulation, const struct game_event *
     default:
         break;
     }
+}
+
+wei simulation_held(const struct simulation *simulation)
+{
+    const struct hash32 none = {{0}};
+    struct local_store *store = &simulation->chain->store;
+    wei burned = 0;
+
+    if (local_get(store, &burned, LOCAL_BURNED, &none, 0) != STATUS_OK) {
+        fail_msg("what was burned cannot be read");
+    }
+    return promised_money(store) - burned;
 }
 
 void simulation_judge(struct simulation *simulation)
@@ -299,17 +308,14 @@ static void judge_purses(struct simulation *simulation)
         wei has = money_of(simulation, &node->account);
 
         if (has + node->lost < VIRTUAL_PURSE) {
-            simulation_wrong(simulation, "node %u has lost more than fees of absence and queries",
-                             i);
+            simulation_wrong(simulation, "node %u has lost more than fees of queries", i);
         }
     }
 }
 
 void simulation_judge_end(struct simulation *simulation)
 {
-    const struct hash32 none = {{0}};
     char what[SIMULATION_WAIT_MAX];
-    wei burned = 0;
 
     if (simulation->result->wrong[0] != '\0') {
         return;
@@ -317,12 +323,6 @@ void simulation_judge_end(struct simulation *simulation)
     if (simulation_waits_for(what, simulation)) {
         simulation_wrong(simulation, "a job never ends: %s", what);
         return;
-    }
-    if (local_get(&simulation->chain->store, &burned, LOCAL_BURNED, &none, 0) != STATUS_OK) {
-        fail_msg("what was burned cannot be read");
-    }
-    if (promised_money(&simulation->chain->store) != burned) {
-        simulation_wrong(simulation, "the ledger holds money that belongs to nobody");
     }
     judge_purses(simulation);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/game/allow_list.h"
 #include "chain/job/due_submit.h"
 #include "tests/support/game/made_states.h"
 #include "tests/support/node/simulation.h"
@@ -12,14 +13,13 @@
 enum {
     LIES_FROM =
         VIRTUAL_NOT_FINITE, /* beside the true state; a lie goes on there, and stays finite */
-    AHEAD = 2,              /* segments that a solver commits before they are final */
     SEAT_ENTRIES = 2,
+    DENIED_PANEL = 3, /* at least: one entry that denies, and two rights outweigh it */
     SEAL_S = 400,
     REVEAL_S = 400,
     CLAIM_S = 400,
     CLOCK_S = 900,
     SEGMENT_S = 4000,
-    DELIVERY_S = 4000,
     DEADLINE_S = 16000,
     SALT = 0x51,
 };
@@ -244,9 +244,8 @@ static struct ledger_verdict verdict_of(const struct simulation *simulation,
         verdict.step = list->steps - 1;
         break;
     case MANNER_ABSENT:
-    case MANNER_UNAVAILABLE:
+    case MANNER_UNSEEN:
     case SIMULATION_MANNERS:
-        verdict.verdict = GAME_VERDICT_UNAVAILABLE;
         break;
     }
     return verdict;
@@ -266,7 +265,9 @@ static void say(struct simulation *simulation, const struct simulation_job *job,
     error_init(&error);
     (void)snprintf(name, sizeof(name), "%s/%02x%02x%02x/%u", sealing ? "seal" : "reveal",
                    hash.bytes[0], hash.bytes[1], hash.bytes[2], seat->place);
-    if (sealing && seat->phase == GAME_SEAT_NONE) {
+    if (sealing && seat->phase == GAME_SEAT_NONE && job->manner == MANNER_UNSEEN) {
+        forgive(ledger_unseen(ledger, name, &job->record.key, &seat->segment, seat->place, &error));
+    } else if (sealing && seat->phase == GAME_SEAT_NONE) {
         forgive(ledger_seal(ledger, name, &verdict, &error));
     } else if (!sealing && seat->phase == GAME_SEAT_SEALED) {
         if (verdict.verdict == GAME_VERDICT_FALSE) {
@@ -276,6 +277,13 @@ static void say(struct simulation *simulation, const struct simulation_job *job,
             forgive(ledger_reveal(ledger, name, &verdict, &error));
         }
     }
+}
+
+/* Does what it says count against states that nodes find right? */
+static bool denies(const struct simulation_job *job)
+{
+    return (job->manner == MANNER_UNSEEN || job->manner == MANNER_MADE_UP) &&
+           hash32_is_zero(&job->terms.verifiers);
 }
 
 static void play_seats(struct simulation *simulation, struct simulation_job *job)
@@ -288,14 +296,14 @@ static void play_seats(struct simulation *simulation, struct simulation_job *job
     if (record->phase == GAME_PHASE_OPEN && record->accepts == 0) {
         (void)snprintf(name, sizeof(name), "enlist/%" PRIu64, job->terms.salt);
         forgive(ledger_enlist(ledger_of(simulation, PLAYER_SEAT), name, &record->key, &job->terms,
-                              SEAT_ENTRIES, &no_path, &no_contact, &error));
+                              denies(job) ? 1 : SEAT_ENTRIES, &no_path, &no_contact, &error));
     }
     for (uint32_t i = 0; i < record->seat_count && job->manner != MANNER_ABSENT; i++) {
         const struct job_record_seat *seat = &record->seats[i];
 
         if (seat->segment.index < record->committed && is(simulation, PLAYER_SEAT, &seat->owner) &&
-            seat->round == record->segments[seat->segment.index].round) {
-            say(simulation, job, seat, record->segments[seat->segment.index].start_s);
+            seat->round == record->segments[seat->segment.index].draw.round) {
+            say(simulation, job, seat, record->segments[seat->segment.index].draw.start_s);
         }
     }
     lead_claims(simulation, job, PLAYER_SEAT);
@@ -334,7 +342,7 @@ static void commit(struct simulation *simulation, struct simulation_job *job,
     char name[LEDGER_NAME_MAX];
     bool diverged;
 
-    if (index == record->segment_count || record->ended || index - record->finalized >= AHEAD ||
+    if (index == record->segment_count || record->ended || record->refused_until_s != 0 ||
         now_s(simulation) > record->due_s || (player == PLAYER_CHEAT && index >= job->vanishes)) {
         return;
     }
@@ -356,13 +364,14 @@ static void play_solver(struct simulation *simulation, struct simulation_job *jo
     char name[LEDGER_NAME_MAX];
 
     error_init(&error);
-    if (record->phase == GAME_PHASE_OPEN && wants &&
+    if (record->phase == GAME_PHASE_OPEN && wants && !record->barred &&
         now_s(simulation) + SEGMENT_S < job->terms.deadline_s &&
-        job_record_panel(record) >= job->terms.panel_least) {
+        now_s(simulation) > record->opened_s + SEAL_S &&
+        record->entry_count >= job->terms.panel_least && record->entry_count >= job->terms.seats) {
         (void)snprintf(name, sizeof(name), "accept/%" PRIu64 "/%u", job->terms.salt,
                        record->accepts);
         forgive(ledger_accept(ledger_of(simulation, player), name, &record->key, &job->terms,
-                              job->terms.reward_from, &no_path, &no_contact, &error));
+                              &no_path, &no_contact, &error));
     }
     if (record->phase == GAME_PHASE_RUNNING && is(simulation, player, &record->solver)) {
         commit(simulation, job, player);
@@ -395,16 +404,25 @@ static void play_client(struct simulation *simulation, struct simulation_job *jo
         }
         forgive(ledger_open_job(ledger, name, &key, &job->terms, &no_contact, &error));
     }
-    if (record->phase == GAME_PHASE_CLOSED && record->held > 0 && !record->delivered &&
-        record->finalized > 0) {
-        (void)snprintf(name, sizeof(name), "%s/%" PRIu64, job->is_asked ? "ask" : "acknowledge",
-                       job->terms.salt);
-        if (job->is_asked && !record->asked) {
-            forgive(ledger_ask_panel(ledger, name, &record->key, &job->terms,
-                                     &record->segments[record->finalized - 1].committed, &error));
-        } else if (job->is_acknowledged && !job->is_asked) {
-            forgive(ledger_acknowledge(ledger, name, &record->key, &error));
-        }
+    if (record->phase == GAME_PHASE_OPEN && record->barred) {
+        (void)snprintf(name, sizeof(name), "resume/%" PRIu64 "/%u", job->terms.salt,
+                       record->generation);
+        forgive(ledger_resume(ledger, name, &record->key,
+                              record->missing_escrow + record->missing_pool, &error));
+    }
+    if (record->phase == GAME_PHASE_OPEN && job->closes && record->accepts > 0) {
+        (void)snprintf(name, sizeof(name), "close/%" PRIu64, job->terms.salt);
+        forgive(ledger_close_job(ledger, name, &record->key, &error));
+    }
+    if (record->phase == GAME_PHASE_RUNNING && job->stops && record->committed == 1) {
+        (void)snprintf(name, sizeof(name), "stop/%" PRIu64 "/%u", job->terms.salt,
+                       record->generation);
+        forgive(ledger_stop(ledger, name, &record->key, &error));
+    }
+    if (record->phase == GAME_PHASE_RUNNING && job->refuses && record->generation == 0 &&
+        record->committed > record->finalized) {
+        (void)snprintf(name, sizeof(name), "refuse/%" PRIu64, job->terms.salt);
+        forgive(ledger_refuse(ledger, name, &record->key, &error));
     }
 }
 
@@ -493,11 +511,8 @@ static bool job_waits_for(char what[SIMULATION_WAIT_MAX], const struct job_recor
         }
     }
     (void)snprintf(what, SIMULATION_WAIT_MAX, "%s",
-                   record->phase != GAME_PHASE_CLOSED ? "it is not closed"
-                   : record->unpaid != UINT32_MAX     ? "a pot is not paid"
-                                                      : "the held part is not delivered");
-    return record->phase != GAME_PHASE_CLOSED || record->unpaid != UINT32_MAX ||
-           (record->held > 0 && !record->delivered && record->terms.held_ppm > 0);
+                   record->phase != GAME_PHASE_CLOSED ? "it is not closed" : "a pot is not paid");
+    return record->phase != GAME_PHASE_CLOSED || record->unpaid != UINT32_MAX;
 }
 
 bool simulation_waits_for(char what[SIMULATION_WAIT_MAX], const struct simulation *simulation)
@@ -507,22 +522,36 @@ bool simulation_waits_for(char what[SIMULATION_WAIT_MAX], const struct simulatio
             return true;
         }
     }
-    return false;
+    (void)snprintf(what, SIMULATION_WAIT_MAX, "the ledger holds money for somebody");
+    return simulation_held(simulation) > 0; /* bonds of before */
 }
 
 /* ---- jobs ------------------------------------------------------------------------------ */
 
+/* No node is on the panel: whoever looks at everything finds the lie, and claims as an outsider. */
+static bool is_captured(const struct simulation *simulation, uint32_t number)
+{
+    return simulation->captured && number == 0;
+}
+
+/* A lie that all can see, told to the end. */
+static void make_sure_of_lie(struct simulation *simulation, struct simulation_job *job)
+{
+    job->is_cheated = job->answers = job->closes = true;
+    job->lie = (uint32_t)below(simulation, job->terms.segment_steps);
+    job->fraud = FRAUD_STATE;
+    job->vanishes = SIMULATION_SEGMENTS;
+}
+
 static void invent_terms(struct simulation *simulation, struct simulation_job *job, uint32_t number)
 {
-    uint8_t header[GAME_JOB_HEADER_SIZE];
     const uint32_t length = 1 + (uint32_t)below(simulation, SIMULATION_STEPS);
 
     job->terms = (struct game_terms){
         .salt = number + 1,
         .steps = (uint64_t)length * SIMULATION_SEGMENTS - below(simulation, length),
         .segment_steps = length,
-        .reward_from = WEI_PER_ETHER,
-        .reward_to = WEI_PER_ETHER,
+        .reward = WEI_PER_ETHER,
         .fee = WEI_PER_ETHER / 10,
         .stake = 20 * WEI_PER_ETHER,
         .bond = WEI_PER_ETHER,
@@ -530,20 +559,19 @@ static void invent_terms(struct simulation *simulation, struct simulation_job *j
         .seats = 1 + (uint32_t)below(simulation, 2),
         .coverage_ppm = chance(simulation, 60) ? GAME_PPM : GAME_PPM / 2,
         .panel_least = 2,
-        .held_ppm = chance(simulation, 60) ? GAME_PPM / 5 : 0,
         .segment_period_s = SEGMENT_S,
         .seal_period_s = SEAL_S,
         .reveal_period_s = REVEAL_S,
         .claim_period_s = CLAIM_S,
         .clock_s = CLOCK_S,
-        .delivery_period_s = DELIVERY_S,
     };
     if (chance(simulation, 40)) { /* it diverges, in one of its steps */
         job->first = VIRTUAL_NOT_FINITE - 1 - (uint32_t)below(simulation, job->terms.steps);
     }
-    made_job(header, &job->terms.job_id, job->first);
-    job->terms.first_state_root = made_state_root(job->first);
-    if (simulation->hidden) {
+    made_job_terms(&job->terms, job->first);
+    if (is_captured(simulation, number)) {
+        allow_list_root(&job->terms.verifiers, &simulation->accounts[PLAYER_SEAT], 1);
+    } else if (simulation->hidden) {
         job->terms.coverage_ppm = GAME_PPM;
     } else if (chance(simulation, 20)) { /* nobody is drawn */
         job->terms.seats = job->terms.coverage_ppm = job->terms.panel_least = 0;
@@ -575,10 +603,16 @@ void simulation_invent_jobs(struct simulation *simulation)
                             : (uint32_t)below(simulation, SIMULATION_SEGMENTS);
         job->answers = chance(simulation, 60);
         job->withholds = simulation->hidden;
-        job->is_acknowledged = chance(simulation, 50);
-        job->is_asked = chance(simulation, 20);
+        job->stops = chance(simulation, 20);
+        job->refuses = !simulation->hidden && chance(simulation, 15);
         job->manner = (enum simulation_manner)below(simulation, SIMULATION_MANNERS);
         job->slandered = chance(simulation, 50);
         job->queries = chance(simulation, 50);
+        if (is_captured(simulation, i)) {
+            make_sure_of_lie(simulation, job);
+        }
+        if (denies(job) && job->terms.seats > 0) {
+            job->terms.panel_least = DENIED_PANEL;
+        }
     }
 }

@@ -13,6 +13,7 @@
 enum {
     ROUNDS_MAX = 200000,
     RUNS_MAX = 3,
+    PAUSE_S = 60, /* a small part of the clocks and periods of a market */
 };
 
 static void check(enum status status, const struct error *error)
@@ -102,7 +103,7 @@ static void play(struct scene *scene)
         check(node_round(&scene->node.node, &busy, &error), &error);
         defendant_round(&scene->accused);
         if (!busy) {
-            market_pass_time(&scene->market, 1);
+            market_pass_time(&scene->market, PAUSE_S);
         }
     }
 }

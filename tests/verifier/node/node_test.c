@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/hex.h"
+#include "proofs/mirror/kept.h"
 #include "tests/support/dispute/cheat.h"
 #include "tests/support/game/market.h"
 
@@ -54,19 +55,22 @@ static const struct address *verifier(const struct market *market)
 static void see_honest_job_paid(struct market *market, struct market_node *node,
                                 const struct hash32 *job)
 {
-    uint32_t before = market_count(market, GAME_SETTLED, verifier(market));
+    uint32_t before = market_count(market, GAME_FEE_PAID, verifier(market));
 
     market_node_settle(node);
     market_pass_time(market, MARKET_SEAL_S + 1);
     market_node_settle(node);
     market_pass_time(market, MARKET_REVEAL_S + MARKET_CLAIM_S);
     for (uint32_t i = 0; i < SEGMENTS; i++) {
-        market_finalize(market, job, i);
+        market_settle(market, job, i);
     }
     market_node_settle(node);
     assert_int_equal(market_job(market, job).phase, GAME_PHASE_CLOSED);
-    assert_int_equal(market_count(market, GAME_SETTLED, verifier(market)) - before, SEGMENTS);
+    assert_int_equal(market_count(market, GAME_FEE_PAID, verifier(market)) - before, SEGMENTS);
     assert_int_equal(market_node_number(node, "SELECT count(*) FROM entries WHERE NOT gone"), 0);
+    assert_int_equal(market_node_number(node, "SELECT count(*) FROM facts WHERE name ="
+                                              " 'verdict_s' AND value > 0"),
+                     1);
 }
 
 /* The claim names the step that was lied about; the solver says nothing and is convicted. */
@@ -296,7 +300,8 @@ static void test_an_observer_signs_nothing(void **state)
     market_node_open(&node);
     market_node_settle(&node);
     assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 2"), 1);
-    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1"), 2);
+    assert_int_equal(
+        market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1 AND kind = 0"), 2);
     assert_int_equal(market_node_number(&node, "SELECT count(*) FROM actions"), 0);
     assert_int_equal(market_count(&market, GAME_SEALED, NULL), 0);
     assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, NULL), 0);
@@ -362,7 +367,8 @@ static void test_an_older_checkpoint_replaces_a_lost_one(void **state)
     market_pass_time(&market, MARKET_SEAL_S + 1);
     market_node_settle(&node);
     assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 1);
-    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1"), 2);
+    assert_int_equal(
+        market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1 AND kind = 0"), 2);
     market_node_close(&node);
     market_close(&market);
 }
@@ -388,8 +394,9 @@ static void test_many_jobs_and_a_poisoned_one(void **state)
     market_node_defaults(&node, &market, path);
     market_node_open(&node);
     market_node_settle(&node);
-    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1"),
-                     jobs * SEGMENTS);
+    assert_int_equal(
+        market_node_number(&node, "SELECT count(*) FROM tasks WHERE outcome = 1 AND kind = 0"),
+        jobs * SEGMENTS);
     assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, verifier(&market)),
                      jobs * SEGMENTS);
     assert_true(market_node_number(&node, "SELECT min(attempts) FROM tasks WHERE outcome = 0") > 0);
@@ -397,36 +404,65 @@ static void test_many_jobs_and_a_poisoned_one(void **state)
     market_close(&market);
 }
 
-/* Nothing can be fetched of a segment: late in the seal period that is the verdict, and the solver
- * is not convicted for it. */
-static void test_what_cannot_be_had_is_unavailable(void **state)
+/* Nothing can be fetched of a segment, though a mirror answers: late in the seal period that is
+ * what the node says, and the solver is not convicted for it. Where nobody answers, the node's own
+ * line may be broken: it says nothing, and notes why. */
+static void see_what_cannot_be_had(bool is_reached)
 {
     uint64_t random = 15;
-    const char *path = run_path(9001);
+    const char *path = run_path(is_reached ? 9001 : 9002);
     struct market_node node;
     struct market market;
+    struct kept *empty = NULL;
     struct hash32 job;
+    struct error error;
 
-    (void)state;
-    market_open(&market, true, "unavailable");
+    error_init(&error);
+    market_open(&market, true, is_reached ? "unseen" : "alone");
     cheat_bundle_new(path, small_mlp(8), CHEAT_NOT, 0, &random);
     job = market_commit(&market, path);
-    market_node_defaults(&node, &market, NULL); /* no mirror */
+    assert_int_equal(
+        kept_open(&empty, small_path(is_reached ? "empty" : "unasked"), "127.0.0.1:0", &error),
+        STATUS_OK);
+    market_node_defaults(&node, &market, is_reached ? kept_url(empty) : NULL);
     market_node_open(&node);
     market_node_settle(&node);
-    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, NULL), 0);
+    assert_int_equal(market_count(&market, GAME_SAID_UNSEEN, NULL), 0); /* not yet */
     market_pass_time(&market, MARKET_SEAL_S - MARKET_SEAL_S / 10);
     market_node_settle(&node);
-    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, verifier(&market)), SEGMENTS);
+    assert_int_equal(market_count(&market, GAME_SAID_UNSEEN, verifier(&market)),
+                     is_reached ? SEGMENTS : 0);
+    assert_int_equal(market_count(&market, GAME_SEALED_VERDICT, NULL), 0);
     market_pass_time(&market, MARKET_SEAL_S / 10);
     market_node_settle(&node);
-    assert_int_equal(
-        market_node_number(&node, "SELECT count(*) FROM seats WHERE phase = 2 AND verdict = 3"),
-        SEGMENTS);
+    assert_int_equal(market_node_number(&node, is_reached
+                                                   ? "SELECT count(*) FROM seats WHERE phase ="
+                                                     " :seat_unseen AND reason LIKE '%not to be"
+                                                     " had%'"
+                                                   : "SELECT count(*) FROM seats WHERE phase ="
+                                                     " :seat_drawn AND reason LIKE 'no verdict in"
+                                                     " time%'"),
+                     SEGMENTS);
+    assert_int_equal(market_node_number(&node, "SELECT count(*) FROM facts WHERE name ="
+                                               " 'missed_s' AND value > 0"),
+                     !is_reached);
     assert_int_equal(market_count(&market, GAME_CLAIMED, NULL), 0);
     assert_int_equal(market_job(&market, &job).phase, GAME_PHASE_RUNNING);
     market_node_close(&node);
+    kept_close(empty);
     market_close(&market);
+}
+
+static void test_what_cannot_be_had_is_unseen(void **state)
+{
+    (void)state;
+    see_what_cannot_be_had(true);
+}
+
+static void test_who_reaches_nobody_says_nothing(void **state)
+{
+    (void)state;
+    see_what_cannot_be_had(false);
 }
 
 /* A rival says "right" without looking. The node has replayed the segment anyway. Behind the
@@ -482,7 +518,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_defender_only_claims_and_what_is_withheld_is_not_claimed),
         cmocka_unit_test(test_an_older_checkpoint_replaces_a_lost_one),
         cmocka_unit_test(test_many_jobs_and_a_poisoned_one),
-        cmocka_unit_test(test_what_cannot_be_had_is_unavailable),
+        cmocka_unit_test(test_what_cannot_be_had_is_unseen),
+        cmocka_unit_test(test_who_reaches_nobody_says_nothing),
         cmocka_unit_test(test_a_false_right_is_challenged),
     };
 

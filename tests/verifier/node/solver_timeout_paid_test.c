@@ -113,9 +113,9 @@ static void see_paid(struct scene *scene)
     assert_int_equal(market_job(&scene->market, &scene->job).phase, GAME_PHASE_CLOSED);
     see_owed(scene, MARKET_VERIFIER, SEGMENTS * FEE + BOND);
     see_owed(scene, MARKET_SOLVER, SEGMENTS * REWARD + STAKE);
-    see_owed(scene, MARKET_CLIENT, SEGMENTS * FEE); /* half of the pool */
+    see_owed(scene, MARKET_CLIENT, 2 * SEGMENTS * FEE); /* of the pool what nobody earned */
     assert_int_equal(market_node_number(&scene->node,
-                                        "SELECT count(*) FROM actions WHERE kind = :finalize"
+                                        "SELECT count(*) FROM actions WHERE kind = :settle"
                                         " AND state = 2"),
                      SEGMENTS);
 }
@@ -128,7 +128,7 @@ static void play_vanished(const char *name, bool embedded)
     market_node_open(&scene.node);
     say_all(&scene);
     outwait(&scene);
-    play_until(&scene, GAME_SETTLED, SEGMENTS, SPREAD_S);
+    play_until(&scene, GAME_FEE_PAID, SEGMENTS, SPREAD_S);
     see_paid(&scene);
     scene_close(&scene);
 }
@@ -167,7 +167,7 @@ static void test_who_is_not_to_act_makes_nothing_final(void **state)
     market_node_settle(&scene.node);
     assert_int_equal(count(&scene, GAME_FINALIZED), 0);
     assert_int_equal(
-        market_node_number(&scene.node, "SELECT count(*) FROM actions WHERE kind >= :timeout"), 0);
+        market_node_number(&scene.node, "SELECT count(*) FROM actions WHERE kind > :draw"), 0);
     scene_close(&scene);
 }
 
@@ -187,20 +187,20 @@ static void test_a_solver_that_comes_back_overtakes_the_node(void **state)
     market_pass_time(&scene.market, SPREAD_S);
     check(ledger_get_clock(scene.node.ledger, &scene.node.node.clock, &error), &error);
     check(node_plan(&scene.node.node, &error), &error);
-    market_finalize(&scene.market, &scene.job, 0);
+    market_settle(&scene.market, &scene.job, 0);
     check(signing_guard_round(&scene.node.node, &busy, &error), &error);
     check(signing_guard_round(&scene.node.node, &busy, &error), &error);
     assert_int_equal(
         market_node_number(&scene.node,
-                           "SELECT count(*) FROM actions WHERE kind = :finalize AND state = 5"),
+                           "SELECT count(*) FROM actions WHERE kind = :settle AND state = 5"),
         1);
     /* And for good this time. */
-    play_until(&scene, GAME_SETTLED, SEGMENTS, SPREAD_S);
+    play_until(&scene, GAME_FEE_PAID, SEGMENTS, SPREAD_S);
     assert_int_equal(market_job(&scene.market, &scene.job).phase, GAME_PHASE_CLOSED);
     see_owed(&scene, MARKET_VERIFIER, SEGMENTS * FEE + BOND);
     assert_int_equal(
         market_node_number(&scene.node,
-                           "SELECT count(*) FROM actions WHERE kind = :finalize AND state = 2"),
+                           "SELECT count(*) FROM actions WHERE kind = :settle AND state = 2"),
         SEGMENTS - 1);
     scene_close(&scene);
 }

@@ -28,6 +28,7 @@ enum {
 static const struct address own = {{1}};
 static const struct address other = {{2}};
 static const struct address solver = {{3}};
+static const struct address keeper = {{5}};
 static const struct hash32 job = {{4}};
 
 struct scene {
@@ -82,7 +83,8 @@ static void commit(struct scene *scene, uint32_t count)
 
     event.terms = (struct game_terms){.steps = SEGMENTS * 10,
                                       .segment_steps = 10,
-                                      .reward_to = 1,
+                                      .reward = 1,
+                                      .keeper = keeper,
                                       .seats = 1,
                                       .coverage_ppm = GAME_PPM,
                                       .segment_period_s = PERIOD_S,
@@ -126,7 +128,7 @@ static void reveal(struct scene *scene, uint32_t index, enum game_verdict verdic
 
 static void make_final(struct scene *scene, uint32_t index, uint64_t time_s)
 {
-    tell(scene, &(struct game_event){.kind = GAME_FINALIZED, .index = index}, time_s);
+    tell(scene, &(struct game_event){.kind = GAME_FINALIZED, .index = index, .count = 1}, time_s);
 }
 
 static void claim(struct scene *scene, uint32_t index, uint8_t key, uint64_t deadline_s)
@@ -208,7 +210,7 @@ static void answer(struct scene *scene, enum action_state state)
 
 /* ---- tests --------------------------------------------------------------------------- */
 
-static void test_the_first_segment_is_finalized_after_the_grace(void **state)
+static void test_the_first_leg_is_settled_after_the_grace(void **state)
 {
     struct scene scene;
 
@@ -221,16 +223,16 @@ static void test_the_first_segment_is_finalized_after_the_grace(void **state)
     play_round(&scene, CLAIM_END_S + GRACE_S);
     assert_int_equal(planned_in_all(&scene), 0);
     play_round(&scene, CLAIM_END_S + LATER_S);
-    see_planned(&scene, ACTION_FINALIZE, 0);
+    see_planned(&scene, ACTION_SETTLE, 0);
     play_round(&scene, CLAIM_END_S + LATER_S);
-    see_planned(&scene, ACTION_FINALIZE, 0);
+    see_planned(&scene, ACTION_SETTLE, 0);
     answer(&scene, ACTION_DONE);
     /* The next has waited for the one before, and the grace begins with it. */
     make_final(&scene, 0, CLAIM_END_S + LATER_S);
     play_round(&scene, CLAIM_END_S + LATER_S + GRACE_S);
     assert_int_equal(planned_in_all(&scene), 0);
     play_round(&scene, CLAIM_END_S + 2 * LATER_S);
-    see_planned(&scene, ACTION_FINALIZE, 1);
+    see_planned(&scene, ACTION_SETTLE, 1);
     scene_close(&scene);
 }
 
@@ -244,14 +246,29 @@ static void test_what_is_final_meanwhile_is_forgotten(void **state)
     commit(&scene, 1);
     reveal(&scene, 0, GAME_VERDICT_RIGHT);
     play_round(&scene, CLAIM_END_S + LATER_S);
-    see_planned(&scene, ACTION_FINALIZE, 0);
+    see_planned(&scene, ACTION_SETTLE, 0);
     make_final(&scene, 0, CLAIM_END_S + LATER_S);
     play_round(&scene, CLAIM_END_S + LATER_S + 1);
-    assert_int_equal(planned(&scene, ACTION_FINALIZE), 0);
+    assert_int_equal(planned(&scene, ACTION_SETTLE), 0);
     scene_close(&scene);
 }
 
-static void test_rounds_are_renewed_and_a_lost_segment_forfeited(void **state)
+/* Nobody said anything of segment 0, and both of the panel are drawn for it. */
+static void no_round_is_left(struct scene *scene)
+{
+    tell(scene,
+         &(struct game_event){.kind = GAME_ROUND,
+                              .index = 0,
+                              .round = 1,
+                              .from = 1,
+                              .to = GAME_PLACES_MAX,
+                              .time_s = REVEAL_END_S + LATER_S},
+         REVEAL_END_S + LATER_S);
+}
+
+/* What a node settles is a move of its own for each round, and for its end: where nobody came, that
+ * is four claim times later. */
+static void test_rounds_are_opened_and_the_end_is_settled(void **state)
 {
     struct scene scene;
 
@@ -262,18 +279,89 @@ static void test_rounds_are_renewed_and_a_lost_segment_forfeited(void **state)
     play_round(&scene, REVEAL_END_S + GRACE_S);
     assert_int_equal(planned_in_all(&scene), 0);
     play_round(&scene, REVEAL_END_S + LATER_S);
-    see_planned(&scene, ACTION_RENEW, 0);
+    see_planned(&scene, ACTION_SETTLE, 0);
     answer(&scene, ACTION_DONE);
+    no_round_is_left(&scene);
+    play_round(&scene, REVEAL_END_S + LATER_S + 6 * PERIOD_S);
+    assert_int_equal(planned_in_all(&scene), 0);
+    play_round(&scene, REVEAL_END_S + 2 * LATER_S + 6 * PERIOD_S);
+    see_planned(&scene, ACTION_SETTLE, 0);
+    scene_close(&scene);
+}
+
+/* Its own right is worth a fee, which another round brings nearer: no grace is given. */
+static void test_a_round_is_hurried_where_we_have_a_right(void **state)
+{
+    struct scene scene;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    scene_open(&scene, "hurry");
+    commit(&scene, 1);
+    OK(database_run(&scene.store.sql, &error,
+                    "UPDATE seats SET ours = 1, phase = :seat_revealed, verdict = :right", ""));
+    play_round(&scene, REVEAL_END_S + PERIOD_S / 5 + 1);
+    see_planned(&scene, ACTION_SETTLE, 0);
+    scene_close(&scene);
+}
+
+/* Client or keeper refused, and the keeper's word is there: it is brought at once. */
+static void test_a_vouch_is_brought_to_a_refused_job(void **state)
+{
+    uint8_t bytes[VOUCH_SIZE] = {0};
+    struct scene scene;
+    struct store_segment segment;
+    struct vouch vouch;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    scene_open(&scene, "vouch");
+    commit(&scene, 1);
     tell(&scene,
-         &(struct game_event){.kind = GAME_ROUND,
-                              .index = 0,
-                              .round = 1,
-                              .from = GAME_PLACES_MAX,
-                              .to = GAME_PLACES_MAX,
-                              .time_s = REVEAL_END_S + LATER_S},
-         REVEAL_END_S + LATER_S);
-    play_round(&scene, REVEAL_END_S + 2 * LATER_S + 3 * PERIOD_S);
-    see_planned(&scene, ACTION_FORFEIT, 0);
+         &(struct game_event){
+             .kind = GAME_REFUSED, .account = keeper, .time_s = COMMIT_S + 3 * PERIOD_S},
+         COMMIT_S);
+    play_round(&scene, COMMIT_S + 1);
+    assert_int_equal(planned_in_all(&scene), 0);
+    OK(store_segment(&scene.store, &segment, &job, 0, &error));
+    memcpy(bytes, segment.hash.bytes, HASH32_SIZE);
+    tell(&scene,
+         &(struct game_event){
+             .kind = GAME_ANNOUNCED, .account = other, .contact = {bytes, sizeof(bytes)}},
+         COMMIT_S);
+    play_round(&scene, COMMIT_S + 1); /* others announce what they like */
+    assert_int_equal(planned_in_all(&scene), 0);
+    bytes[VOUCH_SIZE - 1] = 27;
+    tell(&scene,
+         &(struct game_event){
+             .kind = GAME_ANNOUNCED, .account = keeper, .contact = {bytes, sizeof(bytes)}},
+         COMMIT_S);
+    OK(store_vouch(&scene.store, &vouch, &segment.hash, &error));
+    assert_int_equal(vouch.signature[GAME_VOUCH_SIZE - 1], 27);
+    play_round(&scene, COMMIT_S + PERIOD_S);
+    see_planned(&scene, ACTION_SETTLE, 0);
+    scene_close(&scene);
+}
+
+/* A refusal that nobody's vouch lifts: when claims have had their time, settle makes it void. */
+static void test_what_was_refused_is_settled_when_claims_have_had_their_time(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_open(&scene, "refused");
+    commit(&scene, 1);
+    reveal(&scene, 0, GAME_VERDICT_RIGHT);
+    tell(&scene,
+         &(struct game_event){
+             .kind = GAME_REFUSED, .account = keeper, .time_s = CLAIM_END_S + PERIOD_S},
+         COMMIT_S);
+    play_round(&scene, CLAIM_END_S + LATER_S);
+    assert_int_equal(planned_in_all(&scene), 0);
+    play_round(&scene, CLAIM_END_S + PERIOD_S + LATER_S);
+    see_planned(&scene, ACTION_SETTLE, 0);
     scene_close(&scene);
 }
 
@@ -294,21 +382,22 @@ static void test_claims_that_nobody_ends_are_ended(void **state)
     scene_close(&scene);
 }
 
-static void test_a_job_expires_when_nothing_is_left(void **state)
+/* A solver that commits no more would hold our bonds for ever. */
+static void test_a_late_solver_is_released_when_nothing_is_left(void **state)
 {
     struct scene scene;
 
     (void)state;
-    scene_open(&scene, "expiry");
+    scene_open(&scene, "release");
     commit(&scene, 1);
     reveal(&scene, 0, GAME_VERDICT_RIGHT);
-    play_round(&scene, DEADLINE_S + LATER_S);
-    see_planned(&scene, ACTION_FINALIZE, 0); /* what was committed in time comes first */
-    make_final(&scene, 0, DEADLINE_S);
-    play_round(&scene, DEADLINE_S + GRACE_S);
-    assert_int_equal(planned(&scene, ACTION_EXPIRE), 0);
-    play_round(&scene, DEADLINE_S + LATER_S);
-    assert_int_equal(planned(&scene, ACTION_EXPIRE), 1);
+    play_round(&scene, CLAIM_END_S + LATER_S);
+    see_planned(&scene, ACTION_SETTLE, 0); /* what was committed in time comes first */
+    make_final(&scene, 0, CLAIM_END_S);
+    play_round(&scene, COMMIT_S + PERIOD_S + GRACE_S);
+    assert_int_equal(planned(&scene, ACTION_RELEASE), 0);
+    play_round(&scene, COMMIT_S + PERIOD_S + LATER_S);
+    assert_int_equal(planned(&scene, ACTION_RELEASE), 1);
     scene_close(&scene);
 }
 
@@ -343,7 +432,7 @@ static void test_refusals_of_anybodys_moves(void **state)
                          ACTION_OVERTAKEN);
     }
     assert_int_equal(solver_timeout_refused(&due_s, &scene.node, GAME_REFUSED_NOT), ACTION_REFUSED);
-    assert_true(solver_timeout_is_anybodys(ACTION_FORFEIT));
+    assert_true(solver_timeout_is_anybodys(ACTION_SETTLE));
     assert_true(solver_timeout_is_anybodys(ACTION_PAY));
     assert_false(solver_timeout_is_anybodys(ACTION_SEAL));
     assert_false(solver_timeout_is_anybodys(ACTION_WITHDRAW));
@@ -353,11 +442,14 @@ static void test_refusals_of_anybodys_moves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_first_segment_is_finalized_after_the_grace),
+        cmocka_unit_test(test_the_first_leg_is_settled_after_the_grace),
         cmocka_unit_test(test_what_is_final_meanwhile_is_forgotten),
-        cmocka_unit_test(test_rounds_are_renewed_and_a_lost_segment_forfeited),
+        cmocka_unit_test(test_rounds_are_opened_and_the_end_is_settled),
+        cmocka_unit_test(test_a_round_is_hurried_where_we_have_a_right),
+        cmocka_unit_test(test_a_vouch_is_brought_to_a_refused_job),
+        cmocka_unit_test(test_what_was_refused_is_settled_when_claims_have_had_their_time),
         cmocka_unit_test(test_claims_that_nobody_ends_are_ended),
-        cmocka_unit_test(test_a_job_expires_when_nothing_is_left),
+        cmocka_unit_test(test_a_late_solver_is_released_when_nothing_is_left),
         cmocka_unit_test(test_a_job_without_our_money_is_left_alone),
         cmocka_unit_test(test_refusals_of_anybodys_moves),
     };

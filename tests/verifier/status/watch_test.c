@@ -39,6 +39,8 @@ static void take(const struct game_event *event)
     OK(board_take(&watch, &entry, &error));
 }
 
+static struct address keeper; /* of the next job */
+
 static struct game_event about(enum game_event_kind kind, uint32_t index)
 {
     struct game_event event = {.kind = kind, .job = {{1}}, .index = index};
@@ -52,9 +54,9 @@ static void open_job(uint32_t seats)
 
     event.terms = (struct game_terms){.steps = 40,
                                       .segment_steps = 10,
-                                      .reward_from = 1,
-                                      .reward_to = 1,
+                                      .reward = 1,
                                       .seats = seats,
+                                      .keeper = keeper,
                                       .coverage_ppm = GAME_PPM,
                                       .segment_period_s = PERIOD_S,
                                       .seal_period_s = SEAL_S,
@@ -111,6 +113,13 @@ static void reveal(uint32_t index, enum game_verdict verdict)
     struct game_event event = about(GAME_REVEALED, index);
 
     event.verdict = (uint32_t)verdict;
+    take(&event);
+}
+
+static void say_unseen(uint32_t index)
+{
+    struct game_event event = about(GAME_SAID_UNSEEN, index);
+
     take(&event);
 }
 
@@ -206,8 +215,9 @@ static void test_watch_reports_missing_verdicts(void **state)
     assert_int_equal(alarms[0].due_s, START_S + SEAL_S);
     assert_string_equal(alarms[0].text, "only 0 of 1 verdicts are sealed");
     assert_int_equal(look(START_S + SEAL_S + REVEAL_S + 1, 0), 1);
-    assert_string_equal(alarms[0].text,
-                        "its score is 0, and 1 makes it final: it needs another round");
+    assert_string_equal(
+        alarms[0].text,
+        "0 rights and 0 unseen, and 1 rights make it final: it needs another round");
     seal(0);
     reveal(0, GAME_VERDICT_RIGHT);
     assert_int_equal(look(START_S + SEAL_S + REVEAL_S + 1, 0), 0);
@@ -219,11 +229,41 @@ static void test_watch_reports_a_panel_that_cannot_get_the_states(void **state)
     open_job(1);
     commit(0);
     draw(0);
-    seal(0);
-    reveal(0, GAME_VERDICT_UNAVAILABLE);
+    say_unseen(0);
     assert_int_equal(look(START_S + SEAL_S, 10), 1);
-    assert_int_equal(alarms[0].kind, WATCH_UNAVAILABLE);
+    assert_int_equal(alarms[0].kind, WATCH_UNSEEN);
     assert_non_null(strstr(alarms[0].text, "1 of the panel cannot get its states, and 0 find"));
+}
+
+/* Who left the job to a keeper learns that it sleeps, that somebody refused, and what is void. */
+static void test_watch_reports_a_keeper_a_refusal_and_a_void(void **state)
+{
+    struct game_event event = about(GAME_REFUSED, 0);
+
+    (void)state;
+    keeper = (struct address){{8}};
+    open_job(1);
+    keeper = (struct address){{0}};
+    commit(0);
+    draw(0);
+    assert_int_equal(look(START_S + SEAL_S + REVEAL_S + CLAIM_S, 0), 1);
+    assert_int_equal(alarms[0].kind, WATCH_PANEL); /* another round */
+    assert_int_equal(look(START_S + SEAL_S + REVEAL_S + CLAIM_S + 1, 0), 2);
+    assert_int_equal(alarms[0].kind, WATCH_KEEPER);
+    reveal(0, GAME_VERDICT_RIGHT); /* then its word is not needed */
+    assert_int_equal(look(START_S + SEAL_S + REVEAL_S + CLAIM_S + 1, 0), 0);
+    event.account = (struct address){{8}};
+    event.time_s = START_S + 2 * PERIOD_S;
+    take(&event);
+    assert_int_equal(look(START_S + 1, 0), 1);
+    assert_int_equal(alarms[0].kind, WATCH_REFUSED);
+    assert_int_equal(alarms[0].due_s, START_S + 2 * PERIOD_S);
+    assert_non_null(strstr(alarms[0].text, "the keeper refuses"));
+    event = about(GAME_VOIDED, 0);
+    event.count = 2;
+    take(&event);
+    assert_int_equal(look(START_S + 2 * PERIOD_S, 0), 1);
+    assert_int_equal(alarms[0].kind, WATCH_BARRED);
 }
 
 static void test_one_cause_in_many_segments_is_one_alarm(void **state)
@@ -234,18 +274,17 @@ static void test_one_cause_in_many_segments_is_one_alarm(void **state)
         commit(i);
         draw(i);
         if (i != 2) {
-            seal(i);
-            reveal(i, GAME_VERDICT_UNAVAILABLE);
+            say_unseen(i);
         }
     }
     assert_int_equal(look(START_S + SEAL_S - 10, 10), 3);
-    assert_int_equal(alarms[0].kind, WATCH_UNAVAILABLE);
+    assert_int_equal(alarms[0].kind, WATCH_UNSEEN);
     assert_int_equal(alarms[0].index, 0);
     assert_int_equal(alarms[0].last, 1);
     assert_int_equal(alarms[1].kind, WATCH_PANEL);
     assert_int_equal(alarms[1].index, 2);
     assert_int_equal(alarms[1].last, 2);
-    assert_int_equal(alarms[2].kind, WATCH_UNAVAILABLE);
+    assert_int_equal(alarms[2].kind, WATCH_UNSEEN);
     assert_int_equal(alarms[2].index, 3);
     assert_int_equal(alarms[2].last, 3);
 }
@@ -354,6 +393,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watch_reports_missing_verdicts, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_reports_a_panel_that_cannot_get_the_states,
                                         begin, end),
+        cmocka_unit_test_setup_teardown(test_watch_reports_a_keeper_a_refusal_and_a_void, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(test_one_cause_in_many_segments_is_one_alarm, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_follows_whose_turn_it_is, begin, end),
         cmocka_unit_test_setup_teardown(test_watch_a_conviction_opens_the_job_again, begin, end),

@@ -1,6 +1,6 @@
 /*
- * Goal: of the end states that a node keeps, those that nobody needs go first, the model of a job
- * that is not delivered last, and never more than the bound stays; what is not a state stays
+ * Goal: of the states that a node keeps, those that nobody needs go first, the model of a job that
+ * closed within two weeks last, and never more than the bound stays; what is not a state stays
  * untouched, and a job without states leaves nothing.
  * Method: a store that heard of jobs in every phase; files of known sizes and ages in the folder;
  * bounds that shrink state by state.
@@ -29,7 +29,8 @@ struct scene {
     struct store store;
     struct keep keep;
     char folder[FILE_PATH_MAX];
-    uint64_t number; /* of the last event */
+    uint64_t number; /* of the last event, */
+    uint64_t age_s;  /* and how long ago it was */
     struct error error;
 };
 
@@ -60,8 +61,10 @@ static void close_scene(struct scene *scene)
 static void hear(struct scene *scene, const struct game_event *event)
 {
     static const struct address own;
-    const struct ledger_entry entry = {
-        .kind = LEDGER_EVENT, .number = ++scene->number, .time_s = NOW_S, .event = *event};
+    const struct ledger_entry entry = {.kind = LEDGER_EVENT,
+                                       .number = ++scene->number,
+                                       .time_s = NOW_S - scene->age_s,
+                                       .event = *event};
 
     must(scene, store_take(&scene->store, &entry, &own, &scene->error));
 }
@@ -79,7 +82,7 @@ static void have_job(struct scene *scene, uint8_t id, uint32_t finalized,
     event = (struct game_event){.kind = GAME_ACCEPTED, .job = {{id}}, .account = {{2}}};
     hear(scene, &event);
     for (uint32_t i = 0; i < finalized; i++) {
-        event = (struct game_event){.kind = GAME_FINALIZED, .job = {{id}}, .index = i};
+        event = (struct game_event){.kind = GAME_FINALIZED, .job = {{id}}, .index = i, .count = 1};
         hear(scene, &event);
     }
     for (size_t i = 0; i < count; i++) {
@@ -144,13 +147,12 @@ static void bound(struct scene *scene, uint64_t bytes_max)
 {
     keep_close(&scene->keep);
     must(scene, keep_open(&scene->keep, scene->folder, NULL, bytes_max, &scene->error));
-    must(scene, keep_sweep(&scene->keep, &scene->store, &scene->error));
+    must(scene, keep_sweep(&scene->keep, &scene->store, NOW_S, &scene->error));
 }
 
 static void test_what_is_needed_most_goes_last(void **state)
 {
     static const enum game_event_kind closed[] = {GAME_CLOSED};
-    static const enum game_event_kind delivered[] = {GAME_CLOSED, GAME_DELIVERED};
     /* In the order in which they go: by what they are worth, then by their age. */
     static const struct {
         uint8_t id;
@@ -159,12 +161,12 @@ static void test_what_is_needed_most_goes_last(void **state)
     } order[] = {
         {9, 4, 60},  /* of a job that nobody knows, and the older one */
         {9, 8, 50},  /* and the newer */
-        {1, 10, 3},  /* delivered */
+        {1, 10, 3},  /* closed long ago */
         {2, 8, 2},   /* of a closed job, and not its model */
         {3, 4, 100}, /* of a running one: a later end is final */
         {3, 10, 1},  /* not final yet */
         {3, 8, 200}, /* the last final end: it is older than the model of the next */
-        {2, 10, 150} /* closed, and not delivered */
+        {2, 10, 150} /* closed, and its model */
     };
     const uint64_t whole = STATE_SIZE + PIECES_SIZE;
     const size_t count = sizeof(order) / sizeof(order[0]);
@@ -173,7 +175,9 @@ static void test_what_is_needed_most_goes_last(void **state)
 
     (void)state;
     open_scene(&scene, "order");
-    have_job(&scene, 1, 3, delivered, 2);
+    scene.age_s = 15 * 86400;
+    have_job(&scene, 1, 3, closed, 1);
+    scene.age_s = 13 * 86400;
     have_job(&scene, 2, 3, closed, 1);
     have_job(&scene, 3, 2, NULL, 0);
     for (size_t i = 0; i < count; i++) {
@@ -191,7 +195,7 @@ static void test_what_is_needed_most_goes_last(void **state)
         }
     }
     must(&scene, store_text(&scene.store, facts, "keeps", &scene.error));
-    assert_string_equal(facts, "0 end states, 0.0 of 0.0 MB; not served");
+    assert_string_equal(facts, "0 states, 0.0 of 0.0 MB; not served");
     close_scene(&scene);
 }
 

@@ -111,7 +111,7 @@ static void test_a_check_that_waits_or_runs_needs_no_second_place(void **state)
     assert_true(has_room(&scene, 2, 0));
     assert_false(has_room(&scene, 3, 0));
     assert_true(has_room(&scene, 1, 0));
-    must(&scene, queue_next(&scene.store, &task, NOW_S, 10, &scene.error));
+    must(&scene, queue_next(&scene.store, &task, NOW_S, 10, false, &scene.error));
     must(&scene, queue_begin(&scene.store, &task, NOW_S, &scene.error));
     assert_true(has_room(&scene, 3, 0)); /* what runs does not wait */
     assert_true(has_room(&scene, 1, 0));
@@ -121,7 +121,7 @@ static void test_a_check_that_waits_or_runs_needs_no_second_place(void **state)
 
 static enum status next(struct scene *scene, struct task *task)
 {
-    return queue_next(&scene->store, task, UINT64_C(1000) * NOW_S, 10, &scene->error);
+    return queue_next(&scene->store, task, UINT64_C(1000) * NOW_S, 10, false, &scene->error);
 }
 
 static void end(struct scene *scene, enum check_outcome outcome)
@@ -175,7 +175,7 @@ static void commit(struct scene *scene, uint8_t job, uint32_t count, uint64_t ti
 
     event.terms = (struct game_terms){.steps = count,
                                       .segment_steps = 1,
-                                      .reward_to = 1,
+                                      .reward = 1,
                                       .seal_period_s = PERIOD_S,
                                       .reveal_period_s = PERIOD_S,
                                       .claim_period_s = PERIOD_S,

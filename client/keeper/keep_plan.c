@@ -1,0 +1,58 @@
+/* keep_plan.c - see keep_plan.h. */
+#include "client/keeper/keep_plan.h"
+
+#define BEGINS_SHARE                                                                               \
+    8 /* of the seal period: who was well from there on could have had the states */
+
+/* Without a replay of its own it believes nobody but those whom the user knows. */
+static bool may_vouch(const struct keep_known *known, const struct keep_policy *policy)
+{
+    return known->has_states && !known->is_false && (policy->replays || known->known_right);
+}
+
+/* Seats disagree, or nobody says right: then only a replay tells. */
+static bool is_open_question(const struct job_segment *segment, uint64_t now_s)
+{
+    return (segment->tally.unseen > 0 && now_s > job_segment_seal_end(segment)) ||
+           (segment->tally.rights == 0 && now_s > job_segment_reveal_end(segment));
+}
+
+/* A wrong settle would void it. What a replay may still prove false is not hurried to its end. */
+static bool must_bring(const struct job_segment *segment, const struct keep_known *known,
+                       const struct keep_policy *policy, uint64_t now_s)
+{
+    uint64_t spare_s = segment->terms->claim_period_s / 2;
+
+    return (segment->tally.unseen > 0 || segment->refused_until_s != 0) &&
+           now_s > job_segment_reveal_end(segment) &&
+           (known->replayed || !policy->replays ||
+            now_s + spare_s > job_segment_claim_end(segment));
+}
+
+/* Was all well with us for as long as the states could be had? */
+static bool is_their_fault(const struct job_segment *segment, const struct keep_known *known)
+{
+    const struct game_terms *terms = segment->terms;
+    uint64_t began_s = known->first_end_s - terms->reveal_period_s - terms->seal_period_s;
+
+    return known->well_s != 0 && known->well_s <= began_s + terms->seal_period_s / BEGINS_SHARE;
+}
+
+struct keep_needs keep_plan(const struct job_segment *segment, const struct keep_known *known,
+                            const struct keep_policy *policy, uint64_t now_s)
+{
+    struct keep_needs needs = {0};
+
+    if (!segment->drawn || !segment->covered || segment->final) {
+        return needs;
+    }
+    needs.states = !known->has_states;
+    needs.vouch = !segment->noted && may_vouch(known, policy);
+    needs.bring = needs.vouch && must_bring(segment, known, policy, now_s);
+    needs.replay = policy->replays && known->has_states && !known->replayed &&
+                   is_open_question(segment, now_s);
+    needs.refuse = policy->refuses && !known->has_states && !segment->noted &&
+                   segment->refused_until_s == 0 && now_s > known->first_end_s &&
+                   is_their_fault(segment, known);
+    return needs;
+}

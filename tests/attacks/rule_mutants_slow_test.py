@@ -1,0 +1,230 @@
+"""Goal: every rule that an attack here is about is needed: without it the attack's test fails.
+
+Method: each fault of the table is put into one file of the embedded game, which must have that text
+exactly once. The file is compiled and linked with the rest of what this tree built and with the
+attacks' program, which plays on the embedded ledger alone. The attack that the table names must fail:
+in one of a few plays, since chance draws the seats. Without a fault all attacks pass. `make soak` plays
+them; else it is only seen that each fault still has its place.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.realpath(os.path.join(HERE, "../.."))
+sys.path.insert(0, os.path.join(HERE, "../support"))
+sys.dont_write_bytecode = True
+
+import tap  # noqa: E402
+
+SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
+BUILD = os.path.realpath(os.environ.get("TEST_BUILD", os.path.join(ROOT, "build")))
+CC = [os.environ.get("CC", "cc"), "-std=c17", "-D_GNU_SOURCE", "-I" + ROOT, "-w", "-fopenmp",
+      "-ffp-contract=off", "-O1"]
+if os.path.basename(BUILD) == "asan":
+    CC.append("-fsanitize=address,undefined")
+LIBRARIES = ["-lcmocka"] + (os.environ.get("TEST_LDLIBS") or
+                            "-lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 -l:libscrypt.so.0"
+                            " -lmicrohttpd -lzstd -lz -ldl -lm").split()
+
+GAME, PANEL, LEGS, RULES, REFEREE, LEG = (
+    "chain/local/local_game.c", "chain/local/local_panel.c", "chain/local/local_legs.c",
+    "chain/local/local_rules.c", "chain/local/local_referee.c", "chain/game/leg.c")
+
+PLAYS = 4
+
+# What is wrong, where, the text, what stands in its place, the program, the attack.
+FAULTS = (
+    ("numbers of those who went stay", PANEL, "if (is_now && job.phase == GAME_PHASE_OPEN) {",
+     "if (0) {", "panel", "dead_entries"),
+    ("a panel outlives its tenure", RULES, "    job->entries = 0;\n", "", "panel",
+     "entries_of_a_tenure_that_is_over"),
+    ("a solver accepts in the block of the opening", GAME,
+     "TRY(local_require_after(game, job->opened_at_s + terms->seal_period_s));", "", "panel",
+     "a_panel_captured_in_the_block_of_the_opening"),
+    ("absence costs a fee", PANEL, "TRY(local_credit(game, &entry.owner, job.terms.bond));",
+     "TRY(local_credit(game, &entry.owner, job.terms.bond - job.terms.fee));", "panel",
+     "blind_enlistment"),
+    ("a late seat pays", PANEL, "TRY(local_credit(game, &entry.owner, job.terms.bond));",
+     "TRY(local_credit(game, &entry.owner, job.terms.bond - job.terms.fee));", "panel",
+     "a_seat_that_is_kept_late"),
+    ("denials are paid on a final leg", LEGS,
+     "if (local_get_place(tally, place) == LOCAL_PLACE_RIGHT) {",
+     "if (local_get_place(tally, place) != LOCAL_PLACE_SKIPPED) {", "panel",
+     "a_pool_drained_by_denials"),
+    ("a silent panel voids", LEG, "(tally->rights == 0 && unseen == 0)", "0", "free_work",
+     "a_panel_asleep"),
+    ("a void costs the client nothing", LEG,
+     "burned.escrow = less_wei(burned.stake, left * terms->reward);", "burned.escrow = 0;",
+     "free_work", "a_panel_of_the_clients_accounts"),
+    ("a void leaves the pool alone", LEG,
+     "burned.pool = match + less_wei(pool - match, fees);", "burned.pool = 0;", "free_work",
+     "free_work_by_a_refusal"),
+    ("commits go on after a refusal", GAME, "if (job->refused_until_s != 0) {", "if (0) {",
+     "free_work", "free_work_by_a_refusal"),
+    ("a vouch does not silence denials", LEG, "return tally->vouched ? 0 : tally->unseen;",
+     "return tally->unseen;", "free_work", "a_rival_voids_nothing_that_is_vouched"),
+    ("a refusal holds what is vouched", LEGS, "job->refused_until_s != 0 && !told->vouched &&",
+     "job->refused_until_s != 0 &&", "free_work", "a_refusal_of_what_is_vouched"),
+    ("a refusal holds what was over", LEGS,
+     "wait_end(segment, told) + notice_s >= job->refused_until_s", "notice_s > 0", "free_work",
+     "a_refusal_that_comes_too_late"),
+    ("anybody vouches", LEGS, "if (!is_of_keeper(game, segment, vouch)) {", "if (0) {",
+     "free_work", "a_vouch_of_somebody_else"),
+    ("a stop takes the next segment too", GAME, "segments = job.committed + 1;",
+     "segments = job.committed;", "free_work", "a_stop_instead_of_a_refusal"),
+    ("a third of rights is enough", LEG, "(tally->rights > 0 && tally->rights >= 2 * unseen)",
+     "(tally->rights > 0)", "withholding", "two_partners_in_a_panel_of_twelve"),
+    ("one friend passes a last segment", LEG, "(tally->rights > 0 && tally->rights >= 2 * unseen)",
+     "(tally->rights > 0)", "withholding", "serving_one_friend_of_a_small_panel"),
+    ("a void burns nothing of the stake", LEG,
+     "burned.stake = game_void_price(terms, open);", "burned.stake = 0;",
+     "withholding", "thirty_two_bytes"),
+    ("a leg is paid that is void", LEGS,
+     "TRY(local_credit(game, &job->solver, job->terms.stake - lost.stake));",
+     "TRY(local_credit(game, &job->solver, job->terms.stake - lost.stake + job->terms.reward));",
+     "withholding", "ransom_of_the_last_state"),
+    ("keepers cannot refuse", GAME, "!address_equal(&game->sender, &job.terms.keeper)", "1",
+     "withholding", "a_keeper_that_refuses_what_it_did_not_get"),
+    ("luck has no end", LEG, "segment->index - leg_start >= GAME_LEG_MAX - 1 ||", "", "legs",
+     "endless_luck"),
+    ("draws come in any order", PANEL, "if (segment.index != job->drawn) {", "if (0) {", "legs",
+     "skipped_draws"),
+    ("the tail is paid to who stops", LEGS,
+     "TRY(local_credit(game, &job.solver, job.terms.stake - penalty));",
+     "TRY(local_credit(game, &job.solver, job.terms.stake - penalty +"
+     " (job.committed - job.finalized) * job.terms.reward));", "legs",
+     "the_last_segment_never_comes"),
+    ("the deadline covers nothing", LEG,
+     "segment->time_s + terms->segment_period_s > terms->deadline_s ||", "", "legs",
+     "stopping_before_the_deadline"),
+    ("sleep is free", LEGS, "job.terms.stake / GAME_LATE_SHARE", "0", "legs", "accept_and_sleep"),
+    ("any number may be open", GAME, "job->committed - job->finalized >= GAME_OPEN_MAX", "0",
+     "legs", "commit_all_and_abandon"),
+    ("a void overtakes a claim", LEGS,
+     "    TRY(local_require_after(game, wait_end(segment, told)));\n"
+     "    TRY(require_no_claims(game, job));\n",
+     "    TRY(local_require_after(game, wait_end(segment, told)));\n", "legs",
+     "a_void_to_save_a_liar"),
+    ("a claim does not hold a refusal up", LEGS,
+     "    TRY(require_first(game, &segment->job, segment->tally.leg_start));\n"
+     "    TRY(require_no_claims(game, &segment->job));\n",
+     "    TRY(require_first(game, &segment->job, segment->tally.leg_start));\n", "legs",
+     "a_refusal_blocked_by_an_own_claim"),
+    ("a void bars nobody", LEGS, "job->barred = true;", "", "legs",
+     "a_job_that_goes_on_after_a_void"),
+    ("a challenge needs no seal", REFEREE,
+     "TRY(local_open_seal(game, &subject, &move->seal_salt));", "", "verdicts",
+     "a_challenge_that_is_copied"),
+    ("a challenger has the whole bond", PANEL,
+     "TRY(local_credit(game, &game->sender, bond - bond / 2));",
+     "TRY(local_credit(game, &game->sender, bond));", "verdicts",
+     "a_guess_that_its_friend_challenges"),
+    ("a right that was disproved counts for nothing", PANEL,
+     "segment->tally.unseen++;\n    set_place(&segment->tally, place, LOCAL_PLACE_CLOSED);",
+     "set_place(&segment->tally, place, LOCAL_PLACE_CLOSED);", "verdicts",
+     "disproved_partners_and_then_silence"),
+    ("a late seed covers nothing", LEG, "terms->seats == 0 || late ||", "terms->seats == 0 ||",
+     "timing", "waiting_for_a_late_draw"),
+)
+
+
+def call(command, where):
+    return subprocess.run(command, cwd=where, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace", check=False)
+
+
+def need(done, what):
+    assert done.returncode == 0, "%s: %s" % (what, done.stdout[-2000:])
+    return done.stdout
+
+
+class Bench:
+    """Programs of attacks that are linked with objects of our own; they run where no chain is."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def test_object(self, program):
+        made = self.path(program + "_test.o")
+        if not os.path.exists(made):
+            source = os.path.join(HERE, program + "_test.c")
+            need(call(CC + ["-c", "-o", made, source], ROOT), source)
+        return made
+
+    def play(self, program, objects):
+        """The names of the attacks that failed."""
+        made = self.path("play")
+        support = [path for path in glob.glob(os.path.join(BUILD, "tests/support/**/*.o"),
+                                              recursive=True) if "fuzz_replay" not in path]
+        archive = self.path("support.a")
+        if not os.path.exists(archive):
+            need(call(["ar", "rcs", archive, *support], ROOT), "ar")
+        need(call(CC + ["-o", made, self.test_object(program), *objects, "-Wl,--start-group",
+                        archive, os.path.join(BUILD, "liblockstep.a"), "-Wl,--end-group",
+                        *LIBRARIES], ROOT), "link")
+        said = call(["env", "CMOCKA_MESSAGE_OUTPUT=TAP", "TMPDIR=" + self.folder, made],
+                    self.folder).stdout
+        names = re.findall(r"^(?:not )?ok \d+ - test_(\w+)_on_the_embedded_ledger", said, re.M)
+        assert names, said[-2000:]
+        return re.findall(r"^not ok \d+ - test_(\w+)_on_the_embedded_ledger", said, re.M)
+
+    def fault(self, path, text, replacement):
+        code = code_with(path, text)
+        source, made = self.path("fault.c"), self.path("fault.o")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(code.replace(text, replacement))
+        need(call(CC + ["-c", "-o", made, source], ROOT), path)
+        return made
+
+
+bench = None
+
+
+def code_with(path, text):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        code = file.read()
+    assert code.count(text) == 1, "%s does not have once: %s" % (path, text)
+    return code
+
+
+def every_fault_has_its_place():
+    for fault in FAULTS:
+        code_with(fault[1], fault[2])
+
+
+def without_a_fault_all_attacks_pass():
+    for program in sorted({fault[4] for fault in FAULTS}):
+        failed = bench.play(program, [])
+        assert not failed, (program, failed)
+
+
+def test_of(fault):
+    what, path, text, replacement, program, attack = fault
+
+    def test():
+        made = bench.fault(path, text, replacement)
+        assert any(attack in bench.play(program, [made]) for _ in range(PLAYS)), attack + " passed"
+
+    test.__name__ = "%s: %s" % (attack, what)
+    return test
+
+
+def main():
+    global bench
+    if not SOAK:
+        return tap.run([every_fault_has_its_place])
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        return tap.run([without_a_fault_all_attacks_pass] + [test_of(fault) for fault in FAULTS])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

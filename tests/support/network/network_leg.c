@@ -1,0 +1,348 @@
+/* network_leg.c - see network_leg.h. */
+#include "tests/support/network/network_leg.h"
+
+#include <math.h>
+
+/* The seats of a segment in the order of their places, as far as somebody asked; doubled places are
+ * skipped. */
+struct seating {
+    uint32_t count;
+    uint32_t walked; /* places */
+    uint32_t entries[GAME_PLACES_MAX];
+    uint32_t places[GAME_PLACES_MAX];
+    bool theirs[GAME_PLACES_MAX]; /* the attacker's */
+};
+
+/* One that is played. */
+struct play {
+    struct network *network;
+    struct network_leg *leg;
+    struct seating seating;
+    struct leg_tally tally;
+    uint32_t at; /* the next seat */
+    uint64_t start_s;
+    bool replayed; /* by somebody honest */
+    bool worked;   /* the attacker replayed it, once for all of its seats */
+};
+
+static bool sits_already(const struct seating *seating, uint32_t entry)
+{
+    for (uint32_t i = 0; i < seating->count; i++) {
+        if (seating->entries[i] == entry) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void find_seats(struct play *play, uint32_t count)
+{
+    const struct network_terms *terms = &play->network->terms;
+    struct seating *seating = &play->seating;
+
+    while (seating->count < count && seating->walked < GAME_PLACES_MAX) {
+        uint32_t place = seating->walked++;
+        uint32_t entry = game_place_entry(&play->leg->seed, place, terms->panel);
+
+        if (!play->network->gone[entry] && !sits_already(seating, entry)) {
+            seating->entries[seating->count] = entry;
+            seating->places[seating->count] = place;
+            seating->theirs[seating->count++] = entry < terms->attackers;
+        }
+    }
+}
+
+/* ---- verdicts ------------------------------------------------------------------------- */
+
+static void say_right(struct play *play, enum network_side side)
+{
+    play->tally.rights++;
+    play->leg->rights[side]++;
+    play->leg->late_rights[side] += play->tally.round > 0;
+}
+
+static void say_unseen(struct play *play, enum network_side side)
+{
+    play->tally.unseen++;
+    play->leg->unseen[side]++;
+}
+
+static void alarm(struct play *play)
+{
+    uint64_t at_s = play->start_s + play->network->terms.game.seal_period_s + 1;
+
+    play->leg->alarm_s = at_s < play->leg->alarm_s ? at_s : play->leg->alarm_s;
+}
+
+static void honest_seat(struct play *play)
+{
+    struct network *network = play->network;
+
+    network->honest_seats++;
+    if (!play->leg->serves_seats) {
+        network->work[ACCOUNT_PANEL] += network->terms.gas;
+        say_unseen(play, SIDE_HONEST);
+        return;
+    }
+    network->work[ACCOUNT_PANEL] += network->terms.replay;
+    if (network_chance(network, network->terms.late)) {
+        return;
+    }
+    network->work[ACCOUNT_PANEL] += network->terms.gas;
+    play->replayed = true;
+    if (play->leg->is_false) {
+        alarm(play);
+    } else {
+        say_right(play, SIDE_HONEST);
+    }
+}
+
+/* The attacker replays a segment once, however many seats it has in it. */
+static void work_once(struct play *play)
+{
+    play->network->work[ACCOUNT_ATTACKER] += play->worked ? 0 : play->network->terms.replay;
+    play->worked = true;
+}
+
+/* A bond that a false alarm loses. The solver replays to answer. */
+static void alarm_falsely(struct play *play, uint32_t entry)
+{
+    struct network *network = play->network;
+    int64_t bond = (int64_t)network->terms.game.bond;
+    enum network_account solver = play->leg->attacks ? ACCOUNT_ATTACKER : ACCOUNT_SOLVERS;
+
+    network_move(network, ACCOUNT_ATTACKER, solver, bond / 2);
+    network_move(network, ACCOUNT_ATTACKER, ACCOUNT_BURNED, bond - bond / 2);
+    network->work[solver] += network->terms.replay;
+    network->gone[entry] = true;
+}
+
+static void attacking_seat(struct play *play, uint32_t entry)
+{
+    struct network *network = play->network;
+    enum network_panel plays = network->terms.panel_plays;
+
+    network->work[ACCOUNT_ATTACKER] += plays == PANEL_ABSENT ? 0 : network->terms.gas;
+    switch (plays) {
+    case PANEL_HONEST:
+    case PANEL_PARTNER: /* what is true it replays: what it saves else is the row of trusting */
+    case PANEL_FARMING:
+    case PANEL_READING:
+        if (!play->leg->is_false) {
+            work_once(play);
+        }
+        say_right(play, SIDE_ATTACKER);
+        return;
+    case PANEL_TRUSTING:
+    case PANEL_GUESSING:
+    case PANEL_CHALLENGING:
+        say_right(play, SIDE_ATTACKER);
+        return;
+    case PANEL_DENYING:
+        say_unseen(play, SIDE_ATTACKER);
+        return;
+    case PANEL_ALARMING:
+        alarm_falsely(play, entry);
+        return;
+    case PANEL_ABSENT:
+        return;
+    }
+}
+
+/* ---- farming of fees ---------------------------------------------------------------------- */
+
+static uint32_t theirs_in(const struct seating *seating, uint32_t at, uint32_t count)
+{
+    uint32_t theirs = 0;
+
+    for (uint32_t i = at; i < at + count; i++) {
+        theirs += seating->theirs[i];
+    }
+    return theirs;
+}
+
+static uint32_t seats_left(const struct seating *seating, uint32_t at, uint32_t need)
+{
+    return need < seating->count - at ? need : seating->count - at;
+}
+
+/* What a farmer's seats of a round do: so many say right, so many unseen, the others nothing. */
+struct farm {
+    uint32_t rights;
+    uint32_t unseen;
+    double gain;
+};
+
+/* What `need` more seats bring it, all of which say right: one that reads the seed knows whose they
+ * are, another goes by its share of the panel. replay: what it still costs to say right. */
+static double later_gain(const struct play *play, uint32_t at, uint32_t need, double replay)
+{
+    const struct network_terms *terms = &play->network->terms;
+    double fee = (double)leg_fee(&terms->game, WEI_MAX, 1, true) - (double)terms->gas;
+    double used = theirs_in(&play->seating, 0, at);
+    double theirs;
+    double any;
+
+    if (terms->panel_plays == PANEL_READING) {
+        theirs = theirs_in(&play->seating, at, seats_left(&play->seating, at, need));
+        any = theirs > 0.0 ? 1.0 : 0.0;
+    } else {
+        double share = at < terms->panel ? (terms->attackers - used) / (terms->panel - at) : 0.0;
+
+        theirs = need * share;
+        any = 1.0 - pow(1.0 - share, need);
+    }
+    return theirs * fee - any * replay;
+}
+
+static double farm_gain(const struct play *play, const struct farm *farm, uint32_t count,
+                        uint32_t theirs)
+{
+    const struct network_terms *terms = &play->network->terms;
+    struct leg_tally after = play->tally;
+    double replay = play->worked ? 0.0 : (double)terms->replay;
+    double gain = farm->rights > 0 ? -replay : 0.0;
+    uint32_t need;
+
+    gain += farm->rights * (double)leg_fee(&terms->game, WEI_MAX, 1, play->tally.round > 0) -
+            (farm->rights + farm->unseen) * (double)terms->gas;
+    after.rights += farm->rights + count - theirs;
+    after.unseen += farm->unseen;
+    after.drawn += count;
+    need = leg_seats_needed(&after);
+    return gain + (need == 0
+                       ? 0.0
+                       : later_gain(play, play->at + count, need, farm->rights > 0 ? 0.0 : replay));
+}
+
+/* As if all others said right. */
+static void farm_round(struct play *play, uint32_t count)
+{
+    uint32_t theirs = theirs_in(&play->seating, play->at, count);
+    struct farm best = {.rights = theirs, .gain = -INFINITY};
+
+    for (uint32_t rights = 0; rights <= theirs; rights++) {
+        for (uint32_t unseen = 0; rights + unseen <= theirs; unseen++) {
+            struct farm farm = {.rights = rights, .unseen = unseen};
+
+            farm.gain = farm_gain(play, &farm, count, theirs);
+            best = farm.gain > best.gain ? farm : best;
+        }
+    }
+    for (uint32_t i = 0; i < best.rights; i++) {
+        attacking_seat(play, 0);
+    }
+    for (uint32_t i = 0; i < best.unseen; i++) {
+        play->network->work[ACCOUNT_ATTACKER] += play->network->terms.gas;
+        say_unseen(play, SIDE_ATTACKER);
+    }
+}
+
+/* ---- rounds ----------------------------------------------------------------------------- */
+
+/* Rights that were made up are disproved when somebody replays the segment: by a stranger, or first
+ * by their owner, who then has half of its own bond. */
+static void challenge(struct play *play)
+{
+    struct network *network = play->network;
+    struct network_leg *leg = play->leg;
+    int64_t bonds = leg->rights[SIDE_ATTACKER] * (int64_t)network->terms.game.bond;
+    bool guessed = network->terms.panel_plays == PANEL_GUESSING ||
+                   network->terms.panel_plays == PANEL_CHALLENGING;
+
+    if (!guessed || !(play->replayed || leg->watched)) {
+        return;
+    }
+    network_move(network, ACCOUNT_ATTACKER,
+                 network->terms.panel_plays == PANEL_GUESSING ? ACCOUNT_PANEL : ACCOUNT_ATTACKER,
+                 bonds / 2);
+    network_move(network, ACCOUNT_ATTACKER, ACCOUNT_BURNED, bonds - bonds / 2);
+    play->tally.rights -= leg->rights[SIDE_ATTACKER];
+    play->tally.unseen += leg->rights[SIDE_ATTACKER];
+    leg->rights[SIDE_ATTACKER] = 0;
+    for (uint32_t i = 0; i < play->at; i++) {
+        network->gone[play->seating.entries[i]] |= play->seating.theirs[i];
+    }
+    leg->late_rights[SIDE_ATTACKER] = 0;
+}
+
+/* Where verdicts differ, or nobody said right, the keeper replays what it has. */
+static void keep(struct play *play)
+{
+    struct network_leg *leg = play->leg;
+    bool doubts = play->tally.rights == 0 || play->tally.unseen > 0;
+
+    if (leg->vouched_s == NETWORK_NEVER) {
+        return;
+    }
+    if (leg->is_false && doubts) {
+        alarm(play);
+    }
+    play->tally.vouched = leg->alarm_s == NETWORK_NEVER;
+}
+
+static void play_round(struct play *play, uint32_t need)
+{
+    const struct game_terms *terms = &play->network->terms.game;
+    bool farms = play->network->terms.panel_plays == PANEL_FARMING ||
+                 play->network->terms.panel_plays == PANEL_READING;
+    uint32_t count;
+
+    find_seats(play, farms ? GAME_PLACES_MAX : play->at + need);
+    count = seats_left(&play->seating, play->at, need);
+    if (farms) {
+        farm_round(play, count);
+    }
+    for (uint32_t i = play->at; i < play->at + count; i++) {
+        if (!play->seating.theirs[i]) {
+            honest_seat(play);
+        } else if (!farms) {
+            attacking_seat(play, play->seating.entries[i]);
+        }
+    }
+    play->at += count;
+    play->tally.drawn += count;
+    play->tally.to = count < need ? GAME_PLACES_MAX : play->seating.places[play->at - 1] + 1;
+    play->leg->end_s = play->start_s + terms->seal_period_s + terms->reveal_period_s;
+    challenge(play);
+    keep(play);
+}
+
+/* What honest conduct would earn in the same seats: one replay serves all of them. */
+static void count_honest(struct network *network, const struct seating *seating, uint32_t wanted)
+{
+    int64_t theirs = theirs_in(seating, 0, seats_left(seating, 0, wanted));
+
+    network->honest += theirs * ((int64_t)network->terms.game.fee - network->terms.gas) -
+                       (theirs > 0 ? network->terms.replay : 0);
+}
+
+void network_leg_play(struct network *network, struct network_leg *leg)
+{
+    const struct game_terms *terms = &network->terms.game;
+    struct play play = {
+        .network = network, .leg = leg, .tally = {.wanted = leg->wanted}, .start_s = leg->drawn_s};
+    uint32_t need = leg->wanted;
+
+    leg->alarm_s = NETWORK_NEVER;
+    leg->vouched_s = NETWORK_NEVER;
+    leg->refuse_s = NETWORK_NEVER;
+    if (network->terms.keeper && leg->serves_keeper) {
+        leg->vouched_s = leg->drawn_s + network->terms.fetch_s;
+    } else if (network->terms.keeper) {
+        leg->refuse_s = leg->drawn_s + terms->seal_period_s + terms->reveal_period_s + 1;
+    }
+    find_seats(&play, leg->wanted);
+    count_honest(network, &play.seating, leg->wanted);
+    while (need > 0) {
+        play_round(&play, need);
+        if (leg->alarm_s != NETWORK_NEVER) {
+            break;
+        }
+        need = leg_seats_needed(&play.tally);
+        play.start_s = leg->end_s + 1;
+        play.tally.round += need > 0;
+    }
+    leg->is_final = leg_is_final(&play.tally);
+    leg->end_s += (uint64_t)leg_waits(&play.tally) * terms->claim_period_s + 1;
+}
