@@ -15,6 +15,7 @@
 #include "client/job_list.h"
 #include "client/job_new_options.h"
 #include "client/tokens/job_tokens.h"
+#include "engine/models/layouts.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
@@ -257,7 +258,20 @@ static const char *find_in(enum dtype *dtype, const void *weights, const char *n
     if (entry != NULL && weights_widen(entry->entry->element)) {
         (void)element_dtype(dtype, entry->entry->element);
     }
-    return entry == NULL ? name : entry->entry->name;
+    /* Under the modules of a text part names can be too long for a tape. */
+    return entry == NULL || ((const struct weights *)weights)->text_part ? name
+                                                                         : entry->entry->name;
+}
+
+/* How the folder holds the embedding: some families scale it by a number of its type. */
+static enum dtype embedding_type(const struct weights *weights, const struct layout *layout)
+{
+    char name[TENSOR_NAME_MAX + 1];
+    enum dtype dtype;
+
+    (void)snprintf(name, sizeof(name), "%s.weight", layout->embedding);
+    (void)find_in(&dtype, weights, name);
+    return dtype;
 }
 
 /* The weights of the base stay as and where they are. */
@@ -331,6 +345,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     }
     if (base != NULL) {
         TRY_OUT(weights_open(&weights, base, error));
+        model_options.embedding_type = embedding_type(&weights, model_options.layout);
     }
     if (model_options.lora.rank != 0) {
         files[count++] = base;

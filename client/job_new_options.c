@@ -9,6 +9,7 @@
 
 #include "chain/commands/commands.h"
 #include "client/job_new_options.h"
+#include "engine/models/layouts.h"
 #include "proofs/format/base_config.h"
 #include "proofs/job/job_check.h"
 
@@ -521,8 +522,8 @@ static enum status settle_rate(struct model_options *model, const struct options
     return STATUS_OK;
 }
 
-static enum status read_lora(struct lora *lora, enum model_kind kind, const struct options *options,
-                             struct error *error)
+static enum status read_lora(struct lora *lora, const struct layout *layout,
+                             const struct options *options, struct error *error)
 {
     static const char *const parts[] = {"lora-alpha", "lora-dropout", "target"};
     const char *targets = options_text(options, "target");
@@ -540,7 +541,7 @@ static enum status read_lora(struct lora *lora, enum model_kind kind, const stru
     take_real(&lora->alpha, options, "lora-alpha");
     take_real(&lora->dropout, options, "lora-dropout");
     if (targets == NULL) {
-        targets = kind == MODEL_GPT2 ? "c_attn" : "q_proj,v_proj";
+        targets = layout->targets;
     }
     if (snprintf(lora->targets, sizeof(lora->targets), "%s", targets) >=
         (int)sizeof(lora->targets)) {
@@ -562,7 +563,7 @@ static enum status read_base(struct model_options *model, const struct options *
     }
     read_training(model, options);
     TRY(settle_rate(model, options, error));
-    TRY(read_lora(&model->lora, model->kind, options, error));
+    TRY(read_lora(&model->lora, model->layout, options, error));
     return base_config_check_length(&config, model->length, error);
 }
 
@@ -571,7 +572,7 @@ void job_new_model_name(char name[JOB_TITLE_MAX + 2], const struct model_options
 {
     const char *given = options_text(options, "model-name");
     const char *base = options_text(options, "base");
-    const char *kind = model == NULL ? "" : model_kind_name(model->kind);
+    const char *kind = model == NULL ? "" : model_name(model);
     const size_t size = JOB_TITLE_MAX + 2; /* one byte too many is seen */
     size_t length = base == NULL ? 0 : strlen(base);
 

@@ -1,6 +1,7 @@
 /* model_build.c - builds a model from its options; see model.h. */
 #include <stdlib.h>
 
+#include "engine/models/layouts.h"
 #include "engine/models/model.h"
 #include "engine/models/model_writer.h"
 #include "engine/ops/float_control.h"
@@ -16,6 +17,11 @@ const char *model_kind_name(enum model_kind kind)
     static const char *const names[MODEL_COUNT] = {"mlp", "convnet", "gpt2", "llama"};
 
     return (unsigned)kind < MODEL_COUNT ? names[kind] : "unknown";
+}
+
+const char *model_name(const struct model_options *options)
+{
+    return options->layout != NULL ? options->layout->family : model_kind_name(options->kind);
 }
 
 void model_options_default(struct model_options *options, enum model_kind kind)
@@ -155,7 +161,7 @@ enum status model_build(struct model *model, const struct model_options *options
     free(writer.shifts);
     if (status != STATUS_OK) {
         model_release(model);
-        (void)error_wrap(error, "%s", model_kind_name(options->kind));
+        (void)error_wrap(error, "%s", model_name(options));
     }
     return status;
 }

@@ -26,7 +26,7 @@ void model_require(struct model_writer *writer, uint64_t value, const char *name
 {
     if (value == 0) {
         builder_fail(writer->builder, STATUS_USAGE, "a %s model needs '%s' above zero",
-                     model_kind_name(writer->options->kind), name);
+                     model_name(writer->options), name);
     }
 }
 
@@ -349,7 +349,7 @@ uint32_t write_dropout(struct model_writer *writer, uint32_t x)
  * a key head are rows of one product: row (group, t) of batch (b, key head).
  */
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
-                         uint64_t heads, uint64_t kv_heads, double scale)
+                         uint64_t heads, uint64_t kv_heads, double scale, double cap)
 {
     struct builder *builder = writer->builder;
     const struct tensor shape = *builder_tensor(builder, q);
@@ -377,7 +377,13 @@ uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, ui
     if (builder_failed(builder)) {
         return 0;
     }
-    scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, length, 4, score_dims);
+    /* Behind a cap the product is whole: only a softmax says that nobody reads its upper half. */
+    scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, cap == 0.0 ? length : 0,
+                            4, score_dims);
+    if (cap != 0.0) {
+        scores = build_map(builder, MAP_TANH, build_scale(builder, scores, (float)(scale / cap)));
+        scale = cap;
+    }
     p = build_softmax(builder, scores, (float)scale, length, TENSOR_NONE);
     p = write_dropout(writer, p);
     return build_contract(builder, p, &p_rows, v, &v_columns, out_strides, 0, 3, shape.dims);

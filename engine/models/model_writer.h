@@ -6,7 +6,7 @@
 
 #include "engine/models/model.h"
 
-#define MODEL_SCOPE_MAX 28
+#define MODEL_SCOPE_MAX 28 /* with the zero */
 
 struct model_writer {
     struct builder *builder;
@@ -65,9 +65,9 @@ void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labe
 uint32_t write_dropout(struct model_writer *writer, uint32_t x);
 
 /* Causal attention; q (B,T,H*D), k and v (B,T,HKV*D); returns (B,T,H*D). Scores count scale times:
- * mostly 1/sqrt(D). */
+ * mostly 1/sqrt(D). Then they become cap * tanh(score / cap); a cap of 0 stands for none. */
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
-                         uint64_t heads, uint64_t kv_heads, double scale);
+                         uint64_t heads, uint64_t kv_heads, double scale, double cap);
 
 /* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
@@ -94,8 +94,8 @@ void write_decoder(struct model_writer *writer);
 float *schedule_table(const struct model_options *options);
 uint32_t schedule_columns(enum optimizer optimizer);
 
-/* (length, width/2, 2): cosine and sine of position * base^(-2j/width), stretched as scaling says.
- * NULL: no memory. */
+/* (length, width/2, 2): cosine and sine of position * base^(-2j/width), stretched as scaling says,
+ * amplitude times. NULL: no memory. */
 float *rotary_table(uint64_t length, uint64_t width, double base,
                     const struct rotary_scaling *scaling);
 

@@ -240,7 +240,7 @@ static enum status check_frozen(const struct exporter *exporter, struct error *e
         if (tensor->role != ROLE_DATA) {
             continue;
         }
-        entry = weights_find(&exporter->base, tensor->name);
+        entry = weights_find_plain(&exporter->base, tensor->name);
         if (entry != NULL && !safetensors_entry_fits(entry->entry, tensor)) {
             return not_the_base(exporter, tensor->name, error);
         }
@@ -319,7 +319,8 @@ static bool is_frozen(const struct tape *tape, const char *name)
     return false;
 }
 
-/* The tensors of the base that the job trains or reads; masks and the like stay behind. */
+/* The tensors of the base that the job trains or reads, and those beside a text part; masks and the
+ * like stay behind. */
 static uint32_t choose(struct exported *chosen, struct safetensors_entry *entries,
                        const struct exporter *exporter, bool adapters)
 {
@@ -329,11 +330,14 @@ static uint32_t choose(struct exported *chosen, struct safetensors_entry *entrie
         const struct weights_entry *from = &exporter->base.entries[i];
         const struct safetensors_entry *state;
         char plain[WEIGHTS_NAME_MAX + 1];
+        bool frozen;
 
         weights_plain_name(plain, from->entry->name);
         state = adapters ? NULL : find_state(exporter, plain, "");
+        frozen = adapters && (is_frozen(exporter->tape, from->entry->name) ||
+                              is_frozen(exporter->tape, plain));
         if (weights_widen(from->entry->element) &&
-            (adapters ? is_frozen(exporter->tape, from->entry->name) : state != NULL)) {
+            (frozen || state != NULL || weights_is_beside(&exporter->base, from->entry->name))) {
             chosen[count] = (struct exported){from, state};
             entries[count] = *from->entry;
             entries[count++].element = ELEMENT_F32;

@@ -5,7 +5,7 @@
  * the model computes, or must have the one value under which we compute the same; any other key is
  * refused by its name and value. So no published choice is ever ignored silently.
  *
- * Families: gpt2, llama (Llama 2 and 3, SmolLM), mistral, qwen2, qwen3.
+ * The families are the rows of base_families.c. Of a folder of more than text its text part is read.
  */
 #ifndef PROOFS_FORMAT_BASE_CONFIG_H
 #define PROOFS_FORMAT_BASE_CONFIG_H
@@ -20,6 +20,7 @@ struct base_config {
     struct model_options model;
     uint32_t window;    /* a token sees so many, itself included; 0: all before it */
     uint32_t positions; /* the longest sequence */
+    bool text_part;     /* the folder holds more than this model */
 };
 
 /* Reads config.json in the folder. */

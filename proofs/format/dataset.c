@@ -9,7 +9,7 @@
 
 #include "base/io/whole_file.h"
 #include "proofs/format/npy.h"
-#include "proofs/format/safetensors.h"
+#include "proofs/format/weights.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are used as they lie on disk");
 
@@ -427,7 +427,10 @@ static enum status open_named(struct dataset *dataset, struct error *error, cons
 
     take_elements(&read, tensor);
     TRY(safetensors_open(&file, error, path));
-    status = safetensors_find_tensor(&entry, &file, tensor, error);
+    entry = weights_find_in(&file, tensor->name);
+    status = entry != NULL && safetensors_entry_fits(entry, tensor)
+                 ? STATUS_OK
+                 : safetensors_find_tensor(&entry, &file, tensor, error); /* names what is wrong */
     if (status == STATUS_OK) {
         status = map_part(&read, error, &file, entry);
     }

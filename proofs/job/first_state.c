@@ -70,13 +70,21 @@ bool first_state_is_parameter(const struct tape *tape, uint32_t state)
     return !first_state_is_of_training(tape, state) && !is_answer(name);
 }
 
-/* Tensors that other programs save beside the parameters of GPT-2 and that follow from them, and
- * moments of a training. */
+/* Tensors that other programs save beside the parameters and that follow from them, and moments of
+ * a training. */
 static bool is_known_extra(const struct tape *tape, const char *name)
 {
-    return is_moment(tape, name) || text_ends_with(name, ".attn.bias") ||
-           text_ends_with(name, ".attn.masked_bias") ||
-           text_ends_with(name, "rotary_emb.inv_freq") || strcmp(name, tied_head) == 0;
+    static const char *const ends[] = {".attn.bias", ".attn.masked_bias", ".attention.bias",
+                                       ".attention.masked_bias", "rotary_emb.inv_freq"};
+    char plain[WEIGHTS_NAME_MAX + 1];
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        if (text_ends_with(name, ends[i])) {
+            return true;
+        }
+    }
+    weights_plain_name(plain, name);
+    return is_moment(tape, name) || strcmp(plain, tied_head) == 0;
 }
 
 /* "F32 [768,2304]" */
@@ -191,7 +199,7 @@ out:
 /* A head that is saved although the model has none of its own must be the embedding. */
 static enum status check_tied_head(const struct weights *weights, struct error *error)
 {
-    const struct weights_entry *head = weights_find(weights, tied_head);
+    const struct weights_entry *head = weights_find_plain(weights, tied_head);
     const struct weights_entry *embedding = weights_find_plain(weights, "wte.weight");
     bool equal = true;
 
@@ -217,7 +225,8 @@ static enum status check_rest(const struct weights *weights, const struct tape *
     for (uint32_t i = 0; i < weights->entry_count; i++) {
         const struct weights_entry *extra = &weights->entries[i];
 
-        if (!taken[i] && !is_known_extra(tape, extra->entry->name)) {
+        if (!taken[i] && !is_known_extra(tape, extra->entry->name) &&
+            !weights_is_beside(weights, extra->entry->name)) {
             return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'",
                              extra->file->path, extra->entry->name);
         }
@@ -284,7 +293,7 @@ static enum status check_frozen(const struct weights *weights, const struct tape
 
     for (uint32_t i = 0; i < count; i++) {
         const struct tensor *tensor = &tape->tensors[frozen[i]];
-        const struct weights_entry *entry = weights_find(weights, tensor->name);
+        const struct weights_entry *entry = weights_find_plain(weights, tensor->name);
 
         if (entry == NULL) {
             return say_missing(weights->path, tensor->name, error);

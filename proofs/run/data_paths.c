@@ -86,7 +86,7 @@ static enum status take_named(struct data_paths *paths, const struct tape *tape,
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
-        entry = weights_find(&weights, tape->tensors[id].name);
+        entry = weights_find_plain(&weights, tape->tensors[id].name);
         if (paths->of[at] == NULL && entry != NULL) {
             TRY_OUT(data_paths_set(paths, at, weights_path(&weights, entry), error));
             used = true;
