@@ -26,7 +26,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "DIR",
      .help = "fine-tune this model: a folder of Hugging Face with config.json and .safetensors "
-             "(GPT-2, Llama, Mistral, Qwen2, Qwen3, SmolLM)"},
+             "(GPT-2, Llama, Mistral, Qwen, Gemma, Phi, OLMo, Granite, GLM, Pythia and others)"},
     {.name = "lora",
      .kind = OPTION_INTEGER,
      .value = "RANK",
@@ -45,7 +45,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "NAMES",
      .help = "layers that get adapters, such as q_proj,v_proj, or all-linear (default: as PEFT, "
-             "q_proj,v_proj or c_attn)"},
+             "q_proj,v_proj or the joined layer)"},
     {.name = "tape",
      .kind = OPTION_TEXT,
      .value = "FILE",

@@ -164,9 +164,9 @@ static const char *last_part(const char *name)
 /* The linear layers, by the last parts of their names. Returns how many. */
 static uint32_t linear_names(const char *names[LINEARS_MAX], const struct layout *layout)
 {
-    const char *const whole[LINEARS_MAX] = {
-        layout->joined, layout->query,   layout->key, layout->value, layout->out,
-        layout->gate,   layout->gate_up, layout->up,  layout->down};
+    const char *const whole[LINEARS_MAX] = {layout->joined,  layout->query, layout->key,
+                                            layout->value,   layout->out,   layout->gate,
+                                            layout->gate_up, layout->up,    layout->down};
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < LINEARS_MAX; i++) {
@@ -656,9 +656,9 @@ static uint32_t write_head(const struct decoder *decoder, uint32_t x, uint32_t h
         head = write_matrix(decoder, layout->head, options->vocabulary, options->width,
                             WEIGHT_DEVIATION);
     }
-    uint32_t shift = bias ? write_vector(decoder, layout->head, "bias", options->vocabulary,
-                                         INIT_AT_ZERO)
-                          : TENSOR_NONE;
+    uint32_t shift =
+        bias ? write_vector(decoder, layout->head, "bias", options->vocabulary, INIT_AT_ZERO)
+             : TENSOR_NONE;
 
     x = build_linear(decoder->builder, x, head);
     x = bias ? build_add(decoder->builder, x, shift, 1) : x;

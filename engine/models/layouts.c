@@ -43,7 +43,8 @@ static const struct layout layouts[] = {
         .gain_above_one = true,
         .root_of_width = true,
     },
-    { /* and Gemma 3, whose queries and keys are normed by a choice */
+    {
+        /* and Gemma 3, whose queries and keys are normed by a choice */
         .family = "gemma2",
         NAMES_EMBEDDING,
         NAMES_ATTENTION,

@@ -41,14 +41,14 @@ struct layout {
     const char *after_feed_forward; /* a norm of what the feed-forward layers add */
     const char *last_norm;
     const char *head;
-    const char *targets;  /* layers that get adapters where nobody says, as PEFT has them */
-    bool in_first;        /* matrices are (in, out) */
-    bool centred;         /* layer norms; else RMS norms */
-    bool gain_above_one;  /* a gain is 1 + w */
-    bool wide_norms;      /* queries and keys are normed over all heads together */
-    bool parallel;        /* both halves of a layer read x, and both are added to it */
-    bool neighbours;      /* a rotation turns pairs of neighbours; else halves of a head */
-    bool root_of_width;   /* the embedding counts the root of the width times */
+    const char *targets; /* layers that get adapters where nobody says, as PEFT has them */
+    bool in_first;       /* matrices are (in, out) */
+    bool centred;        /* layer norms; else RMS norms */
+    bool gain_above_one; /* a gain is 1 + w */
+    bool wide_norms;     /* queries and keys are normed over all heads together */
+    bool parallel;       /* both halves of a layer read x, and both are added to it */
+    bool neighbours;     /* a rotation turns pairs of neighbours; else halves of a head */
+    bool root_of_width;  /* the embedding counts the root of the width times */
     bool head_bias;
 };
 

@@ -334,8 +334,8 @@ static uint32_t choose(struct exported *chosen, struct safetensors_entry *entrie
 
         weights_plain_name(plain, from->entry->name);
         state = adapters ? NULL : find_state(exporter, plain, "");
-        frozen = adapters && (is_frozen(exporter->tape, from->entry->name) ||
-                              is_frozen(exporter->tape, plain));
+        frozen = adapters &&
+                 (is_frozen(exporter->tape, from->entry->name) || is_frozen(exporter->tape, plain));
         if (weights_widen(from->entry->element) &&
             (frozen || state != NULL || weights_is_beside(&exporter->base, from->entry->name))) {
             chosen[count] = (struct exported){from, state};
@@ -393,11 +393,33 @@ static bool is_adapter(const char *name)
            strncmp(name, "m.", 2) != 0 && strncmp(name, "v.", 2) != 0;
 }
 
+/* The name of a part of an adapter in a folder of PEFT: under the module as the base names it. */
+static void published_name(char published[SAFETENSORS_NAME_MAX + 1],
+                           const struct exporter *exporter, const char *name)
+{
+    size_t length = strlen(name) - strlen(ADAPTER_A); /* as long as ADAPTER_B */
+    const char *middle = exporter->in_first ? "transformer." : "";
+    const struct weights_entry *weight = NULL;
+    char module[WEIGHTS_NAME_MAX + 1];
+
+    (void)snprintf(module, sizeof(module), "%.*s%s", (int)length, name, WEIGHT);
+    if (exporter->base.text_part) {
+        weight = weights_find_plain(&exporter->base, module);
+    }
+    if (weight != NULL) {
+        (void)snprintf(module, sizeof(module), "%.*s",
+                       (int)(strlen(weight->entry->name) - strlen(WEIGHT)), weight->entry->name);
+    } else {
+        module[length] = '\0';
+    }
+    (void)snprintf(published, SAFETENSORS_NAME_MAX + 1, ADAPTER_PREFIX "%s%.150s%s", middle, module,
+                   name + length);
+}
+
 static enum status write_adapters(const struct exporter *exporter, struct error *error)
 {
     const struct safetensors *from = exporter->state;
     struct safetensors_entry *entries = calloc((size_t)from->entry_count + 1, sizeof(*entries));
-    const char *middle = exporter->in_first ? "transformer." : "";
     struct safetensors_writer writer;
     char path[FILE_PATH_MAX];
     enum status status;
@@ -410,8 +432,7 @@ static enum status write_adapters(const struct exporter *exporter, struct error 
     for (uint32_t i = 0; i < from->entry_count; i++) {
         if (is_adapter(from->entries[i].name)) {
             entries[count] = from->entries[i];
-            (void)snprintf(entries[count].name, sizeof(entries[count].name),
-                           ADAPTER_PREFIX "%s%.200s", middle, from->entries[i].name);
+            published_name(entries[count].name, exporter, from->entries[i].name);
             count++;
         }
     }

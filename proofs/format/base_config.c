@@ -185,9 +185,9 @@ static enum status check_architecture(const char *name, const json_t *value, con
     const char *text = json_is_string(first) ? json_string_value(first) : "";
     char why[VALUE_TEXT_MAX];
 
-    if (json_is_null(value) ||
-        (json_array_size(value) == 1 && (strcmp(text, with_head) == 0 ||
-                                         (without_head != NULL && strcmp(text, without_head) == 0)))) {
+    if (json_is_null(value) || (json_array_size(value) == 1 &&
+                                (strcmp(text, with_head) == 0 ||
+                                 (without_head != NULL && strcmp(text, without_head) == 0)))) {
         return STATUS_OK;
     }
     (void)snprintf(why, sizeof(why), "we compute [\"%s\"]", with_head);
@@ -227,7 +227,8 @@ static enum status take_layer(uint32_t *layer, const char *name, const json_t *v
     if (!json_is_integer(value) || json_integer_value(value) < 0) {
         return config_refuse(error, name, value, "it must be a whole number from 0", NULL);
     }
-    *layer = json_integer_value(value) > COUNT_MAX ? COUNT_MAX : (uint32_t)json_integer_value(value);
+    *layer =
+        json_integer_value(value) > COUNT_MAX ? COUNT_MAX : (uint32_t)json_integer_value(value);
     return STATUS_OK;
 }
 
@@ -330,8 +331,7 @@ static void take_defaults(struct reading *reading)
     struct base_config *config = &reading->config;
     struct model_options *model = &config->model;
     const struct family_row *row = reading->row;
-    const struct layout *layout =
-        layout_find(row->layout == NULL ? row->model_type : row->layout);
+    const struct layout *layout = layout_find(row->layout == NULL ? row->model_type : row->layout);
 
     *config = (struct base_config){.window = row->window, .positions = row->positions};
     reading->window_layer = row->window_layer;

@@ -402,8 +402,8 @@ const struct family_wrapper *family_wrapper_find(const char *model_type)
 
 /* ---- keys --------------------------------------------------------------- */
 
-#define OPTION(field) offsetof(struct reading, config.model.field)
-#define CONFIG(field) offsetof(struct reading, config.field)
+#define OPTION(field)  offsetof(struct reading, config.model.field)
+#define CONFIG(field)  offsetof(struct reading, config.field)
 #define READING(field) offsetof(struct reading, field)
 
 static const struct key keys[] = {
@@ -610,13 +610,11 @@ static const char *const harmless[] = {
 
 /* Of folders of more than text: what pictures are made of, and which tokens stand for them. */
 static const char *const beside[] = {
-    "boi_token_index",          "eoi_token_index",
-    "image_token_id",           "image_token_index",
-    "mm_tokens_per_image",      "multimodal_projector_bias",
-    "projector_hidden_act",     "spatial_merge_size",
-    "text_config",              "video_token_id",
-    "vision_config",            "vision_end_token_id",
-    "vision_feature_layer",     "vision_start_token_id",
+    "boi_token_index",      "eoi_token_index",       "image_token_id",
+    "image_token_index",    "mm_tokens_per_image",   "multimodal_projector_bias",
+    "projector_hidden_act", "spatial_merge_size",    "text_config",
+    "video_token_id",       "vision_config",         "vision_end_token_id",
+    "vision_feature_layer", "vision_start_token_id",
 };
 
 const struct key *family_key(uint32_t families, const char *name)

@@ -15,7 +15,7 @@
 struct family_row {
     const char *title; /* as people call its models */
     const char *model_type;
-    const char *layout;       /* NULL: model_type */
+    const char *layout; /* NULL: model_type */
     const char *architecture;
     const char *without_head; /* the same, saved without its head: the embedding is the head */
     uint32_t keys;            /* whose keys it has */
@@ -42,10 +42,10 @@ struct family_row {
     uint32_t window;
     enum sliding {
         SLIDING_NONE = 0,
-        SLIDING_ALL,      /* every layer has the window */
-        SLIDING_BEHIND,   /* from max_window_layers on, with use_sliding_window */
-        SLIDING_PATTERN,  /* all but every so many */
-        SLIDING_UNTURNED, /* those without rotation, with use_sliding_window */
+        SLIDING_ALL,            /* every layer has the window */
+        SLIDING_BEHIND,         /* from max_window_layers on, with use_sliding_window */
+        SLIDING_PATTERN,        /* all but every so many */
+        SLIDING_UNTURNED,       /* those without rotation, with use_sliding_window */
     } sliding;                  /* where layer_types does not say */
     uint32_t window_layer;      /* max_window_layers */
     uint32_t pattern;           /* every so many layers one sees all; 0: there is no such rule */
@@ -105,7 +105,7 @@ enum use {
     USE_DROPOUT, /* of a training: the job's own options decide */
     USE_ACTIVATION,
     USE_ACTIVATION_OR_NONE, /* the same; null: as if it were absent */
-    USE_GELU, /* whichever is named, the tanh form is meant */
+    USE_GELU,               /* whichever is named, the tanh form is meant */
     USE_ROTATION,
     USE_LAYER_TYPES,
     USE_TURNED_LAYERS, /* 1 or 0 for each layer */

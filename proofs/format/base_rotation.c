@@ -107,9 +107,9 @@ static enum status take_key(struct reading *reading, const char *name, const jso
         return config_real(&unused, name, value, error);
     }
     TRY(take_scaling_key(reading, &taken, name, value, error));
-    return taken ? STATUS_OK
-                 : config_refuse(error, name, value, "it is unknown for this type of rotation",
-                                 NULL);
+    return taken
+               ? STATUS_OK
+               : config_refuse(error, name, value, "it is unknown for this type of rotation", NULL);
 }
 
 static enum status check_lists(const struct rotary_scaling *scaling, struct error *error)
@@ -222,8 +222,8 @@ static enum status take_both(struct reading *reading, json_t *value, struct erro
 enum status rotation_take(struct reading *reading, const char *name, json_t *value,
                           struct error *error)
 {
-    bool both = reading->row->rotary_local_base != 0.0 &&
-                json_object_get(value, "full_attention") != NULL;
+    bool both =
+        reading->row->rotary_local_base != 0.0 && json_object_get(value, "full_attention") != NULL;
     enum status status;
 
     if (json_is_null(value)) {

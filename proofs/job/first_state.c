@@ -335,13 +335,16 @@ static enum origin origin_of(const struct weights *weights)
 {
     const struct safetensors *file = &weights->files[0];
     const char *rules = safetensors_metadata(file, "lockstep.rules");
-    bool llama = false;
+    bool queries = false;
+    bool gates = false; /* GLM, which pairs neighbours, has a joined layer in their place */
 
     for (uint32_t i = 0; i < weights->entry_count; i++) {
-        llama =
-            llama || text_ends_with(weights->entries[i].entry->name, ".self_attn.q_proj.weight");
+        const char *name = weights->entries[i].entry->name;
+
+        queries = queries || text_ends_with(name, ".self_attn.q_proj.weight");
+        gates = gates || text_ends_with(name, ".mlp.gate_proj.weight");
     }
-    if (!llama) {
+    if (!queries || !gates) {
         return ORIGIN_OURS;
     }
     if (safetensors_metadata(file, "lockstep.job") == NULL) {
