@@ -9,86 +9,11 @@
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
 #include "engine/models/layouts.h"
-#include "proofs/format/base_families.h"
+#include "proofs/format/base_rotation.h"
 
 enum {
     CONFIG_DEPTH_MAX = 8,
-    VALUE_TEXT_MAX = 80,
-    COUNT_MAX = 100000000, /* of anything that a config counts */
 };
-
-/* ---- values ------------------------------------------------------------- */
-
-/* The value as JSON, cut where it is long. */
-static void value_text(char text[VALUE_TEXT_MAX], const json_t *value)
-{
-    char *whole = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
-    int size = snprintf(text, VALUE_TEXT_MAX, "%s", whole == NULL ? "?" : whole);
-
-    if (size >= VALUE_TEXT_MAX) {
-        memcpy(text + VALUE_TEXT_MAX - 4, "...", 4);
-    }
-    free(whole);
-}
-
-enum status config_refuse(struct error *error, const char *name, const json_t *value,
-                          const char *why, const char *advice)
-{
-    char text[VALUE_TEXT_MAX];
-    char plain[VALUE_TEXT_MAX]; /* a name reaches terminals */
-    enum status status;
-    size_t i = 0;
-
-    for (; name[i] != '\0' && i < sizeof(plain) - 1; i++) {
-        plain[i] = name[i] > ' ' && name[i] <= '~' ? name[i] : '?';
-    }
-    plain[i] = '\0';
-    value_text(text, value);
-    status = error_set(error, STATUS_REFUSED, "'%s' is %s; %s", plain, text, why);
-    if (advice != NULL) {
-        error_advise(error, "%s", advice);
-    }
-    return status;
-}
-
-enum status config_count(uint32_t *count, const char *name, const json_t *value,
-                         struct error *error)
-{
-    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
-        json_integer_value(value) > COUNT_MAX) {
-        return config_refuse(error, name, value, "it must be a whole number from 1 to 100000000",
-                             NULL);
-    }
-    *count = (uint32_t)json_integer_value(value);
-    return STATUS_OK;
-}
-
-enum status config_real(double *real, const char *name, const json_t *value, struct error *error)
-{
-    if (!json_is_number(value) || !(json_number_value(value) > 0.0)) {
-        return config_refuse(error, name, value, "it must be a number above 0", NULL);
-    }
-    *real = json_number_value(value);
-    return STATUS_OK;
-}
-
-enum status config_must(const char *name, const char *must, const json_t *value,
-                        struct error *error)
-{
-    char text[VALUE_TEXT_MAX];
-    char why[VALUE_TEXT_MAX];
-
-    value_text(text, value);
-    if (strcmp(text, must) == 0 || json_is_null(value) ||
-        (json_is_integer(value) && strcmp(must, "1.0") == 0 && strcmp(text, "1") == 0)) {
-        return STATUS_OK;
-    }
-    (void)snprintf(why, sizeof(why), "we compute only models where it is %s", must);
-    return config_refuse(error, name, value, why,
-                         strcmp(name, "quantization_config") == 0
-                             ? "take the folder of the weights before they were quantized"
-                             : NULL);
-}
 
 static enum status take_activation(struct reading *reading, const char *name, const json_t *value,
                                    struct error *error)

@@ -2,6 +2,8 @@
 #include "proofs/format/base_families.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Who has which keys: a bit for each family, as far as their keys differ. */
@@ -39,7 +41,8 @@ enum {
 /* ---- families ----------------------------------------------------------- */
 
 /* The window itself is no operation yet: up to its length the model is the same. */
-#define LONGER "a `--length` above the window of a layer"
+#define LONGER     "a `--length` above the window of a layer"
+#define ALL_BIASES .qkv_bias = true, .out_bias = true, .mlp_bias = true
 
 static const struct family_row rows[] = {
     {
@@ -54,9 +57,7 @@ static const struct family_row rows[] = {
         .rotary_base = 1e4,
         .activation = ACTIVATION_GELU_TANH,
         .tied_head = true,
-        .qkv_bias = true,
-        .out_bias = true,
-        .mlp_bias = true,
+        ALL_BIASES,
     },
     {
         .title = "Llama 2, Llama 3, SmolLM",
@@ -293,9 +294,7 @@ static const struct family_row rows[] = {
         .rotary_base = 1e4,
         .rotary_share = 0.25,
         .activation = ACTIVATION_GELU,
-        .qkv_bias = true,
-        .out_bias = true,
-        .mlp_bias = true,
+        ALL_BIASES,
     },
     {
         .title = "StableLM",
@@ -324,9 +323,7 @@ static const struct family_row rows[] = {
         .rotary_base = 1e4,
         .activation = ACTIVATION_GELU_TANH,
         .tied_head = true,
-        .qkv_bias = true,
-        .out_bias = true,
-        .mlp_bias = true,
+        ALL_BIASES,
         .sliding = SLIDING_ALL,
     },
     {
@@ -340,9 +337,7 @@ static const struct family_row rows[] = {
         .rotary_base = 1e4,
         .rotary_share = 0.5,
         .activation = ACTIVATION_GELU_TANH,
-        .qkv_bias = true,
-        .out_bias = true,
-        .mlp_bias = true,
+        ALL_BIASES,
     },
     {
         .title = "OPT",
@@ -356,9 +351,7 @@ static const struct family_row rows[] = {
         .rotary_base = 1e4,
         .activation = ACTIVATION_RELU,
         .tied_head = true,
-        .qkv_bias = true,
-        .out_bias = true,
-        .mlp_bias = true,
+        ALL_BIASES,
     },
 };
 
@@ -650,4 +643,77 @@ bool family_key_is_harmless(const char *name)
 bool family_key_is_beside(const char *name)
 {
     return is_in(beside, sizeof(beside) / sizeof(beside[0]), name);
+}
+
+/* ---- values ------------------------------------------------------------- */
+
+/* The value as JSON, cut where it is long. */
+static void value_text(char text[VALUE_TEXT_MAX], const json_t *value)
+{
+    char *whole = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_ENSURE_ASCII);
+    int size = snprintf(text, VALUE_TEXT_MAX, "%s", whole == NULL ? "?" : whole);
+
+    if (size >= VALUE_TEXT_MAX) {
+        memcpy(text + VALUE_TEXT_MAX - 4, "...", 4);
+    }
+    free(whole);
+}
+
+enum status config_refuse(struct error *error, const char *name, const json_t *value,
+                          const char *why, const char *advice)
+{
+    char text[VALUE_TEXT_MAX];
+    char plain[VALUE_TEXT_MAX]; /* a name reaches terminals */
+    enum status status;
+    size_t i = 0;
+
+    for (; name[i] != '\0' && i < sizeof(plain) - 1; i++) {
+        plain[i] = name[i] > ' ' && name[i] <= '~' ? name[i] : '?';
+    }
+    plain[i] = '\0';
+    value_text(text, value);
+    status = error_set(error, STATUS_REFUSED, "'%s' is %s; %s", plain, text, why);
+    if (advice != NULL) {
+        error_advise(error, "%s", advice);
+    }
+    return status;
+}
+
+enum status config_count(uint32_t *count, const char *name, const json_t *value,
+                         struct error *error)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
+        json_integer_value(value) > COUNT_MAX) {
+        return config_refuse(error, name, value, "it must be a whole number from 1 to 100000000",
+                             NULL);
+    }
+    *count = (uint32_t)json_integer_value(value);
+    return STATUS_OK;
+}
+
+enum status config_real(double *real, const char *name, const json_t *value, struct error *error)
+{
+    if (!json_is_number(value) || !(json_number_value(value) > 0.0)) {
+        return config_refuse(error, name, value, "it must be a number above 0", NULL);
+    }
+    *real = json_number_value(value);
+    return STATUS_OK;
+}
+
+enum status config_must(const char *name, const char *must, const json_t *value,
+                        struct error *error)
+{
+    char text[VALUE_TEXT_MAX];
+    char why[VALUE_TEXT_MAX];
+
+    value_text(text, value);
+    if (strcmp(text, must) == 0 || json_is_null(value) ||
+        (json_is_integer(value) && strcmp(must, "1.0") == 0 && strcmp(text, "1") == 0)) {
+        return STATUS_OK;
+    }
+    (void)snprintf(why, sizeof(why), "we compute only models where it is %s", must);
+    return config_refuse(error, name, value, why,
+                         strcmp(name, "quantization_config") == 0
+                             ? "take the folder of the weights before they were quantized"
+                             : NULL);
 }

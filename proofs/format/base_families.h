@@ -10,7 +10,12 @@
 
 #include <jansson.h>
 
-#include "proofs/format/base_config.h"
+#include "engine/models/model.h"
+
+enum {
+    VALUE_TEXT_MAX = 80,   /* a value in an error is cut here */
+    COUNT_MAX = 100000000, /* of anything that a config counts */
+};
 
 struct family_row {
     const char *title; /* as people call its models */
@@ -66,6 +71,15 @@ struct family_wrapper {
 };
 const struct family_wrapper *family_wrapper_at(size_t index);
 const struct family_wrapper *family_wrapper_find(const char *model_type);
+
+/* What a config says. */
+struct base_config {
+    /* The defaults of the kind, with what the config says of the decoder. */
+    struct model_options model;
+    uint32_t window;    /* a token sees so many, itself included; 0: all before it */
+    uint32_t positions; /* the longest sequence */
+    bool text_part;     /* the folder holds more than this model */
+};
 
 /* ---- a config while it is read ------------------------------------------- */
 
@@ -129,7 +143,7 @@ bool family_key_is_harmless(const char *name);
 /* A key of a folder of more than text that says nothing of its text. */
 bool family_key_is_beside(const char *name);
 
-/* ---- the rotation (base_rotation.c) -------------------------------------- */
+/* ---- values ----------------------------------------------------------- */
 
 /* A value that is refused: by name and value, and why. advice may be NULL. */
 enum status config_refuse(struct error *error, const char *name, const json_t *value,
@@ -139,11 +153,5 @@ enum status config_count(uint32_t *count, const char *name, const json_t *value,
 enum status config_real(double *real, const char *name, const json_t *value, struct error *error);
 enum status config_must(const char *name, const char *must, const json_t *value,
                         struct error *error);
-
-/* rope_scaling, or rope_parameters of newer configs, which also hold the base. */
-enum status rotation_take(struct reading *reading, const char *name, json_t *value,
-                          struct error *error);
-/* What follows from several keys. */
-enum status rotation_settle(struct reading *reading, struct error *error);
 
 #endif /* PROOFS_FORMAT_BASE_FAMILIES_H */

@@ -1,8 +1,8 @@
-/* base_rotation.c - what config.json says of rotary positions; see base_families.h. */
+/* base_rotation.c - what config.json says of rotary positions; see base_rotation.h. */
+#include "proofs/format/base_rotation.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "proofs/format/base_families.h"
 
 /* What YaRN takes where nobody says: pairs of fewer turns are stretched, those of more are not. */
 #define YARN_LOW  1.0
