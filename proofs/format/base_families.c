@@ -44,6 +44,11 @@ enum {
 #define LONGER     "a `--length` above the window of a layer"
 #define ALL_BIASES .qkv_bias = true, .out_bias = true, .mlp_bias = true
 
+#define GLM_SIZES                                                                                  \
+    .keys = GLM, .kv_heads = 2, .positions = 131072, .head_width = 128,                            \
+    .norm_epsilon = 1.5625e-07, .rotary_base = 1e4, .rotary_share = 0.5,                           \
+    .activation = ACTIVATION_SILU
+
 static const struct family_row rows[] = {
     {
         .title = "GPT-2",
@@ -259,14 +264,7 @@ static const struct family_row rows[] = {
         .model_type = "glm",
         .architecture = "GlmForCausalLM",
         .without_head = "GlmModel",
-        .keys = GLM,
-        .kv_heads = 2,
-        .positions = 131072,
-        .head_width = 128,
-        .norm_epsilon = 1.5625e-07,
-        .rotary_base = 1e4,
-        .rotary_share = 0.5,
-        .activation = ACTIVATION_SILU,
+        GLM_SIZES,
         .qkv_bias = true,
     },
     {
@@ -274,14 +272,7 @@ static const struct family_row rows[] = {
         .model_type = "glm4",
         .architecture = "Glm4ForCausalLM",
         .without_head = "Glm4Model",
-        .keys = GLM,
-        .kv_heads = 2,
-        .positions = 131072,
-        .head_width = 128,
-        .norm_epsilon = 1.5625e-07,
-        .rotary_base = 1e4,
-        .rotary_share = 0.5,
-        .activation = ACTIVATION_SILU,
+        GLM_SIZES,
     },
     {
         .title = "GPT-NeoX, Pythia",
