@@ -12,7 +12,7 @@
 #include "base/io/file.h"
 #include "engine/models/layouts.h"
 #include "proofs/commit/descriptor.h"
-#include "proofs/format/base_families.h"
+#include "proofs/format/base_config.h"
 #include "tests/support/test.h"
 
 static void read_config(struct base_config *config, const char *name)
