@@ -180,7 +180,7 @@ static enum status withdraw(struct collector *collector, struct error *error)
     }
     collector->withdrawn += amount;
     if (!collector->context->json) {
-        wei_print(text, amount);
+        currency_print(text, ledger_get_currency(collector->ledger), amount);
         fprintf(collector->context->out, "withdraw: %s came back\n", text);
         (void)fflush(collector->context->out);
     }
@@ -287,10 +287,11 @@ int job_collect_run(struct command_context *context)
                                              collector.account, collector.timeout_s, &error)
                         : collect_job(&collector, job, waiting, &error));
 out:
-    ledger_close(collector.ledger);
     code = status != STATUS_OK ? command_fail(context, &error)
-           : job == NULL       ? job_moves_report(context, collector.withdrawn)
+           : job == NULL       ? job_moves_report(context, ledger_get_currency(collector.ledger),
+                                                  collector.withdrawn)
                                : report(&collector);
+    ledger_close(collector.ledger);
     job_record_free(&collector.record);
     json_decref(collector.done);
     signer_free(signer);

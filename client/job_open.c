@@ -45,12 +45,12 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
 /* ---- confirming -------------------------------------------------------------------------- */
 
 static enum status confirm(struct command_context *context, const struct game_terms *terms,
-                           struct error *error)
+                           const struct currency *currency, struct error *error)
 {
     if (context->json || options_flag(context->options, "yes")) {
         return STATUS_OK;
     }
-    job_terms_show(stderr, terms, context->options);
+    job_terms_show(stderr, currency, terms, context->options);
     if (isatty(STDIN_FILENO) != 1) {
         (void)error_set(error, STATUS_USAGE, "no terminal to confirm the escrow on");
         error_advise(error, "--yes opens it without a prompt");
@@ -175,10 +175,10 @@ static enum status agree(bool *opened, struct hash32 *key, struct game_terms *te
         goto out;
     }
     if (!options_flag(context->options, "any-terms")) {
-        TRY_OUT(
-            job_policy_check(terms, job_terms_are_quick(context->options), clock.time_s, error));
+        TRY_OUT(job_policy_check(terms, ledger_get_currency(ledger),
+                                 job_terms_are_quick(context->options), clock.time_s, error));
     }
-    TRY_OUT(confirm(context, terms, error));
+    TRY_OUT(confirm(context, terms, ledger_get_currency(ledger), error));
 out:
     ledger_close(ledger);
     return status;

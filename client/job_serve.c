@@ -308,6 +308,7 @@ static enum status open_keeper(struct serving *serving, const struct listen_plac
     struct keeper_options options = {.context = serving->context,
                                      .key = options_text(given, "keep"),
                                      .stop = &serving->stop,
+                                     .notify = &serving->notify,
                                      .sight = &serving->page.sight,
                                      .folder = options_text(given, "folder")};
 

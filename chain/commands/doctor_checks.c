@@ -178,8 +178,8 @@ static enum status tell_token(struct doctor_finding *finding, struct rpc *rpc,
                        "not: play on another");
     } else if (finding->advice[0] == '\0') {
         (void)snprintf(finding->advice, sizeof(finding->advice),
-                       "amounts are in its smallest units; a token that is rebasing, or keeps a "
-                       "part of a transfer, is unfit");
+                       "options take amounts in its smallest units; a token that is rebasing, or "
+                       "keeps a part of a transfer, is unfit");
     }
     return STATUS_OK;
 }

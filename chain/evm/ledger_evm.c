@@ -59,6 +59,7 @@ struct evm {
     struct address registry;
     struct address referee;
     const struct address *token; /* of the ledger; zero: the chain's coin */
+    const struct currency *currency;
     struct evm_seeds seeds;
     uint8_t data[GAME_LOG_SIZE_MAX]; /* of the entry that was read last */
 };
@@ -117,10 +118,10 @@ static enum status check_tokens(struct evm *evm, wei value, struct error *error)
     }
     address_print(account, &evm->account);
     address_print(token, evm->token);
-    wei_print_plain(purse_text, purse);
-    wei_print_plain(value_text, value);
-    (void)error_set(error, STATUS_REFUSED, "%s has %s of the token %s, and this needs %s", account,
-                    purse_text, token, value_text);
+    currency_print(purse_text, evm->currency, purse);
+    currency_print(value_text, evm->currency, value);
+    (void)error_set(error, STATUS_REFUSED, "%s has %s, and this needs %s, of the token %s", account,
+                    purse_text, value_text, token);
     error_advise(error, "send tokens to this account first");
     return STATUS_REFUSED;
 }
@@ -651,6 +652,18 @@ static enum status find_contracts(struct evm *evm, struct address *token, struct
     return evm_registry_part(evm->rpc, &evm->referee, &evm->registry, "REFEREE()", error);
 }
 
+static enum status find_currency(struct currency *currency, struct evm *evm, struct error *error)
+{
+    struct evm_token about;
+
+    if (!has_token(evm)) {
+        return STATUS_OK;
+    }
+    TRY(evm_token_name(evm->rpc, &about, evm->token, error));
+    *currency = currency_of_token(about.symbol, about.decimals);
+    return STATUS_OK;
+}
+
 /* state_dir/events-CHAIN-REGISTRY.db: one for each chain and contract. */
 static enum status open_event_log(struct evm *evm, const struct ledger_options *options,
                                   uint64_t chain_id, struct error *error)
@@ -697,9 +710,11 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     evm->chain_id = chain_id;
     TRY_OUT(file_private_folder(options->state_dir, error));
     evm->token = &ledger->token;
+    evm->currency = &ledger->currency;
     status = find_contracts(evm, &ledger->token, error);
     TRY_OUT(status == STATUS_BAD_FORMAT ? explain_silence(evm, options->first_height, error)
                                         : status);
+    TRY_OUT(find_currency(&ledger->currency, evm, error));
     TRY_OUT(open_event_log(evm, options, chain_id, error));
     TRY_OUT(evm_open_outbox(&evm->outbox, evm->rpc, options, chain_id, error));
 out:

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/io/log.h"
+#include "chain/codec/currency.h"
 #include "chain/game/game.h"
 #include "chain/keys/signer.h"
 
@@ -67,6 +68,7 @@ const struct game_place *ledger_get_game(const struct ledger *ledger); /* the sa
 const struct address *ledger_get_own(const struct ledger *ledger);     /* zero without a key */
 /* What all amounts are in; zero: the chain's coin. Gas is always paid in the coin. */
 const struct address *ledger_get_token(const struct ledger *ledger);
+const struct currency *ledger_get_currency(const struct ledger *ledger); /* the same, by name */
 
 /* ---- endpoints ------------------------------------------------------------------ */
 

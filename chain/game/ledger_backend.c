@@ -85,6 +85,11 @@ const struct address *ledger_get_token(const struct ledger *ledger)
     return &ledger->token;
 }
 
+const struct currency *ledger_get_currency(const struct ledger *ledger)
+{
+    return &ledger->currency;
+}
+
 const struct address *ledger_get_own(const struct ledger *ledger)
 {
     return &ledger->account;

@@ -48,6 +48,7 @@ struct ledger {
     struct ledger_place place;
     struct game_place game;
     struct address token;
+    struct currency currency;
     bool may_write;
 };
 

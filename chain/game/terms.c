@@ -80,43 +80,6 @@ enum status terms_check(const struct game_terms *terms, const struct job *job, s
 
 /* ---- for people --------------------------------------------------------------- */
 
-static const struct amount_unit {
-    wei least; /* that is told in it */
-    wei size;
-    int places;
-    const char *name;
-} amount_units[] = {{WEI_PER_ETHER / 100000, WEI_PER_ETHER, WEI_ETHER_PLACES, "eth"},
-                    {WEI_PER_GWEI, WEI_PER_GWEI, WEI_GWEI_PLACES, "gwei"},
-                    {1, 1, 0, "wei"},
-                    {0, WEI_PER_ETHER, WEI_ETHER_PLACES, "eth"}};
-
-static const struct amount_unit *unit_of(wei amount)
-{
-    const struct amount_unit *unit = amount_units;
-
-    while (amount < unit->least) {
-        unit++;
-    }
-    return unit;
-}
-
-void terms_amount(char text[TERMS_AMOUNT_SIZE], wei amount)
-{
-    const struct amount_unit *unit = unit_of(amount);
-    char number[WEI_TEXT_SIZE];
-
-    wei_print_number(number, amount, unit->places);
-    (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.50s %s", number, unit->name);
-}
-
-void terms_amount_about(char text[TERMS_AMOUNT_SIZE], wei amount)
-{
-    const struct amount_unit *unit = unit_of(amount);
-
-    (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.5g %s", (double)amount / (double)unit->size,
-                   unit->name);
-}
-
 void terms_period(char text[TERMS_PERIOD_SIZE], uint64_t seconds)
 {
     static const struct {

@@ -25,7 +25,8 @@ struct board_listener {
 };
 
 struct board {
-    struct game_place place; /* of the ledger; board_follow() sets it */
+    struct game_place place; /* of the ledger; board_follow() sets it, */
+    struct currency currency; /* ... and this */
     struct job_record *jobs; /* in the order of their opening */
     uint32_t count;
     uint32_t room;

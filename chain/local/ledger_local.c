@@ -104,8 +104,8 @@ static enum status check_purse(const struct local_account *account, const struct
         return STATUS_OK;
     }
     address_print(address, owner);
-    wei_print(has, account->purse);
-    wei_print(needs, value);
+    currency_print(has, &currency_coin, account->purse);
+    currency_print(needs, &currency_coin, value);
     (void)error_set(error, STATUS_REFUSED, "%s has %s, and this needs %s", address, has, needs);
     error_advise(error, "an embedded ledger has free money: lockstep ledger faucet %s AMOUNT",
                  address);

@@ -364,7 +364,7 @@ static enum status look_at(const struct money_book *book, struct money *money, u
                            struct ledger *ledger, struct error *error)
 {
     *money = money_book_look(book, number);
-    money->in_token = !address_is_zero(ledger_get_token(ledger));
+    money->currency = *ledger_get_currency(ledger);
     TRY(ledger_get_account(ledger, &money->free, &money->owed, &money->account, error));
     return ledger_each_gas(ledger, &money->account, take_gas, money, error);
 }

@@ -20,6 +20,7 @@ struct keep_replay {
     pid_t process; /* 0: none runs */
     struct hash32 segment;
     char folder[FILE_PATH_MAX]; /* of the child's state, and its answer */
+    char ends[FILE_PATH_MAX];   /* where it leaves the states that segments end in */
     char *secret;               /* the passphrase of the environment, for the child; NULL: none */
 };
 

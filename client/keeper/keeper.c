@@ -11,6 +11,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
+#include "chain/game/ledger_retry.h"
 #include "chain/job/job_states.h"
 #include "chain/keys/passphrase.h"
 #include "client/keeper/keep_hand.h"
@@ -227,11 +228,16 @@ static enum status ask_for_states(struct keeper *keeper, struct error *error)
     return STATUS_OK;
 }
 
-static bool has_states(struct keeper *keeper, const struct keeper_slot *slot)
+/* The first state is in the job, or its client serves it. */
+static bool has_start(struct keeper *keeper, const struct keeper_slot *slot)
 {
-    return slot->end.step != 0 && watch_keep_has(keeper->keep, &slot->end) &&
-           (slot->index == 0 ||
-            (slot->start.step != 0 && watch_keep_has(keeper->keep, &slot->start)));
+    return slot->index == 0 ||
+           (slot->start.step != 0 && watch_keep_has(keeper->keep, &slot->start));
+}
+
+static bool has_end(struct keeper *keeper, const struct keeper_slot *slot)
+{
+    return slot->end.step != 0 && watch_keep_has(keeper->keep, &slot->end);
 }
 
 /* ---- what is known ---------------------------------------------------------------- */
@@ -382,7 +388,9 @@ static void start_replay(struct keeper *keeper, struct keeper_slot *slot)
     name_segment(what, slot);
     if (keep_replay_start(&keeper->replay, keeper->options.context, &keeper->source.record.key,
                           &slot->hash, slot->index, keeper->folder, &why) == STATUS_OK) {
-        log_info(log_of(keeper), "keeper", "%s: the panel leaves a question; replaying it", what);
+        log_info(log_of(keeper), "keeper", "%s: %s; replaying it", what,
+                 slot->known.has_states ? "the panel leaves a question"
+                                        : "nobody gives the state that it ends in");
     } else {
         fail(keeper, &slot->replaying, what, why.text);
     }
@@ -536,7 +544,10 @@ static void work(struct keeper *keeper)
         struct job_segment segment = job_record_segment(&keeper->source.record, slot->index);
         struct keep_needs needs;
 
-        slot->known.has_states = has_states(keeper, slot);
+        slot->known.has_start = has_start(keeper, slot);
+        slot->known.start_comes = i > 0 && slot[-1].index + 1 == slot->index &&
+                                  (slot[-1].known.has_start || slot[-1].known.start_comes);
+        slot->known.has_states = slot->known.has_start && has_end(keeper, slot);
         slot->known.known_right = is_known_right(keeper, slot);
         slot->known.well_s = keeper->well_s;
         needs = keep_plan(&segment, &slot->known, &keeper->policy, keeper->clock.time_s);
@@ -645,8 +656,8 @@ static enum status say_purse(const struct keeper *keeper, struct error *error)
              "whoever has this key can give the escrow of this job away, and nothing else");
     TRY(ledger_get_account(keeper->source.ledger, &purse, &owed, signer_address(keeper->signer),
                            error));
-    wei_print(wanted, bond);
-    wei_print(has, purse + owed);
+    currency_print(wanted, ledger_get_currency(keeper->source.ledger), bond);
+    currency_print(has, ledger_get_currency(keeper->source.ledger), purse + owed);
     if (keeper->policy.replays && keeper->replay.secret == NULL &&
         options_text(keeper->options.context->options, "passphrase-file") == NULL) {
         log_warn(
@@ -682,6 +693,9 @@ static enum status find_folders(struct keeper *keeper, struct error *error)
     }
     TRY(file_private_folder(place, error));
     TRY(file_path_join(keeper->replay.folder, FILE_PATH_MAX, error, place, "replay"));
+    TRY(file_path_join(keeper->replay.ends, FILE_PATH_MAX, error, place, "computed"));
+    TRY(file_private_folder(keeper->replay.ends, error));
+    TRY(mirror_set_add(&keeper->source.mirrors, keeper->replay.ends, error));
     if (options->folder != NULL) {
         (void)snprintf(keeper->folder, sizeof(keeper->folder), "%s", options->folder);
         return STATUS_OK;
@@ -718,6 +732,24 @@ static enum status open_keep(struct keeper *keeper, struct error *error)
                : error_set(error, STATUS_USAGE, "--contact: more than %d bytes", GAME_CONTACT_MAX);
 }
 
+/* A ledger that cannot be reached now is waited for: who ends would let the job down. */
+static enum status open_source(struct keeper *keeper, struct error *error)
+{
+    const struct keeper_options *options = &keeper->options;
+    struct ledger_retry retry = {.stop = options->stop,
+                                 .notify = options->notify,
+                                 .log = log_of(keeper),
+                                 .area = "keeper",
+                                 .terminal = stderr};
+    enum status status;
+
+    do {
+        job_source_close(&keeper->source);
+        status = job_source_open(&keeper->source, options->key, options->context, NULL, error);
+    } while (ledger_retry_again(&retry, &status, error));
+    return status;
+}
+
 enum status keeper_open(struct keeper **keeper, const struct keeper_options *options,
                         struct error *error)
 {
@@ -737,7 +769,7 @@ enum status keeper_open(struct keeper **keeper, const struct keeper_options *opt
     TRY_OUT(check_known(given, error));
     TRY_OUT(keep_replay_remember(&made->replay, error));
     TRY_OUT(chain_unlock(&made->signer, options->context, error));
-    TRY_OUT(job_source_open(&made->source, options->key, options->context, NULL, error));
+    TRY_OUT(open_source(made, error));
     made->source.mirrors.stop = options->stop;
     TRY_OUT(check_key(made, error));
     TRY_OUT(find_folders(made, error));

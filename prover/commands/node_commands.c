@@ -321,6 +321,7 @@ static enum status open_node(struct running *running, struct error *error)
     TRY(open_files(running, error));
     TRY(open_page(running, error));
     TRY(open_ledger(running, error));
+    running->policy.currency = *ledger_get_currency(node->ledger);
     node->log = running->context->log;
     node->options.folder = running->folder;
     TRY(read_contact(running, error));

@@ -89,17 +89,17 @@ static bool has_files(struct offer *offer, const struct solver_node *node,
 
 static bool has_money(struct offer *offer, const struct solver_node *node, wei stake)
 {
-    char is_text[TERMS_AMOUNT_SIZE];
-    char has[TERMS_AMOUNT_SIZE];
+    char is_text[WEI_TEXT_SIZE];
+    char has[WEI_TEXT_SIZE];
 
-    terms_amount(is_text, stake);
+    currency_print(is_text, ledger_get_currency(node->ledger), stake);
     if (stake > node->money.free) {
-        terms_amount(has, node->money.free);
+        currency_print(has, ledger_get_currency(node->ledger), node->money.free);
         (void)snprintf(offer->why, sizeof(offer->why), "the stake is %s, and the account has %s",
                        is_text, has);
         offer->refused = true;
     } else if (node->options.stakes_max != 0 && stakes(node) + stake > node->options.stakes_max) {
-        terms_amount(has, node->options.stakes_max);
+        currency_print(has, ledger_get_currency(node->ledger), node->options.stakes_max);
         (void)snprintf(offer->why, sizeof(offer->why),
                        "the stake is %s, and with those of other jobs more than %s "
                        "(--stakes-most)",

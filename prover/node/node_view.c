@@ -148,15 +148,16 @@ enum status node_view_read(json_t **view, const char *path, struct error *error)
     return strict_json_read(view, error, path, NODE_VIEW_SIZE_MAX, STRICT_JSON_DEPTH_MAX);
 }
 
-void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, const char *name)
+void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const struct currency *currency,
+                      const json_t *object, const char *name)
 {
     char plain[WEI_TEXT_SIZE + 4];
     wei amount = 0;
 
     (void)snprintf(plain, sizeof(plain), "%.60swei", strict_json_text_or(object, name, ""));
-    (void)snprintf(text, TERMS_AMOUNT_SIZE, "-");
+    (void)snprintf(text, WEI_TEXT_SIZE, "-");
     if (wei_parse(&amount, plain) == STATUS_OK) {
-        terms_amount_about(text, amount);
+        currency_print_about(text, currency, amount);
     }
 }
 
@@ -166,6 +167,13 @@ bool node_view_money(struct money *money, const json_t *view)
 
     error_init(&unknown);
     return money_from_json(money, json_object_get(view, "money"), &unknown) == STATUS_OK;
+}
+
+struct currency node_view_currency(const json_t *view)
+{
+    struct money money;
+
+    return node_view_money(&money, view) ? money.currency : currency_coin;
 }
 
 /* Why a job that is begun stands still; NULL: none does. */
@@ -209,16 +217,16 @@ const char *node_view_trouble(const json_t *view, uint64_t now_s)
                                                                  : holds_up(view);
 }
 
-static void print_jobs(FILE *out, const json_t *jobs)
+static void print_jobs(FILE *out, const struct currency *currency, const json_t *jobs)
 {
     const json_t *job;
     size_t at;
 
     json_array_foreach(jobs, at, job)
     {
-        char reward[TERMS_AMOUNT_SIZE];
+        char reward[WEI_TEXT_SIZE];
 
-        node_view_amount(reward, job, "segment_reward_wei");
+        node_view_amount(reward, currency, job, "segment_reward_wei");
         fprintf(out,
                 "%.14s  %-8s  %" PRId64 "/%" PRId64 " steps, %" PRId64 "/%" PRId64
                 " segments final, %s each%s%s\n",
@@ -232,8 +240,9 @@ static void print_jobs(FILE *out, const json_t *jobs)
 
 void node_view_print(FILE *out, const json_t *view)
 {
+    const struct currency currency = node_view_currency(view);
     const json_t *item;
-    char hour[TERMS_AMOUNT_SIZE];
+    char hour[WEI_TEXT_SIZE];
     struct money money;
     size_t at;
 
@@ -257,12 +266,12 @@ void node_view_print(FILE *out, const json_t *view)
                 strict_json_text_or(item, "does", ""), strict_json_text_or(item, "job", ""),
                 strict_json_text_or(item, "why", ""));
     }
-    print_jobs(out, json_object_get(view, "jobs"));
+    print_jobs(out, &currency, json_object_get(view, "jobs"));
     json_array_foreach(json_object_get(view, "offers"), at, item)
     {
         bool refused = json_is_true(json_object_get(item, "refused"));
 
-        node_view_amount(hour, item, "hour_wei");
+        node_view_amount(hour, &currency, item, "hour_wei");
         fprintf(out, "%.14s  %-8s  %s%s\n", strict_json_text_or(item, "job", ""),
                 refused ? "refused" : "open",
                 refused ? strict_json_text_or(item, "why", "") : "an hour earns ",

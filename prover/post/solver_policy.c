@@ -54,6 +54,7 @@ void solver_policy_measure_pace(struct solver_policy *policy, struct run *run)
 enum status solver_policy_check(const struct solver_policy *policy, struct ledger *ledger,
                                 const struct job_record *record, struct error *error)
 {
+    struct policy limits = policy->limits;
     struct policy_refusal refusal;
     struct ledger_clock clock;
     wei purse = 0;
@@ -61,7 +62,8 @@ enum status solver_policy_check(const struct solver_policy *policy, struct ledge
 
     TRY(ledger_get_account(ledger, &purse, &owed, ledger_get_own(ledger), error));
     TRY(ledger_get_clock(ledger, &clock, error));
-    if (policy_solve(&refusal, &policy->limits, &record->terms, purse, &policy->pace,
+    limits.currency = *ledger_get_currency(ledger);
+    if (policy_solve(&refusal, &limits, &record->terms, purse, &policy->pace,
                      clock.time_s)) {
         return STATUS_OK;
     }

@@ -92,14 +92,14 @@ def defaults_are_round_and_amounts_say_what_is_not_shared():
     said = terminal.seen.decode()
     share = 10**18 // 2 // 12
     fee = 417 * 10**14  # 1.3 times the cost, rounded up to three digits
-    assert "0.0417 ether" in said and "0.5 ether" in said.replace("the 0.5 ether", ""), said
+    assert "0.0417 eth" in said and "0.5 eth" in said.replace("the 0.5 eth", ""), said
     coverage = float(re.search(r"([0-9.]+) % are covered", said).group(1)) / 100
     assert 0.2 <= coverage < 0.4, said
     assert "2 for each covered segment" in said, "a job without a keeper has two seats"
     covered = min(12, 3 + int(12 * coverage * 3 / 2))
     escrow = 12 * share + 3 * 2 * fee * covered
     assert "0.%018d ether" % share in said, said
-    assert "%d wei of the 0.5 ether: 12 segments" % (10**18 // 2 - 12 * share) in said, said
+    assert "%d wei of the 0.5 eth: 12 segments" % (10**18 // 2 - 12 * share) in said, said
     assert "%d.%018d ether, paid" % divmod(escrow, 10**18) in said, said
     assert "seal 2h, reveal 1h, claim 3h; a clock of 12h" in said, said
 

@@ -132,6 +132,35 @@ static void test_the_vouch_is_brought_where_it_matters(void **state)
     assert_true(keep_plan(&segment, &known, &usual, ROUND_S + 1).bring);
 }
 
+/* With the start of a segment, or one that a replay computes, nothing is refused for want of the
+ * end: until half of the claim time is over, a replay may give it. */
+static void test_an_end_that_nobody_gives_is_computed(void **state)
+{
+    struct job_segment segment = make_segment();
+    struct keep_known known = make_known(false);
+    const uint64_t late_s = START_S + SEAL_S - SEAL_S / 8;
+
+    (void)state;
+    segment.tally.rights = 1; /* no question is open */
+    assert_false(keep_plan(&segment, &known, &usual, late_s + 1).replay);
+    known.start_comes = true;
+    assert_false(keep_plan(&segment, &known, &usual, late_s + 1).replay);
+    assert_false(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2).refuse);
+    assert_true(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2 + 1).refuse);
+    known.has_start = true;
+    assert_false(keep_plan(&segment, &known, &usual, late_s).replay);
+    assert_true(keep_plan(&segment, &known, &usual, late_s + 1).replay);
+    assert_false(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2).refuse);
+    assert_false(keep_plan(&segment, &known, &careful, late_s + 1).replay);
+    assert_true(keep_plan(&segment, &known, &careful, ROUND_S + 1).refuse);
+    known.replayed = true; /* its end is being taken over */
+    assert_false(keep_plan(&segment, &known, &usual, late_s + 1).replay);
+    assert_false(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2).refuse);
+    assert_true(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2 + 1).refuse);
+    known.has_states = true;
+    assert_true(keep_plan(&segment, &known, &usual, ROUND_S).vouch);
+}
+
 static void test_a_refusal_needs_that_all_was_well(void **state)
 {
     const struct keep_policy patient = {.refuses = false, .replays = true};
@@ -168,6 +197,7 @@ int main(void)
         cmocka_unit_test(test_what_is_in_question_is_replayed),
         cmocka_unit_test(test_a_lie_is_not_vouched_for),
         cmocka_unit_test(test_the_vouch_is_brought_where_it_matters),
+        cmocka_unit_test(test_an_end_that_nobody_gives_is_computed),
         cmocka_unit_test(test_a_refusal_needs_that_all_was_well),
     };
 

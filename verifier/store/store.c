@@ -67,7 +67,6 @@ static const char schema[] =
     "CREATE INDEX disputes_subject ON disputes (subject);"
     "CREATE TABLE retries (claim BLOB PRIMARY KEY, tries INTEGER NOT NULL,"
     " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
-    "CREATE TABLE payments (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, amount TEXT NOT NULL);"
     /* A trial is about a job: its segment is the job's key. */
     "CREATE TABLE tasks (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, job BLOB NOT NULL,"
     " idx INTEGER NOT NULL,"

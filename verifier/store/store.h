@@ -4,7 +4,7 @@
  * One sqlite3 file with a write-ahead log, which other processes may read meanwhile. It has a
  * version.
  *
- * Jobs, panels, segments, claims and payments follow from the ledger's events alone: after a
+ * Jobs, panels, segments and claims follow from the ledger's events alone: after a
  * reorganization they are dropped and read again. Tasks and actions stay. A loss of power may undo
  * the last changes, all of them after some moment: the node then does the same work again, to the
  * same verdicts (verdict_db.h), under the same names. The name of an action follows from its
@@ -281,9 +281,6 @@ MUST_CHECK enum status store_take_panel(struct store *store, const struct ledger
                                         const struct address *own, struct error *error);
 MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
                                         const struct address *own, struct error *error);
-/* kind: "seat" or "claim" for money that we got; "withdrawal". */
-MUST_CHECK enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
-                                          const char *kind, wei amount, struct error *error);
 MUST_CHECK enum status store_read_dispute(void *one, sqlite3_stmt *row, struct error *error);
 MUST_CHECK enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error);
 

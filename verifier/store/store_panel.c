@@ -300,17 +300,6 @@ static enum status take_disproved(struct store *store, const struct ledger_entry
                         "ib", (int64_t)event->place, BLOB(event->seal));
 }
 
-/* The fee of a right, or what a void pays for having said unseen. */
-static enum status take_fee(struct store *store, const struct ledger_entry *entry,
-                            const struct address *own, struct error *error)
-{
-    const struct game_event *event = &entry->event;
-
-    return event->amount > 0 && address_equal(&event->account, own)
-               ? store_take_payment(store, entry, "seat", event->amount, error)
-               : STATUS_OK;
-}
-
 enum status store_take_panel(struct store *store, const struct ledger_entry *entry,
                              const struct address *own, struct error *error)
 {
@@ -337,8 +326,6 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
         return take_revealed(store, event, error);
     case GAME_DISPROVED:
         return take_disproved(store, entry, error);
-    case GAME_FEE_PAID:
-        return take_fee(store, entry, own, error);
     default:
         return STATUS_OK;
     }

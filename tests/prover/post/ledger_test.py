@@ -186,7 +186,7 @@ def jobs_are_opened_listed_shown_and_closed():
     assert b"ESCROW" in refused.stderr and b"--yes" in refused.stderr  # nobody confirms
     terms = {line[:16].strip(): line[16:] for line in refused.stderr.decode().splitlines()}
     assert terms["seats"].strip().startswith("2 for each covered segment"), terms
-    assert terms["ESCROW"].strip().startswith("4.6 ether"), terms
+    assert terms["ESCROW"].strip().startswith("4.6 eth"), terms
     assert ledger.money("client") == before
     two = ["--seats", "2", "--panel", "2", "--coverage", "0.5", "--fee", "0.1eth"]
     key = ledger.open("a.job", *two)

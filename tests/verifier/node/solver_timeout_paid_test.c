@@ -103,8 +103,8 @@ static void see_owed(struct scene *scene, enum market_player player, wei amount)
 {
     char texts[2][WEI_TEXT_SIZE];
 
-    wei_print(texts[0], market_owed(&scene->market, player));
-    wei_print(texts[1], amount);
+    currency_print(texts[0], &currency_coin, market_owed(&scene->market, player));
+    currency_print(texts[1], &currency_coin, amount);
     assert_string_equal(texts[0], texts[1]);
 }
 

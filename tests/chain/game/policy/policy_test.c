@@ -203,7 +203,8 @@ static void test_a_node_wants_its_gas_paid(void **state)
     pace.gas_price++;
     see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace, NOW_S), &refusal,
                 POLICY_FEE, "0.0013 eth", "gas included", "--cost-cover");
-    pace = (struct policy_pace){.segment_ms = 1, .gas_price = 5 * WEI_PER_GWEI, .in_token = true};
+    pace = (struct policy_pace){.segment_ms = 1, .gas_price = 5 * WEI_PER_GWEI};
+    policy.currency = currency_of_token("USDC", 18);
     see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace, NOW_S), &refusal,
                 POLICY_FEE, "in a token", "costs in it", "--token-price");
     policy.token_price = ETH; /* the token is worth as much */
