@@ -36,7 +36,7 @@ static void add_value(struct keccak *keccak, sqlite3_value *value)
     }
 }
 
-static void mix(uint8_t sum[HASH32_SIZE], struct keccak *keccak)
+static void mix_hash(uint8_t sum[HASH32_SIZE], struct keccak *keccak)
 {
     const struct hash32 hash = keccak_end(keccak);
 
@@ -60,7 +60,7 @@ static void mix_row(sqlite3_context *context, int count, sqlite3_value **values)
     for (int i = 1; i < count; i++) {
         add_value(&keccak, values[i]);
     }
-    mix(sum, &keccak);
+    mix_hash(sum, &keccak);
     sqlite3_result_blob(context, sum, HASH32_SIZE, SQLITE_TRANSIENT);
 }
 
@@ -79,7 +79,7 @@ enum status table_sums_ready(struct database *sql, struct error *error)
 /* ---- files --------------------------------------------------------------------- */
 
 /* What database_open() would call a failure of the disk. */
-static enum status probe(const char *path, struct error *error)
+static enum status probe_file(const char *path, struct error *error)
 {
     struct database sql;
     int64_t tables = 0;
@@ -99,7 +99,7 @@ enum status table_sums_open(struct database *sql, const char *path, const char *
 {
     enum status status;
 
-    TRY(probe(path, error));
+    TRY(probe_file(path, error));
     TRY(database_open(sql, path, schema_text, error));
     sql->foreign = true;
     status = table_sums_ready(sql, error);
@@ -241,7 +241,7 @@ static enum status sum_rows(uint8_t sum[HASH32_SIZE], struct database *sql,
             for (int i = 0; i < sqlite3_column_count(rows); i++) {
                 add_value(&keccak, sqlite3_column_value(rows, i));
             }
-            mix(sum, &keccak);
+            mix_hash(sum, &keccak);
         }
     }
     database_done(sql, rows);

@@ -127,7 +127,7 @@ static enum status check_version(struct store *store, struct error *error)
     return version == VERSION ? STATUS_OK : refuse_version(version, error);
 }
 
-static enum status make(struct store *store, struct error *error)
+static enum status make_tables(struct store *store, struct error *error)
 {
     TRY(database_execute(&store->sql, schema, error));
     TRY(table_sums_make(&store->sql, error));
@@ -144,7 +144,7 @@ static enum status check_whole(struct store *store, struct error *error)
     TRY(database_number(sql, &tables, 0, error, "SELECT count(*) FROM sqlite_master", ""));
     if (tables == 0) {
         TRY(database_begin(sql, error));
-        return database_end(sql, make(store, error), error);
+        return database_end(sql, make_tables(store, error), error);
     }
     TRY(table_sums_structure(sql, sums.whose, error));
     TRY(database_number(sql, &marks, 0, error,

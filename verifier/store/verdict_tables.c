@@ -48,7 +48,7 @@ static const char schema[] =
     " leaves BLOB NOT NULL, sum BLOB NOT NULL,"
     " PRIMARY KEY (chain, contract, segment, seed, seat)) WITHOUT ROWID";
 
-static enum status damaged(struct error *error, const char *what)
+static enum status say_damaged(struct error *error, const char *what)
 {
     return error_set(error, STATUS_BAD_FORMAT, "%s of the verdict database is damaged", what);
 }
@@ -60,8 +60,8 @@ struct kept_secret {
     struct hash32 sum;
 };
 
-static enum status beside(char out[PATH_SIZE], const char *path, const char *end,
-                          struct error *error)
+static enum status path_beside(char out[PATH_SIZE], const char *path, const char *end,
+                               struct error *error)
 {
     return snprintf(out, PATH_SIZE, "%s%s", path, end) < PATH_SIZE
                ? STATUS_OK
@@ -88,7 +88,7 @@ static bool read_kept(struct hash32 *secret, const char *path)
     bool sound = false;
 
     error_init(&ignored);
-    if (beside(place, path, ".secret", &ignored) != STATUS_OK ||
+    if (path_beside(place, path, ".secret", &ignored) != STATUS_OK ||
         file_read(&bytes, &ignored, place, sizeof(kept)) != STATUS_OK) {
         return false;
     }
@@ -110,7 +110,7 @@ enum status verdict_tables_keep_secret(const struct hash32 *secret, const char *
     struct kept_secret kept = {*secret, sum_of(secret)};
     char place[PATH_SIZE];
     struct hash32 before;
-    enum status status = beside(place, path, ".secret", error);
+    enum status status = path_beside(place, path, ".secret", error);
 
     if (read_kept(&before, path) && secret_equal(&before, secret, sizeof(before))) {
         goto out;
@@ -143,7 +143,8 @@ enum status verdict_tables_set(struct database *sql, const char *name, const cha
     }
 }
 
-static enum status make(struct database *sql, const struct hash32 *secret, struct error *error)
+static enum status make_tables(struct database *sql, const struct hash32 *secret,
+                               struct error *error)
 {
     const int64_t version = VERDICT_TABLES_VERSION;
 
@@ -159,7 +160,7 @@ static enum status make_new(struct database *sql, const char *path, struct error
         read_kept(&secret, path) ? STATUS_OK : secret_random(secret.bytes, HASH32_SIZE, error);
 
     if (status == STATUS_OK) {
-        status = make(sql, &secret, error);
+        status = make_tables(sql, &secret, error);
     }
     secret_wipe(&secret, sizeof(secret));
     return status;
@@ -208,7 +209,7 @@ static enum status check_rows(struct database *sql, struct error *error)
                        all[i].name, all[i].columns);
         TRY(database_number(sql, &bad, 0, error, text, ""));
         if (bad > 0) {
-            return damaged(error, all[i].name);
+            return say_damaged(error, all[i].name);
         }
     }
     return STATUS_OK;
@@ -222,14 +223,14 @@ static enum status load_secret(struct database *sql, struct hash32 *secret, stru
 
     if (status == STATUS_NOT_FOUND ||
         (status == STATUS_OK && !database_blob_column(row, 0, secret->bytes, HASH32_SIZE))) {
-        status = damaged(error, "the secret");
+        status = say_damaged(error, "the secret");
     }
     database_done(sql, row);
     return status;
 }
 
 /* In a transaction. */
-static enum status check(struct database *sql, const char *path, struct error *error)
+static enum status check_file(struct database *sql, const char *path, struct error *error)
 {
     int64_t tables = 0;
     int64_t version = 0;
@@ -244,16 +245,17 @@ static enum status check(struct database *sql, const char *path, struct error *e
     TRY(database_number(sql, &version, 0, error, "SELECT value FROM meta WHERE name = 'version'",
                         ""));
     if (version == 0) {
-        return damaged(error, "the version");
+        return say_damaged(error, "the version");
     }
     return version == VERDICT_TABLES_VERSION ? STATUS_OK : refuse_version(version, error);
 }
 
 /* A table or column that is missing is damage, though SQLite takes our statement to be wrong. */
-static enum status explain(const struct database *sql, enum status status, struct error *error)
+static enum status explain_status(const struct database *sql, enum status status,
+                                  struct error *error)
 {
     return status == STATUS_IO && sqlite3_errcode(sql->database) == SQLITE_ERROR
-               ? damaged(error, "a table")
+               ? say_damaged(error, "a table")
                : status;
 }
 
@@ -272,15 +274,16 @@ enum status verdict_tables_open(struct database *sql, struct hash32 *secret, con
     char saved[PATH_SIZE];
     enum status status;
 
-    TRY(beside(saved, path, ".saved", error));
+    TRY(path_beside(saved, path, ".saved", error));
     if (file_exists(saved)) {
         TRY(put_in_place(aside, path, saved, error));
     }
     TRY(table_sums_open(sql, path, "PRAGMA synchronous = EXTRA", error));
     TRY_OUT(database_run(sql, error, "PRAGMA locking_mode = EXCLUSIVE", ""));
     TRY_OUT(database_begin(sql, error));
-    status = check(sql, path, error);
-    status = status == STATUS_OK ? load_secret(sql, secret, error) : explain(sql, status, error);
+    status = check_file(sql, path, error);
+    status =
+        status == STATUS_OK ? load_secret(sql, secret, error) : explain_status(sql, status, error);
     TRY_OUT(database_end(sql, status, error));
     return STATUS_OK;
 out:
@@ -347,8 +350,8 @@ static enum status keep_rows(struct saving *saving, const struct table *table, c
     return status;
 }
 
-static enum status copy(struct saving *saving, const char *path, const char *part,
-                        struct error *error)
+static enum status copy_rows(struct saving *saving, const char *path, const char *part,
+                             struct error *error)
 {
     struct error ignored;
     struct hash32 secret;
@@ -392,10 +395,10 @@ enum status verdict_tables_save(char text[VERDICT_TABLES_TEXT_MAX], const char *
     char saved[PATH_SIZE];
     enum status status;
 
-    TRY(beside(part, path, ".part", error));
-    TRY(beside(saved, path, ".saved", error));
+    TRY(path_beside(part, path, ".part", error));
+    TRY(path_beside(saved, path, ".saved", error));
     (void)remove(part);
-    status = copy(&saving, path, part, error);
+    status = copy_rows(&saving, path, part, error);
     if (status == STATUS_BAD_FORMAT) {
         error_advise(error,
                      "put a copy of before in its place, or import an export into a new folder"

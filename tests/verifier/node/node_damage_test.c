@@ -77,7 +77,7 @@ static const char *path_of(const struct scene *scene, const char *name)
     return path;
 }
 
-static void lose(const struct scene *scene, const char *name)
+static void lose_file(const struct scene *scene, const char *name)
 {
     static const char *const ends[] = {"", "-wal", "-shm"};
 
@@ -90,7 +90,7 @@ static void lose(const struct scene *scene, const char *name)
 }
 
 /* How many rows the last statement changed. */
-static int change(const char *path, const char *text)
+static int change_rows(const char *path, const char *text)
 {
     sqlite3 *sql;
     int changed;
@@ -128,12 +128,12 @@ static void test_seals_that_were_lost_are_made_again(void **state)
         (void)snprintf(name, sizeof(name), "lost-seals-%zu", i);
         seal_all(&scene, name);
         if (loss == NULL) {
-            lose(&scene, "verdicts.db");
+            lose_file(&scene, "verdicts.db");
         } else {
-            assert_true(change(path_of(&scene, "verdicts.db"), loss) > 0);
+            assert_true(change_rows(path_of(&scene, "verdicts.db"), loss) > 0);
         }
         if (i % 2 != 0) { /* five of them: in the second half the others */
-            lose(&scene, "node.db");
+            lose_file(&scene, "node.db");
         }
         see_all_revealed(&scene);
     }
@@ -152,7 +152,7 @@ static int change_cell(const char *path, const char *table, const char *cell)
                    " 'null' THEN x'01' ELSE CAST(x'ff' || substr(%s, 2) AS BLOB) END WHERE"
                    " rowid = (SELECT max(rowid) FROM %s)",
                    table, table, cell, cell, cell, cell, cell, table);
-    return change(path, text);
+    return change_rows(path, text);
 }
 
 static void see_it_set_aside(const struct scene *scene, const char *table, const char *cell,
@@ -201,7 +201,7 @@ static void test_every_cell_of_the_nodes_database_is_held_against_sums(void **st
         if (at % CELLS_STEP != 0 && test_soak_minutes() == 0) {
             continue;
         }
-        lose(&scene, "node.db");
+        lose_file(&scene, "node.db");
         (void)snprintf(text, sizeof(text), "VACUUM INTO '%.700s'", path_of(&scene, "node.db"));
         assert_int_equal(sqlite3_exec(source, text, NULL, NULL, NULL), SQLITE_OK);
         changed = change_cell(path_of(&scene, "node.db"), table, cell);

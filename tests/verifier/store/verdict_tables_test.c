@@ -1,9 +1,9 @@
 /*
  * Goal: damage in the verdict database costs the rows that it hit, and nothing is ever read that was
  * not written. The secret outlives the file.
- * Method: every cell of every table is changed in turn; every page is cleared; bits are flipped all
- * over the file; each time the file is opened, and each row is what it was, or is missing. A save is
- * interrupted; the secret is lost in both places.
+ * Method: every cell of every table is changed in turn, every page is cleared, bits are flipped all
+ * over the file: each row is what it was then, or is missing. A save is interrupted; the secret is
+ * lost in both places.
  */
 #include "tests/support/test.h"
 
@@ -74,7 +74,7 @@ static void copy_file(const char *to, const char *from)
 }
 
 /* The sound file again, and nothing beside it but the secret. */
-static void restore(const struct scene *scene)
+static void restore_file(const struct scene *scene)
 {
     static const char *const ends[] = {"-wal",         "-shm",  ".damaged", ".damaged-wal",
                                        ".damaged-shm", ".part", ".saved",   ""};
@@ -87,7 +87,7 @@ static void restore(const struct scene *scene)
     copy_file(scene->path, scene->before);
 }
 
-static void make(struct scene *scene, const char *name)
+static void make_scene(struct scene *scene, const char *name)
 {
     struct verdict_db *verdicts = NULL;
     struct error error;
@@ -113,7 +113,7 @@ static void make(struct scene *scene, const char *name)
 }
 
 /* How many rows are missing; one that is there is what was written. The secret is what it was. */
-static uint32_t missing(const struct scene *scene, bool *saved)
+static uint32_t count_missing(const struct scene *scene, bool *saved)
 {
     struct verdict_db *verdicts = NULL;
     char fault[VERDICT_DB_FAULT_MAX];
@@ -200,7 +200,7 @@ static void test_every_cell_of_every_table_costs_its_row(void **state)
     struct scene scene;
 
     (void)state;
-    make(&scene, "cells");
+    make_scene(&scene, "cells");
     for (size_t table = 0; table < sizeof(tables) / sizeof(tables[0]); table++) {
         char text[200];
         sqlite3 *sql;
@@ -220,12 +220,13 @@ static void test_every_cell_of_every_table_costs_its_row(void **state)
             bool saved = false;
             uint32_t lost;
 
-            restore(&scene);
+            restore_file(&scene);
             change_cell(&scene, tables[table], cell / columns, cell % columns);
-            lost = missing(&scene, &saved);
+            lost = count_missing(&scene, &saved);
             assert_true(saved);
             assert_in_range(lost, table == 0 ? 0 : 1, 1);
-            assert_int_equal(missing(&scene, &saved), table == 0 ? lost : 0); /* entered again */
+            assert_int_equal(count_missing(&scene, &saved),
+                             table == 0 ? lost : 0); /* entered again */
             assert_false(saved);
         }
     }
@@ -233,7 +234,7 @@ static void test_every_cell_of_every_table_costs_its_row(void **state)
 
 /* ---- pages and bits ----------------------------------------------------------- */
 
-static void overwrite(const struct scene *scene, long at, const void *bytes, size_t size)
+static void overwrite_file(const struct scene *scene, long at, const void *bytes, size_t size)
 {
     FILE *file = fopen(scene->path, "r+b");
 
@@ -253,30 +254,30 @@ static void test_a_torn_page_costs_its_rows(void **state)
     bool saved;
 
     (void)state;
-    make(&scene, "pages");
+    make_scene(&scene, "pages");
     error_init(&error);
     assert_int_equal(file_read(&bytes, &error, scene.before, FILE_MAX), STATUS_OK);
     size = bytes.size;
     file_bytes_release(&bytes);
     assert_true(size >= 5 * PAGE);
     for (size_t at = PAGE; at < size; at += PAGE) {
-        restore(&scene);
-        overwrite(&scene, (long)at, nothing, sizeof(nothing));
-        (void)missing(&scene, &saved);
+        restore_file(&scene);
+        overwrite_file(&scene, (long)at, nothing, sizeof(nothing));
+        (void)count_missing(&scene, &saved);
         assert_true(saved);
-        restore(&scene);
+        restore_file(&scene);
         assert_int_equal(truncate(scene.path, (off_t)(size - PAGE / 2)), 0);
-        (void)missing(&scene, &saved);
+        (void)count_missing(&scene, &saved);
         assert_true(saved);
     }
     /* The last pages are of one table: rows of another are there. */
-    restore(&scene);
-    overwrite(&scene, (long)(size - PAGE), nothing, sizeof(nothing));
-    assert_in_range(missing(&scene, &saved), 1, VERDICTS);
-    restore(&scene);
-    overwrite(&scene, 0, nothing,
-              100); /* no database any more: the secret is that of PATH.secret */
-    assert_int_equal(missing(&scene, &saved), VERDICTS + SEALS + 1);
+    restore_file(&scene);
+    overwrite_file(&scene, (long)(size - PAGE), nothing, sizeof(nothing));
+    assert_in_range(count_missing(&scene, &saved), 1, VERDICTS);
+    restore_file(&scene);
+    overwrite_file(&scene, 0, nothing,
+                   100); /* no database any more: the secret is that of PATH.secret */
+    assert_int_equal(count_missing(&scene, &saved), VERDICTS + SEALS + 1);
     assert_true(saved);
 }
 
@@ -288,7 +289,7 @@ static void test_no_bit_changes_what_was_written(void **state)
     struct error error;
 
     (void)state;
-    make(&scene, "bits");
+    make_scene(&scene, "bits");
     error_init(&error);
     assert_int_equal(file_read(&bytes, &error, scene.before, FILE_MAX), STATUS_OK);
     for (int i = 0; i < flips; i++) {
@@ -296,9 +297,9 @@ static void test_no_bit_changes_what_was_written(void **state)
         const uint8_t byte = (uint8_t)(bytes.data[bit / 8] ^ 1U << bit % 8);
         bool saved;
 
-        restore(&scene);
-        overwrite(&scene, (long)(bit / 8), &byte, 1);
-        (void)missing(&scene, &saved);
+        restore_file(&scene);
+        overwrite_file(&scene, (long)(bit / 8), &byte, 1);
+        (void)count_missing(&scene, &saved);
     }
     file_bytes_release(&bytes);
 }
@@ -312,11 +313,11 @@ static void test_an_interrupted_save_goes_on(void **state)
     bool saved;
 
     (void)state;
-    make(&scene, "cut");
+    make_scene(&scene, "cut");
     (void)snprintf(saved_path, sizeof(saved_path), "%s.saved", scene.path);
-    overwrite(&scene, 0, "rubbish rubbish rubbish", 20);
+    overwrite_file(&scene, 0, "rubbish rubbish rubbish", 20);
     copy_file(saved_path, scene.before);
-    assert_int_equal(missing(&scene, &saved), 0);
+    assert_int_equal(count_missing(&scene, &saved), 0);
     assert_false(file_exists(saved_path));
 }
 
@@ -329,7 +330,7 @@ static void test_without_any_secret_nothing_is_made_up(void **state)
 
     (void)state;
     error_init(&error);
-    make(&scene, "secret");
+    make_scene(&scene, "secret");
     change_cell(&scene, "meta", 1, 1);
     (void)snprintf(path, sizeof(path), "%s.secret", scene.path);
     assert_int_equal(unlink(path), 0);
