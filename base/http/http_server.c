@@ -99,7 +99,7 @@ static const char *find_fault(unsigned int *code, const struct http_server *serv
     if (headers.host != NULL && listen_place_is_loopback(&server->place) &&
         !is_our_name(&server->place, headers.host)) {
         *code = MHD_HTTP_MISDIRECTED_REQUEST;
-        return "this machine is not called so here; whoever serves may add the name behind a comma "
+        return "this machine is not called so here; its server may add the name behind a comma "
                "to ADDRESS:PORT";
     }
     return NULL;

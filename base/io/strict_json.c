@@ -16,7 +16,7 @@ static unsigned nesting(const char *bytes, size_t size)
 
     for (size_t i = 0; i < size; i++) {
         if (quoted && bytes[i] == '\\') {
-            i++; /* whatever follows is part of the text */
+            i++; /* any character may follow, a quote too */
         } else if (quoted) {
             quoted = bytes[i] != '"';
         } else if (bytes[i] == '"') {

@@ -313,7 +313,7 @@ static enum status refetch(json_t *kept, struct rpc *rpc, size_t endpoint,
     if (status == STATUS_REFUSED) {
         status = error_set(error, STATUS_BAD_FORMAT,
                            "logs of block %llu seem to be left out: its header's filter has an "
-                           "event of ours and none came; and all logs of the block cannot be had: "
+                           "event of ours and none came; and all logs of the block cannot be read: "
                            "%s",
                            (unsigned long long)subject->blocks[suspicious[0]].height,
                            rpc_failure(rpc)->message);

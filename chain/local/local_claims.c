@@ -185,7 +185,7 @@ static enum status take_next(struct local_game *game, struct hash32 *key, bool *
     return STATUS_OK;
 }
 
-/* Both begin anew with each lead: else many leads together could use up the solver's. */
+/* Both begin again with each lead: else many leads together could use up the solver's. */
 static void wind_clocks(const struct local_game *game, struct local_dispute *dispute)
 {
     dispute->since_s = game->now_s;

@@ -281,7 +281,8 @@ static bool rests(struct job_watcher *watching)
            (watching->keep == NULL || watch_keep_rest(watching->keep));
 }
 
-/* The job is over, and all that can be had is here. A page stays, and whoever serves. */
+/* The job is over, and all that can be fetched is here. A watch with a page stays, and so does one
+ * that serves. */
 static bool is_done(struct job_watcher *watching)
 {
     return watching->page == NULL && options_text(watching->context->options, "serve") == NULL &&

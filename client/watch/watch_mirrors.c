@@ -23,7 +23,7 @@ struct watch_mirrors {
     pthread_mutex_t lock; /* guards the members up to `rested` */
     pthread_cond_t told;
     bool ending;
-    struct mirror_set known; /* by their URLs: whoever reads the ledger adds to them */
+    struct mirror_set known; /* by their URLs: the reader of the ledger adds to them */
     uint32_t committed;
     uint32_t generation;
     bool news;

@@ -172,7 +172,7 @@ static void mark_needed(struct planner *planner)
         }
     }
     for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
-        /* The next turn reads it, whoever does behind the loop. */
+        /* The next turn reads it, even where nothing behind the loop does. */
         planner->needed[planner->holders[tape->loop_carries[i].out]] = true;
     }
     for (uint32_t at = tape->op_count; at > 0; at--) {

@@ -269,7 +269,8 @@ static enum status check_new(const struct bundle *bundle, struct error *error)
     return STATUS_OK;
 }
 
-/* The job file comes last: a folder without one is not a bundle, whatever a crash left in it. */
+/* The job file comes last: a folder without one is not a bundle, no matter what a crash left in
+ * it. */
 static enum status create(struct bundle *bundle, const uint8_t *lock, struct error *error)
 {
     char path[FILE_PATH_MAX];

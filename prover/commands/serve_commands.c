@@ -117,7 +117,7 @@ static void close_guards(struct guards *guards)
     free(guards->askers);
 }
 
-/* Whoever waits for an endpoint gives up. */
+/* Threads that wait for an endpoint give up. */
 static void stop_guards(const struct guards *guards)
 {
     for (size_t i = 0; i < guards->count; i++) {

@@ -75,7 +75,7 @@ static enum status fill(const char *run, const struct held_terms *terms, const s
     TRY(bundle_create(&bundle, run, job, error)); /* takes the job */
     TRY_OUT(session_remember(&session, bundle, error));
     TRY_OUT(item->state == NULL ? STATUS_OK : bundle_give_first_state(bundle, item->state, error));
-    /* For the child and for whoever serves the bundle. */
+    /* For the child and for the server of the bundle. */
     TRY_OUT(data_paths_remember(&item->data, bundle, error));
     TRY_OUT(bundle_flush(bundle, error));
 out:

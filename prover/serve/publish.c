@@ -172,7 +172,7 @@ static enum status push_one(void *context, const char *name, const char *root_na
     struct serve_content content;
     enum status status;
 
-    (void)root_name; /* whoever has the job knows the other name */
+    (void)root_name; /* a reader who has the job knows the other name */
     if (strcmp(name, "v1/jobs.json") == 0) {
         return STATUS_OK;
     }

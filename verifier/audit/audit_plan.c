@@ -163,7 +163,7 @@ static uint64_t newest_state(const struct audit_plan *plan, const struct audit_l
 }
 
 /* How far a place reaches: to the end of its segment, and no further than a request allows. The
- * step that diverged ends one, whatever the journal has behind it. */
+ * step that diverged ends one, no matter what the journal has behind it. */
 static uint64_t place_end(const struct audit_plan *plan, uint64_t step, uint64_t most)
 {
     uint64_t end = segment_end(plan, step / length_of(plan));

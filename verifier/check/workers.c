@@ -218,7 +218,7 @@ static void explain_death(struct check_result *result, int how, bool late)
     } else if (WIFSIGNALED(how) && WTERMSIG(how) == SIGSYS) {
         (void)snprintf(result->reason, sizeof(result->reason),
                        "the check was ended: it asked the system for what no check needs, such as "
-                       "a program or a socket; whoever made its job may attack this machine");
+                       "a program or a socket; the maker of its job may attack this machine");
     } else if (WIFSIGNALED(how)) {
         (void)snprintf(result->reason, sizeof(result->reason), "the check died of signal %d (%s)",
                        WTERMSIG(how), strsignal(WTERMSIG(how)));

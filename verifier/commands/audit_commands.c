@@ -348,7 +348,7 @@ static void audits_close(struct audits *audits)
     ledger_close(audits->ledger);
 }
 
-/* A ledger that cannot be had is said before hours of work. */
+/* A ledger that cannot be reached is said before hours of work. */
 static enum status open_ledger(struct audits *audits, struct error *error)
 {
     struct ledger_options options;

@@ -86,7 +86,7 @@ static enum status find_attempts(const struct dispute_ports *ports, struct dispu
     dispute->under_way = true;
     if (last.state == ACTION_REFUSED && dispute->attempt < DISPUTE_ATTEMPTS_MAX) {
         reaction = dispute_reaction(last.refusal);
-        dispute->under_way = reaction != DISPUTE_ANEW && reaction != DISPUTE_OTHERWISE;
+        dispute->under_way = reaction != DISPUTE_REMAKE && reaction != DISPUTE_OTHERWISE;
         TRY(action_count_acquitted(ports->store, &dispute->acquitted, &dispute->claim,
                                    dispute->turn, error));
     }
@@ -168,8 +168,8 @@ static enum status start_child(const struct dispute_ports *ports, const struct d
 
 /*
  * A claim of ours was false, which no machine that can be believed makes. The dispute remembers
- * that it was said, since the database may be lost before the claim is: whoever has looked into the
- * fault need not do so again.
+ * that it was said, since the database may be lost before the claim is: a user who has looked into
+ * the fault need not do so again.
  */
 static enum status admit(const struct dispute_ports *ports, const struct dispute *dispute,
                          struct error *error)

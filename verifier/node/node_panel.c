@@ -171,8 +171,8 @@ static enum status take_or_pass(struct node *node, const struct store_job *job,
                       text, error);
 }
 
-/* Whoever names the roots of another program, data or state could convict a verdict that is right.
- * *agreed: the terms name those of the job that was tried. */
+/* A client that names the roots of another program, data or state could convict a verdict that is
+ * right. *agreed: the terms name those of the job that was tried. */
 static enum status compare_terms(struct node *node, bool *agreed, const struct store_job *job,
                                  struct error *error)
 {

@@ -90,8 +90,8 @@ static enum status plan_of_job(struct node *node, enum action_kind kind, const s
 
 /* ---- claims that hold it up -------------------------------------------------- */
 
-/* Ends a claim whose turn passed unused long ago, whoever wins by it. That includes a claim that we
- * have lost: its winner may be gone, and everything behind it would wait for ever. */
+/* Ends a claim whose turn passed unused long ago, no matter who wins by it. That includes a claim
+ * that we have lost: its winner may be gone, and everything behind it would wait for ever. */
 static enum status end_claim(void *context, const void *row, struct error *error)
 {
     struct node *node = context;

@@ -124,7 +124,7 @@ static enum proof await_child(pid_t child, const uint32_t *reported, double end)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? (enum proof) * reported : PROOF_DIED;
 }
 
-/* The worst that `count` children found; PROOF_NONE where one could not be had. */
+/* The worst that `count` children found; PROOF_NONE where one did not start. */
 static enum proof run_children(const struct trial *trial, uint32_t count, double limit_s)
 {
     const double end = steady_seconds() + limit_s;
@@ -242,7 +242,7 @@ static void remember(const char *path, const char *text, const char *key,
     if (strrchr(folder, '/') != NULL) {
         *strrchr(folder, '/') = '\0';
         if (file_make_folder(folder, &ignored, 0700) != STATUS_OK) {
-            return; /* then it is found anew each time */
+            return; /* then it is found again each time */
         }
     }
     if (file_write(path, &ignored, all, used, 0600) != STATUS_OK) {
@@ -257,7 +257,7 @@ static bool is_off(const struct device_calls *calls)
     return calls->can_trap == 0 || (named != NULL && strcmp(named, "off") == 0);
 }
 
-/* What the file has, for whoever releases it; nothing where there is none. */
+/* What the file has, for the caller to release; nothing where there is none. */
 static void read_all(struct file_bytes *bytes, char path[FILE_PATH_MAX])
 {
     struct error ignored;
