@@ -67,7 +67,7 @@ struct trial {
     struct child_report *report;
 };
 
-static enum proof prove(const struct trial *trial, struct device *device)
+static enum proof prove_variant(const struct trial *trial, struct device *device)
 {
     for (uint32_t i = 0; i < REPEATS; i++) {
         bool right = false;
@@ -94,7 +94,7 @@ static _Noreturn void be_child(const struct trial *trial, uint32_t child)
     }
     report->opened = 1;
     if (trial->variant != VARIANT_COUNT) {
-        report->proof[child] = prove(trial, device);
+        report->proof[child] = prove_variant(trial, device);
     }
     trial->calls->close(device);
     _exit(0);
@@ -214,8 +214,8 @@ static void read_line(struct proofs *proofs, const char *text, const char *key)
 }
 
 /* This finding first, then the earlier ones of other keys, as many as are kept. */
-static void remember(const char *path, const char *text, const char *key,
-                     const struct proofs *proofs)
+static void remember_finding(const char *path, const char *text, const char *key,
+                             const struct proofs *proofs)
 {
     char all[LINES_MAX * LINE_MAX_ + 1];
     char folder[FILE_PATH_MAX];
@@ -318,7 +318,7 @@ static void find_with(struct proofs *proofs, struct trial *trial, uint32_t wante
         }
     }
     if (changed && path[0] != '\0') {
-        remember(path, text_of(&bytes), key, proofs);
+        remember_finding(path, text_of(&bytes), key, proofs);
     }
     file_bytes_release(&bytes);
 }
