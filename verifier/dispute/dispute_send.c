@@ -138,9 +138,9 @@ enum status dispute_plan(const struct dispute_ports *ports, const struct store_d
 
 /* ---- sending -------------------------------------------------------------------- */
 
-static enum status submit(const struct dispute_ports *ports, const struct action *action,
-                          const struct store_dispute *claim, const struct dispute_move *move,
-                          struct error *error)
+static enum status submit_move(const struct dispute_ports *ports, const struct action *action,
+                               const struct store_dispute *claim, const struct dispute_move *move,
+                               struct error *error)
 {
     struct game_subject subject = {
         .step = claim->step, .pre_state = claim->pre_state, .post_state = claim->post_state};
@@ -177,7 +177,7 @@ enum status dispute_send(const struct dispute_ports *ports, const struct action 
     dispute_move_name(name, action->number, attempt_of(action));
     TRY(path_in(path, ports->cache, &action->claim, name, error));
     TRY_OUT(dispute_move_load(&move, &bytes, path, error));
-    status = submit(ports, action, &claim, &move, error);
+    status = submit_move(ports, action, &claim, &move, error);
 out:
     file_bytes_release(&bytes);
     return status;
