@@ -129,6 +129,14 @@ echo 'function base/bad.c:long_one 71' >scripts/lint-ratchet.txt
 check listed_function_may_stay 0 source_of base/bad.c
 check list_entry_without_need_is_found 1 source_of base/good.c
 echo '# none' >scripts/lint-ratchet.txt
+printf '/* x */\nstatic int look(void)\n{\n    return 0;\n}\n' >base/bad.c
+check name_of_one_word_is_found 1 source_of base/bad.c
+echo 'name base/bad.c:look 1' >scripts/lint-ratchet.txt
+check listed_name_may_stay 0 source_of base/bad.c
+sed -i 's/look/look_at_file/' base/bad.c
+check listed_name_that_is_gone_leaves_the_list 1 source_of base/bad.c
+echo '# none' >scripts/lint-ratchet.txt
+check name_of_three_words_passes_the_check 0 source_of base/bad.c
 { echo '/* x */' && yes 'int x;' | head -n 800; } >base/bad.c
 check too_long_file_is_found 1 source_of base/bad.c
 printf '/* x */\n#ifndef OTHER_H\n#define OTHER_H\n#endif\n' >base/bad.h
