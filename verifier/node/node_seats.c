@@ -11,9 +11,10 @@
 #include "verifier/node/solver_timeout.h"
 
 enum {
-    LATE_SHARE = 8,   /* the last part of the seal period: states that are not here are not seen */
-    DRAW_SHARE = 32,  /* of the seal period: how far apart the nodes of a panel draw, */
-    DRAW_EACH_S = 12, /* ... and so far for each owner */
+    LATE_SHARE = 8,    /* the last part of the seal period: states that are not here are not seen */
+    DRAW_SHARE = 32,   /* of the seal period: the last node of a panel draws by then, */
+    DRAW_FIRST_S = 24, /* ... behind the solver, which has two blocks for it, */
+    DRAW_EACH_S = 12,  /* ... and so far apart for each owner */
 };
 
 /* ---- sealing -------------------------------------------------------------------- */
@@ -428,12 +429,13 @@ static enum status visit_missed(void *context, const void *row, struct error *er
 
 /* ---- draws ---------------------------------------------------------------------- */
 
-/* How long this node looks at the ledger first, so that of a panel one draws: another while for
- * each of them. */
+/* How long this node looks at the ledger first, so that one draws: the solver, which does it at
+ * once, or else one of the panel, each after another while. */
 static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
                                 const struct store_segment *segment, struct error *error)
 {
     const uint64_t most_s = segment->terms.seal_period_s / DRAW_SHARE;
+    const uint64_t first_s = most_s / 2 < DRAW_FIRST_S ? most_s / 2 : DRAW_FIRST_S;
     int64_t owners = 0;
     uint64_t span_s;
 
@@ -443,11 +445,13 @@ static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
                         "bi", &(struct database_blob){segment->job.bytes, HASH32_SIZE},
                         (int64_t)segment->committed.generation));
     span_s = DRAW_EACH_S * (uint64_t)(owners > 1 ? owners - 1 : 0);
-    *wait_s = solver_timeout_place(node, &segment->hash, span_s < most_s ? span_s : most_s);
+    span_s = span_s < most_s - first_s ? span_s : most_s - first_s;
+    *wait_s = first_s + solver_timeout_place(node, &segment->hash, span_s);
     return STATUS_OK;
 }
 
-/* It is in the interest of the panel: draws in order, as soon as the block of the seed is there. */
+/* It is in the interest of the panel: draws in order. The wait begins where the block of the seed is
+ * there: in the blocks before it, nobody could draw. */
 static enum status visit_undrawn(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
@@ -461,6 +465,9 @@ static enum status visit_undrawn(void *context, const void *row, struct error *e
     uint64_t wait_s = 0;
     enum status status;
 
+    if (node->clock.height < action.due_height) {
+        return STATUS_OK;
+    }
     action_name(action.name, ACTION_DRAW, &segment->hash);
     status = action_find(node->ports.store, &before, action.name, error);
     if (status == STATUS_OK && before.state <= ACTION_SENT) {
