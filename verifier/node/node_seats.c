@@ -450,8 +450,8 @@ static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
     return STATUS_OK;
 }
 
-/* It is in the interest of the panel: draws in order. The wait begins where the block of the seed is
- * there: in the blocks before it, nobody could draw. */
+/* In the interest of the panel it draws in order. The wait begins with the block of the seed: in
+ * those before it, nobody could draw. */
 static enum status visit_undrawn(void *context, const void *row, struct error *error)
 {
     struct node *node = context;

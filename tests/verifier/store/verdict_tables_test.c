@@ -1,6 +1,6 @@
 /*
- * Goal: damage in the verdict database costs the rows that it hit, and nothing is ever read that was
- * not written. The secret outlives the file.
+ * Goal: damage in the verdict database costs the rows that it hit, and nothing is read that was not
+ * written. The secret outlives the file.
  * Method: every cell of every table is changed in turn, every page is cleared, bits are flipped all
  * over the file: each row is what it was then, or is missing. A save is interrupted; the secret is
  * lost in both places.
