@@ -351,7 +351,7 @@ static enum status is_behind(void *self, bool *behind, struct error *error)
 /* ---- reading ------------------------------------------------------------------ */
 
 static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t after, uint32_t depth,
-                            struct error *error)
+                            const struct hash32 *topic, struct error *error)
 {
     struct evm *evm = self;
     struct event_log_block top;
@@ -364,7 +364,7 @@ static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t aft
         return status;
     }
     return event_log_next(&evm->sql, entry, evm->data, after,
-                          top.height < depth ? 0 : top.height - depth, error);
+                          top.height < depth ? 0 : top.height - depth, topic, error);
 }
 
 /* Calls a getter of the contract with one word; the answer must have that many words. */
@@ -564,7 +564,7 @@ static enum status get_fixed(void *self, uint64_t *source, uint64_t height, uint
     return evm_seeds_fixed(&evm->seeds, evm->rpc, source, height, time_s, error);
 }
 
-/* Whatever else the contract does is no approval. */
+/* Anything else that the contract does is no approval. */
 static enum status get_signed(void *self, const struct address *contract, const struct hash32 *hash,
                               const struct game_bytes *signature, struct error *error)
 {
@@ -668,7 +668,7 @@ static enum status find_currency(struct currency *currency, struct evm *evm, str
 static enum status open_event_log(struct evm *evm, const struct ledger_options *options,
                                   uint64_t chain_id, struct error *error)
 {
-    static const char schema[] = EVENT_LOG_SCHEMA;
+    static const char schema[] = EVENT_LOG_SCHEMA EVENT_LOG_TOPICS;
     char registry[ADDRESS_TEXT_SIZE];
     char path[FILE_PATH_MAX];
 

@@ -160,6 +160,11 @@ struct ledger_entry {
 MUST_CHECK enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry,
                                    uint64_t after, uint32_t depth, struct error *error);
 
+/* The same for events of one kind alone, however many others there are; no rewinds. */
+MUST_CHECK enum status ledger_next_of(struct ledger *ledger, struct ledger_entry *entry,
+                                      uint64_t after, enum game_event_kind kind,
+                                      struct error *error);
+
 /* ---- reading ------------------------------------------------------------------ */
 
 /* What moves have changed in a job. Its terms are in the event OPENED. */
@@ -378,7 +383,7 @@ MUST_CHECK enum status ledger_challenge(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_unseen(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_segment *segment,
                                      uint32_t place, struct error *error);
-/* Whatever may be done about a covered segment: its round ends, its leg is final or void. vouch:
+/* All that may be done about a covered segment: its round ends, its leg is final or void. vouch:
  * the keeper's signature; NULL: none. */
 MUST_CHECK enum status ledger_settle(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_segment *segment,

@@ -40,7 +40,7 @@ static enum status refuse_terms(const char *what, struct error *error)
 {
     (void)error_set(error, STATUS_REFUSED,
                     "the terms on the ledger are not those of the job file: %s differs", what);
-    error_advise(error, "whoever solved it could be convicted of what was never agreed: leave it");
+    error_advise(error, "its solver could be convicted of what was never agreed: leave it");
     return STATUS_REFUSED;
 }
 
@@ -182,9 +182,9 @@ enum status terms_find(struct hash32 *key, struct game_terms *terms, struct ledg
 
     TRY(read_wanted(&wanted, text, error));
     TRY(ledger_catch_up(ledger, error));
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED &&
-            fits(&wanted, &entry.event)) {
+    while ((status = ledger_next_of(ledger, &entry, entry.number, GAME_OPENED, error)) ==
+           STATUS_OK) {
+        if (fits(&wanted, &entry.event)) {
             status = count_hit(&count, &open_count, key, terms == NULL ? &ignored : terms, ledger,
                                &entry.event, error);
             if (status != STATUS_OK) {
