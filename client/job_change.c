@@ -234,7 +234,8 @@ static int report(const struct change *change, const struct change_kind *kind, w
                                                "withdrawn_wei", text));
     }
     fprintf(context->out, "%s: job %.14s\n", kind->done, key);
-    return kind->withdraws ? job_moves_report(context, ledger_get_currency(change->ledger), amount) : COMMAND_OK;
+    return kind->withdraws ? job_moves_report(context, ledger_get_currency(change->ledger), amount)
+                           : COMMAND_OK;
 }
 
 static int run(struct command_context *context, const struct change_kind *kind)

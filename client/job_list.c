@@ -430,7 +430,8 @@ static void print_trouble(FILE *out, const struct listed *listed)
     char time[TERMS_TIME_SIZE];
 
     if (listed->job.barred) {
-        currency_print(burned, &listed->currency, listed->job.missing_escrow + listed->job.missing_pool);
+        currency_print(burned, &listed->currency,
+                       listed->job.missing_escrow + listed->job.missing_pool);
         fprintf(out,
                 "barred       %s of escrow and pool burned; 'lockstep job resume' puts it back\n",
                 burned);

@@ -429,7 +429,8 @@ static void show_amount(FILE *out, const struct currency *currency, const char *
 }
 
 /* What the segments cannot share of the reward that was asked for, to the wei. */
-static void show_remainder(FILE *out, const struct currency *currency, const struct game_terms *terms, wei reward)
+static void show_remainder(FILE *out, const struct currency *currency,
+                           const struct game_terms *terms, wei reward)
 {
     uint32_t segments = game_segment_count(terms);
     wei rest = reward - terms->reward * segments;
@@ -445,7 +446,8 @@ static void show_remainder(FILE *out, const struct currency *currency, const str
 }
 
 /* What the reward is for an hour and for a million tokens, where somebody has measured. */
-static void show_rates(FILE *out, const struct currency *currency, const struct game_terms *terms, const struct options *options)
+static void show_rates(FILE *out, const struct currency *currency, const struct game_terms *terms,
+                       const struct options *options)
 {
     const char *device = options_text(options, "device");
     struct job_price price = job_price_of(terms, terms->reward, device);
@@ -460,7 +462,8 @@ static void show_rates(FILE *out, const struct currency *currency, const struct 
     }
 }
 
-static void show_reward(FILE *out, const struct currency *currency, const struct game_terms *terms, const struct options *options)
+static void show_reward(FILE *out, const struct currency *currency, const struct game_terms *terms,
+                        const struct options *options)
 {
     struct error error;
     wei reward = 0;
@@ -474,7 +477,8 @@ static void show_reward(FILE *out, const struct currency *currency, const struct
     }
 }
 
-static void show_panel(FILE *out, const struct currency *currency, const struct game_terms *terms, const struct economy *economy)
+static void show_panel(FILE *out, const struct currency *currency, const struct game_terms *terms,
+                       const struct economy *economy)
 {
     char verifying[WEI_TEXT_SIZE];
     double all = economy_verifying(economy) * economy->segments;

@@ -17,7 +17,7 @@ static const struct unit {
              {1, 1, 0, "wei"},
              {0, WEI_PER_ETHER, WEI_ETHER_PLACES, "eth"}};
 
-/* A plain word of ASCII, whatever the locale, that cannot be taken for the coin. */
+/* A plain word of ASCII, in every locale, that cannot be taken for the coin. */
 static bool is_fit(const char *symbol)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -26,9 +26,9 @@ struct board_listener {
 };
 
 struct board {
-    struct game_place place; /* of the ledger; board_follow() sets it, */
+    struct game_place place;  /* of the ledger; board_follow() sets it, */
     struct currency currency; /* ... and this */
-    struct job_record *jobs; /* in the order of their opening */
+    struct job_record *jobs;  /* in the order of their opening */
     uint32_t count;
     uint32_t room;
     uint32_t most;     /* jobs; 0: BOARD_JOBS_MAX. Each has cost its client an escrow */

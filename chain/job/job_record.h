@@ -71,9 +71,9 @@ struct job_record_bond {
 
 struct job_record {
     struct hash32 key;
-    struct address account;  /* whose withdrawals and bonds are counted */
-    struct game_place place; /* where the game is played: without it no vouch is valid */
-    enum game_phase phase;   /* GAME_PHASE_NONE: nobody has opened it yet */
+    struct address account;   /* whose withdrawals and bonds are counted */
+    struct game_place place;  /* where the game is played: without it no vouch is valid */
+    enum game_phase phase;    /* GAME_PHASE_NONE: nobody has opened it yet */
     struct currency currency; /* of all amounts; the reader sets it with the place */
     struct address client;
     struct address solver;

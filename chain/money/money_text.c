@@ -29,7 +29,7 @@ static void add(char text[MONEY_TEXT_SIZE], const struct money *money, const cha
 }
 
 /* "98.5 eth" */
-static void begin(char text[MONEY_TEXT_SIZE], const struct money *money)
+static void begin_line(char text[MONEY_TEXT_SIZE], const struct money *money)
 {
     char name[2 + CURRENCY_NAME_SIZE];
 
@@ -40,7 +40,7 @@ static void begin(char text[MONEY_TEXT_SIZE], const struct money *money)
 
 void money_text_where(char text[MONEY_TEXT_SIZE], const struct money *money)
 {
-    begin(text, money);
+    begin_line(text, money);
     add(text, money, " = ", money->free, " free");
     add(text, money, " + ", money->stakes, " in stakes");
     add(text, money, " + ", money->bonds, " in bonds");
@@ -64,7 +64,7 @@ void money_text_why(char text[MONEY_TEXT_SIZE], const struct money *money)
     wei brought;
     bool more = money_brought(money, &brought);
 
-    begin(text, money);
+    begin_line(text, money);
     if (more) {
         add(text, money, " = ", brought, " brought in");
         add(text, money, " + ", money->amounts[MONEY_EARNED], " earned");

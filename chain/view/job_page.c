@@ -145,7 +145,8 @@ static void add_figures(struct buffer *page, const struct job_view *view)
     }
     if (view->standing.read) {
         add_amount_card(page, &view->standing.currency, view->standing.earned, "earned");
-        add_amount_card(page, &view->standing.currency, view->standing.burned_client, "burned of the client");
+        add_amount_card(page, &view->standing.currency, view->standing.burned_client,
+                        "burned of the client");
     }
     buffer_add_text(page, "</div>\n");
 }
@@ -214,10 +215,13 @@ static void add_money(struct buffer *page, const struct job_view *view)
     add_amount_fact(page, &view->standing.currency, "For segments to come", view->standing.to_come);
     add_amount_fact(page, &view->standing.currency, "For verifiers", view->standing.pool);
     add_amount_fact(page, &view->standing.currency, "Staked", view->standing.stake);
-    add_amount_fact(page, &view->standing.currency, "Burned of the client", view->standing.burned_client);
-    add_amount_fact(page, &view->standing.currency, "Burned of solvers, or paid to seats", view->standing.burned_solver);
+    add_amount_fact(page, &view->standing.currency, "Burned of the client",
+                    view->standing.burned_client);
+    add_amount_fact(page, &view->standing.currency, "Burned of solvers, or paid to seats",
+                    view->standing.burned_solver);
     if (view->standing.missing > 0) {
-        add_amount_fact(page, &view->standing.currency, "Missing, until the client resumes", view->standing.missing);
+        add_amount_fact(page, &view->standing.currency, "Missing, until the client resumes",
+                        view->standing.missing);
     }
     add_party(page, "Client", &view->standing.client);
     if (!address_equal(&view->standing.solver, &nobody)) {

@@ -75,9 +75,8 @@ struct keep_needs keep_plan(const struct job_segment *segment, const struct keep
     needs.replay = policy->replays && !known->replayed &&
                    ((known->has_states && is_open_question(segment, now_s)) ||
                     must_compute_end(segment, known, now_s));
-    needs.refuse = policy->refuses && !known->has_states && !segment->noted &&
-                   segment->refused_until_s == 0 &&
-                   is_time_to_refuse(segment, known, policy, now_s) &&
-                   is_their_fault(segment, known);
+    needs.refuse =
+        policy->refuses && !known->has_states && !segment->noted && segment->refused_until_s == 0 &&
+        is_time_to_refuse(segment, known, policy, now_s) && is_their_fault(segment, known);
     return needs;
 }

@@ -28,8 +28,8 @@ struct keep_known {
 
 struct keep_needs {
     bool states;
-    bool vouch; /* to be signed, and handed over */
-    bool bring; /* by our own settle: without the vouch it could end badly now */
+    bool vouch;  /* to be signed, and handed over */
+    bool bring;  /* by our own settle: without the vouch it could end badly now */
     bool replay; /* the panel leaves a question, or nobody gives the end */
     bool refuse;
 };

@@ -193,7 +193,7 @@ static const char *find_contact(const char **contact, char url[LISTEN_URL_MAX],
     }
     if (serve == NULL) {
         return "verifiers could not fetch what this node commits: name a place with --serve "
-               "ADDRESS:PORT, or with --contact URL where it is published";
+               "ADDRESS:PORT, or with --contact URL where 'lockstep prover publish' puts it";
     }
     if (listen_place_read(&place, serve, error) != STATUS_OK) {
         return NULL; /* the error says it */

@@ -63,8 +63,7 @@ enum status solver_policy_check(const struct solver_policy *policy, struct ledge
     TRY(ledger_get_account(ledger, &purse, &owed, ledger_get_own(ledger), error));
     TRY(ledger_get_clock(ledger, &clock, error));
     limits.currency = *ledger_get_currency(ledger);
-    if (policy_solve(&refusal, &limits, &record->terms, purse, &policy->pace,
-                     clock.time_s)) {
+    if (policy_solve(&refusal, &limits, &record->terms, purse, &policy->pace, clock.time_s)) {
         return STATUS_OK;
     }
     return error_set(error, STATUS_REFUSED, "nothing was staked: %s", refusal.text);

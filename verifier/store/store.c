@@ -97,10 +97,9 @@ static const char schema[] =
 /* ---- opening ------------------------------------------------------------ */
 
 static const struct summed_table summed[] = {
-    {"facts", NULL},    {"jobs", NULL},    {"wishes", NULL},   {"contacts", NULL},
-    {"vouches", NULL},  {"entries", NULL}, {"segments", NULL}, {"seats", NULL},
-    {"disputes", NULL}, {"retries", NULL}, {"tasks", NULL},
-    {"actions", NULL},  {"mirrors", NULL},
+    {"facts", NULL},   {"jobs", NULL},     {"wishes", NULL},  {"contacts", NULL}, {"vouches", NULL},
+    {"entries", NULL}, {"segments", NULL}, {"seats", NULL},   {"disputes", NULL}, {"retries", NULL},
+    {"tasks", NULL},   {"actions", NULL},  {"mirrors", NULL},
 };
 
 static const struct table_sums sums = {"the node's database", summed,

@@ -25,7 +25,7 @@ void store_money_release(struct store_money *money)
     money_book_release(&money->book);
 }
 
-static enum status put(struct store *store, const struct money *money, struct error *error)
+static enum status put_money(struct store *store, const struct money *money, struct error *error)
 {
     json_t *object = money_json(money);
     char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
@@ -53,7 +53,7 @@ enum status store_money_follow(struct store_money *money, struct store *store,
         return STATUS_OK;
     }
     TRY(money_book_read(&money->book, &now, &money->board, ledger, error));
-    return put(store, &now, error);
+    return put_money(store, &now, error);
 }
 
 enum status store_money_get(struct store *store, struct money *money, struct error *error)

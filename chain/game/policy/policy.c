@@ -295,8 +295,8 @@ static bool is_soon_over(struct policy_refusal *refusal, const struct policy *po
 
 /* ---- pay --------------------------------------------------------------------------- */
 
-static bool pays(struct policy_refusal *refusal, const struct policy *policy,
-                 enum policy_term term, wei pay, wei least, const char *least_option)
+static bool pays(struct policy_refusal *refusal, const struct policy *policy, enum policy_term term,
+                 wei pay, wei least, const char *least_option)
 {
     char is_text[WEI_TEXT_SIZE];
     char wanted[WEI_TEXT_SIZE];
@@ -316,7 +316,8 @@ static wei cost_of(const struct policy *policy, const struct policy_pace *pace, 
     wei coins = times(pace->gas_price, gas);
 
     return sum(portion(policy->price, pace->segment_ms, MS_PER_HOUR),
-               policy->currency.is_token ? portion(coins, policy->token_price, WEI_PER_ETHER) : coins);
+               policy->currency.is_token ? portion(coins, policy->token_price, WEI_PER_ETHER)
+                                         : coins);
 }
 
 /* The pay against the cost of computing a segment, and of the moves about it. */
@@ -387,8 +388,8 @@ static bool can_lock(struct policy_refusal *refusal, const struct policy *policy
     if (locked == NULL) {
         return true;
     }
-    return has_room(refusal, policy, term, bond, &policy->lock_all, locked->means, locked->all, "in all",
-                    "--lock-most") &&
+    return has_room(refusal, policy, term, bond, &policy->lock_all, locked->means, locked->all,
+                    "in all", "--lock-most") &&
            has_room(refusal, policy, term, bond, &policy->lock_job, locked->means, locked->job,
                     "in this job", "--lock-job-most") &&
            has_room(refusal, policy, term, bond, &policy->lock_party, locked->means, locked->client,
@@ -525,7 +526,8 @@ bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
     uint64_t left_s = terms->deadline_s > now_s ? terms->deadline_s - now_s : 0;
 
     agree(refusal);
-    return pays(refusal, policy, POLICY_REWARD, terms->reward, policy->reward_least, "--reward-least") &&
+    return pays(refusal, policy, POLICY_REWARD, terms->reward, policy->reward_least,
+                "--reward-least") &&
            pays_cost(refusal, POLICY_REWARD, terms->reward, policy, pace, 0) &&
            earns(refusal, policy, terms->reward, pace) && is_small_stake(refusal, policy, terms) &&
            can_stake(refusal, policy, terms->stake, means) &&

@@ -48,8 +48,8 @@ static void test_amounts_of_a_token_have_its_decimals_and_name(void **state)
 
 static void test_a_name_that_misleads_is_not_repeated(void **state)
 {
-    static const char *const unfit[] = {"",       "ETH", "eth",  "Ether",       "GWEI",
-                                        "wei",    "a b", "\x1b[1m", "thirteen-long", "x\ny",
+    static const char *const unfit[] = {"",      "ETH",       "eth",     "Ether",         "GWEI",
+                                        "wei",   "a b",       "\x1b[1m", "thirteen-long", "x\ny",
                                         "units", "\xd0\xb5th"};
 
     (void)state;
