@@ -695,9 +695,6 @@ static enum status find_folders(struct keeper *keeper, struct error *error)
     }
     TRY(file_private_folder(place, error));
     TRY(file_path_join(keeper->replay.folder, FILE_PATH_MAX, error, place, "replay"));
-    TRY(file_path_join(keeper->replay.ends, FILE_PATH_MAX, error, place, "computed"));
-    TRY(file_private_folder(keeper->replay.ends, error));
-    TRY(mirror_set_add(&keeper->source.mirrors, keeper->replay.ends, error));
     if (options->folder != NULL) {
         (void)snprintf(keeper->folder, sizeof(keeper->folder), "%s", options->folder);
         return STATUS_OK;

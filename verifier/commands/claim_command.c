@@ -52,12 +52,6 @@ const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
      .help = "leave the state that the segment ends in there, where all of it is right, as mirrors "
              "have it",
      .command_line_only = true},
-    {.name = "keep-bytes",
-     .kind = OPTION_SIZE,
-     .value = "SIZE",
-     .fallback = "8G",
-     .help = "bytes of such states to keep",
-     .command_line_only = true},
     {.name = "yes",
      .kind = OPTION_FLAG,
      .help = "stake the bond without asking",
@@ -608,8 +602,7 @@ static enum status open_setup(struct claiming *claiming, struct error *error)
     TRY(node_setup_prepare(&claiming->setup, error));
     TRY(node_setup_open(&claiming->setup, true, false, error));
     return folder == NULL ? STATUS_OK
-                          : keep_open(&claiming->setup.keep, folder, NULL,
-                                      options_number(given, "keep-bytes"), error);
+                          : keep_open(&claiming->setup.keep, folder, NULL, UINT64_MAX, error);
 }
 
 int claim_command(struct command_context *context)
