@@ -526,6 +526,9 @@ enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *ope
     return VERDICT_VALID;
 }
 
+/* docs/FORMATS.md, opening: behind the item, of four bytes. */
+enum { OPENING_ELEMENT = 4, OPENING_LEAF = 12 };
+
 size_t trace_opening_write(uint8_t bytes[TRACE_OPENING_BYTES_MAX],
                            const struct trace_opening *opening)
 {
@@ -533,9 +536,9 @@ size_t trace_opening_write(uint8_t bytes[TRACE_OPENING_BYTES_MAX],
     uint8_t *at = bytes;
 
     endian_store_be32(at, opening->item);
-    endian_store_be64(at + 4, opening->element);
-    memcpy(at + 12, opening->leaf, MERKLE_LEAF_SIZE);
-    at += 12 + MERKLE_LEAF_SIZE;
+    endian_store_be64(at + OPENING_ELEMENT, opening->element);
+    memcpy(at + OPENING_LEAF, opening->leaf, MERKLE_LEAF_SIZE);
+    at += OPENING_LEAF + MERKLE_LEAF_SIZE;
     endian_store_be16(at, (uint16_t)opening->header_size);
     memcpy(at + 2, opening->header, opening->header_size);
     at += 2 + opening->header_size;

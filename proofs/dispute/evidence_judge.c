@@ -16,6 +16,9 @@
 #include "proofs/dispute/evidence_reader.h"
 #include "proofs/hash/sha256.h"
 
+/* Where the type of a tensor stands in its label: behind a byte count and six dimensions. */
+#define LABEL_DTYPE 56
+
 /* ---- what every kind begins with ---------------------------------------- */
 
 static enum evidence_reason read_program_item(struct evidence_reader *in)
@@ -135,7 +138,8 @@ static enum evidence_reason read_next_state(uint64_t *byte_count, struct digest 
     enum evidence_reason reason =
         evidence_reader_label(&label, &label_size, in, &descriptor->label);
 
-    if (reason == EVIDENCE_FINE && (label_size < DESCRIPTOR_LABEL_MIN || label[56] != DTYPE_F32)) {
+    if (reason == EVIDENCE_FINE &&
+        (label_size < DESCRIPTOR_LABEL_MIN || label[LABEL_DTYPE] != DTYPE_F32)) {
         reason = EVIDENCE_BAD_LABEL; /* only a binary32 can be anything but finite */
     }
     if (reason == EVIDENCE_FINE) {

@@ -31,8 +31,17 @@ static bool is_list(const struct trace_query *query)
     return query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE;
 }
 
-/* docs/FORMATS.md, queried: 0 query (15), 15 known (32); DIVERGED: 47 program root (32); the
- * others: 47 leaves (8), 55 bytes of the last leaf (2), 57 size of the header (1), 58 header. */
+/* docs/FORMATS.md, queried: what is known stands behind the query. Then DIVERGED has the root of the
+ * program; the others have leaves, bytes of the last leaf, size of the header, header. */
+enum {
+    QUERIED_KNOWN = TRACE_QUERY_SIZE,
+    QUERIED_PROGRAM = QUERIED_KNOWN + DIGEST_SIZE,
+    QUERIED_LEAVES = QUERIED_PROGRAM,
+    QUERIED_LAST_SIZE = QUERIED_LEAVES + 8,
+    QUERIED_HEADER_SIZE = QUERIED_LAST_SIZE + 2,
+    QUERIED_HEADER
+};
+
 size_t ledger_queried_write(uint8_t bytes[LEDGER_QUERIED_SIZE_MAX],
                             const struct ledger_queried *queried)
 {
@@ -42,16 +51,16 @@ size_t ledger_queried_write(uint8_t bytes[LEDGER_QUERIED_SIZE_MAX],
         return partial_sums_query_write(bytes, &queried->query, &queried->parts);
     }
     trace_query_write(bytes, &queried->query);
-    memcpy(bytes + 15, target->known.bytes, DIGEST_SIZE);
+    memcpy(bytes + QUERIED_KNOWN, target->known.bytes, DIGEST_SIZE);
     if (queried->query.kind == TRACE_QUERY_DIVERGED) {
-        memcpy(bytes + 47, queried->program.bytes, DIGEST_SIZE);
-        return 47 + DIGEST_SIZE;
+        memcpy(bytes + QUERIED_PROGRAM, queried->program.bytes, DIGEST_SIZE);
+        return QUERIED_PROGRAM + DIGEST_SIZE;
     }
-    endian_store_be64(bytes + 47, target->count);
-    endian_store_be16(bytes + 55, (uint16_t)target->last_size);
-    bytes[57] = (uint8_t)target->header_size;
-    memcpy(bytes + 58, target->header, target->header_size);
-    return 58 + target->header_size;
+    endian_store_be64(bytes + QUERIED_LEAVES, target->count);
+    endian_store_be16(bytes + QUERIED_LAST_SIZE, (uint16_t)target->last_size);
+    bytes[QUERIED_HEADER_SIZE] = (uint8_t)target->header_size;
+    memcpy(bytes + QUERIED_HEADER, target->header, target->header_size);
+    return QUERIED_HEADER + target->header_size;
 }
 
 static bool target_fits(const struct ledger_queried *queried)
