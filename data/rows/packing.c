@@ -333,6 +333,7 @@ static enum status next_text(struct packing *packing, struct error *error,
                 return STATUS_OK;
             }
             *line = source->line + 1;
+            /* Blank lines before a text are no empty texts; the text begins behind them. */
             continue;
         }
         if (text->size > 0) {

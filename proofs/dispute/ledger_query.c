@@ -31,8 +31,8 @@ static bool is_list(const struct trace_query *query)
     return query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE;
 }
 
-/* docs/FORMATS.md, queried: what is known stands behind the query. Then DIVERGED has the root of the
- * program; the others have leaves, bytes of the last leaf, size of the header, header. */
+/* docs/FORMATS.md, queried: what is known stands behind the query. Then DIVERGED has the root of
+ * the program; the others have leaves, bytes of the last leaf, size of the header, header. */
 enum {
     QUERIED_KNOWN = TRACE_QUERY_SIZE,
     QUERIED_PROGRAM = QUERIED_KNOWN + DIGEST_SIZE,
@@ -483,6 +483,8 @@ static bool check_tensor(struct inquiry *inquiry)
     uint64_t count;
 
     take_digest(&list_tree, &inquiry->reader);
+    /* The path stands before the header whose hash it leads from: it is kept, and followed at the
+     * end. */
     path = inquiry->reader;
     (void)reader_take(&inquiry->reader, (size_t)reader_u8(&inquiry->reader) * DIGEST_SIZE);
     output = reader_u8(&inquiry->reader);
@@ -490,12 +492,15 @@ static bool check_tensor(struct inquiry *inquiry)
         return false;
     }
     operand = &descriptor->operands[descriptor->op.input_count + output];
+    /* An operand of another place would be a true tensor, and an answer to another question. */
     if (operand->place != query->item || !take_header(inquiry, operand)) {
         return false;
     }
     take_tensor_root(&tensor, &tree, inquiry);
     merkle_leaf_hash(&hash, tensor.bytes, DIGEST_SIZE);
     list = list_of(inquiry, TRACE_QUERY_TRACE);
+    /* What a micro-batch keeps to itself stands in the list of that micro-batch, not in the
+     * trace's. */
     if (operand->way == DESCRIPTOR_INNER) {
         list = list_of(inquiry, TRACE_QUERY_BATCH);
         batch = descriptor->batch;
@@ -512,6 +517,8 @@ static bool check_tensor(struct inquiry *inquiry)
     if (query->kind == TRACE_QUERY_TENSOR_NODE && !take_node(inquiry, count, &tree)) {
         return false;
     }
+    /* The last leaf alone may be short, and only a reply that reaches the end of the row shows
+     * it. */
     target->last_size = (query->index << query->level) + target->count == count
                             ? (uint32_t)(size - (count - 1) * MERKLE_LEAF_SIZE)
                             : MERKLE_LEAF_SIZE;

@@ -368,6 +368,8 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
         return error_set(error, STATUS_BAD_FORMAT,
                          "the accused has not committed to micro-batch %u yet", query.item);
     }
+    /* Before anything is taken from the bytes: a reply that does not fold to what is known says
+     * nothing. */
     if (status == STATUS_OK && trace_reply_check(&reply, &target, bytes, size) != VERDICT_VALID) {
         char text[TRACE_QUERY_TEXT_MAX];
 
@@ -378,6 +380,8 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
         status = trace_server_tree(&own, walk->own, &query, error);
     }
     if (status == STATUS_OK) {
+        /* Only now is the reply kept, so that a saved walk holds no reply that another reader would
+         * refuse. */
         status = keep_reply(walk, bytes, size, error);
     }
     if (status != STATUS_OK) {
