@@ -85,14 +85,13 @@ static enum status read_openings(struct listed *ring, uint64_t room, uint64_t *c
     enum status status;
 
     *count = 0;
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED) {
-            struct listed *listed = &ring[(*count)++ % room];
+    while ((status = ledger_next_of(ledger, &entry, entry.number, GAME_OPENED, error)) ==
+           STATUS_OK) {
+        struct listed *listed = &ring[(*count)++ % room];
 
-            listed->key = entry.event.job;
-            listed->terms = entry.event.terms;
-            job_card_read(&listed->card, &entry.event.contact);
-        }
+        listed->key = entry.event.job;
+        listed->terms = entry.event.terms;
+        job_card_read(&listed->card, &entry.event.contact);
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -412,9 +411,9 @@ static enum status find_card(struct job_card *card, struct ledger *ledger, const
     struct ledger_entry entry = {0};
     enum status status;
 
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED &&
-            hash32_equal(&entry.event.job, key)) {
+    while ((status = ledger_next_of(ledger, &entry, entry.number, GAME_OPENED, error)) ==
+           STATUS_OK) {
+        if (hash32_equal(&entry.event.job, key)) {
             job_card_read(card, &entry.event.contact);
         }
     }

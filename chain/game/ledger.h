@@ -158,6 +158,11 @@ struct ledger_entry {
 MUST_CHECK enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry,
                                    uint64_t after, uint32_t depth, struct error *error);
 
+/* The same for events of one kind alone, however many others there are; no rewinds. */
+MUST_CHECK enum status ledger_next_of(struct ledger *ledger, struct ledger_entry *entry,
+                                      uint64_t after, enum game_event_kind kind,
+                                      struct error *error);
+
 /* ---- reading ------------------------------------------------------------------ */
 
 /* What moves have changed in a job. Its terms are in the event OPENED. */
