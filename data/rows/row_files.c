@@ -239,6 +239,8 @@ enum status row_files_compare(void *context, struct error *error, const struct p
         while (element_at(made, type, at) == element_at(there, type, at)) {
             at++;
         }
+        /* One difference is enough for a sentence; what follows it may all be shifted by a
+         * place. */
         files->differs = true;
         (void)snprintf(files->difference, sizeof(files->difference),
                        "%s%s: row %" PRIu64 ", place %u: %u, and the sources make %u",

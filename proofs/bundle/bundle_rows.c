@@ -51,7 +51,7 @@ static enum status begin_change(struct bundle *bundle, struct error *error)
 
 /* ---- steps -------------------------------------------------------------- */
 
-/* Where the numbers of a step stand in its row. The row of an encrypted bundle is a box of these. */
+/* Where the numbers of a step stand in its row. An encrypted bundle has a box of these. */
 enum {
     STEP_LOSS = 0,
     STEP_HELD_OUT = 4,
