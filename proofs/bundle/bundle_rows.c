@@ -531,6 +531,8 @@ enum status bundle_set_device(struct bundle *bundle, const char *device, struct 
 
     (void)snprintf(name, sizeof(name), "%s", device);
     while ((status = bundle_device(known, bundle, row, error)) == STATUS_OK) {
+        /* A step has the row of its device, not its name: a name is a line of text, a step is some
+         * bytes. */
         if (strcmp(known, name) == 0) {
             bundle->device = row;
             return STATUS_OK;
@@ -538,6 +540,7 @@ enum status bundle_set_device(struct bundle *bundle, const char *device, struct 
         row++;
     }
     TRY(bundle_require_key(bundle, error));
+    /* The list ends with STATUS_NOT_FOUND; any other end is a failure. */
     if (status != STATUS_NOT_FOUND) {
         return status;
     }

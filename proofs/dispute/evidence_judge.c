@@ -110,6 +110,8 @@ static enum evidence_reason judge_end(struct evidence_reader *in)
         reason = evidence_reader_digest(&in_state, in);
     }
     if (reason == EVIDENCE_FINE) {
+        /* The same item in two lists of the accused: where the trace ends, and where the committed
+         * state does. */
         reason = read_state_tree(&tree, in, first ? &in->context->before : &in->context->after);
     }
     if (reason == EVIDENCE_FINE) {
@@ -119,6 +121,7 @@ static enum evidence_reason judge_end(struct evidence_reader *in)
     if (reason != EVIDENCE_FINE) {
         return reason;
     }
+    /* Bytes behind the end would give one piece of evidence many forms. */
     if (reader_left(&in->reader) != 0) {
         return EVIDENCE_BAD_SIZE;
     }

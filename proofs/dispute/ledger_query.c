@@ -162,6 +162,7 @@ static enum status put_program_item(struct buffer *bytes, const struct tape *tap
     }
     if (status == STATUS_OK) {
         for (uint32_t i = 0; i < count; i++) {
+            /* All items are hashed for one path: the program is the only tree that is not kept. */
             merkle_leaf_hash(&hashes[i], descriptor, descriptor_write(descriptor, &places, i));
         }
         merkle_leaves_init_hashes(&leaves, hashes, count);
@@ -173,6 +174,7 @@ static enum status put_program_item(struct buffer *bytes, const struct tape *tap
         put_path(bytes, &path);
         buffer_add_u16(bytes, (uint16_t)size);
         buffer_add(bytes, descriptor, size);
+        /* One descriptor stands for an operation in all micro-batches: the query says in which. */
         if (descriptor_is_repeated(descriptor)) {
             buffer_add_u32(bytes, instance);
         }

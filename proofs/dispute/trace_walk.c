@@ -198,6 +198,8 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
         return false;
     }
     *query = (struct trace_query){.kind = lists ? TRACE_QUERY_LIST : TRACE_QUERY_TENSOR};
+    /* Three trees, one below the other: the trace's items, those of a micro-batch, the leaves of a
+     * tensor. */
     if (lists && walk->listed.known) {
         tree = &walk->inner;
         query->list = TRACE_QUERY_BATCH;
@@ -212,6 +214,7 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
         query->item = walk->item;
         *known = walk->item_root;
     }
+    /* Below the first row the known hash is that of the node that differed. */
     if (tree->row_count > 0) {
         const struct trace_walk_row *row = last_row(tree);
 

@@ -243,6 +243,7 @@ static enum status read_constants(struct job *job, struct reader *reader, struct
         if (tensor->role != ROLE_CONSTANT) {
             continue;
         }
+        /* Memory only for bytes that are there: a tape can name constants of any size. */
         if (commit_tensor_size(tensor) > reader_left(reader)) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "byte %zu: the job ends inside the constant '%s'", reader->at,
