@@ -154,7 +154,7 @@ static enum status measure_rows(uint64_t *rows, struct evaluation *this, const s
         const char *path = tensor->role == ROLE_DATA ? this->paths.of[at++] : NULL;
         struct dataset data;
 
-        /* A file that gives tensors by their names has the job's rows; a plain one has any number. */
+        /* A file that gives tensors by their names has the rows of the job; others any number. */
         if (path == NULL || dataset_is_named(path) ||
             strncmp(tensor->name, HELD_OUT_DATA, strlen(HELD_OUT_DATA)) != 0) {
             continue;

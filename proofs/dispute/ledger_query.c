@@ -162,7 +162,7 @@ static enum status put_program_item(struct buffer *bytes, const struct tape *tap
     }
     if (status == STATUS_OK) {
         for (uint32_t i = 0; i < count; i++) {
-            /* All items are hashed for one path: the program is the only tree that is not kept. */
+            /* All items are hashed for one path: the tree of the program is not kept. */
             merkle_leaf_hash(&hashes[i], descriptor, descriptor_write(descriptor, &places, i));
         }
         merkle_leaves_init_hashes(&leaves, hashes, count);

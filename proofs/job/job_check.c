@@ -52,7 +52,7 @@ enum status job_check_terms(const struct job *job, struct error *error)
                          (unsigned long long)job->steps, (unsigned long long)job->segment_length,
                          (unsigned long long)JOB_STEPS_MAX);
     }
-    /* Steps are counted by micro-batch too, in numbers of the same size. */
+    /* Micro-batches are counted through all steps: their number has the same bound. */
     if (job->tape->brief != NULL && job->steps > JOB_STEPS_MAX / job->tape->brief->repeat.times) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "%llu steps of %u micro-batches: together there must be at most %llu",

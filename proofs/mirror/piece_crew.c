@@ -194,7 +194,7 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
             return false;
         }
         (void)pthread_mutex_lock(&shared->lock);
-        /* Two members may bring one piece, when the first was slow: it counts once. */
+        /* A piece that is brought twice counts once. */
         if (!piece->done) {
             piece->done = true;
             shared->crew->done++;

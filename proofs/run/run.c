@@ -148,8 +148,7 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
-        /* Data that was hashed before, and has not changed since, is not hashed again: it may be
-         * large. */
+        /* What the caller has compared is not hashed again: it may be large. */
         hashed = hashing->all || (hashing->compared != NULL && !hashing->compared[at]);
         TRY(run_data_open(&run->data[at], hashed ? &root : NULL, &tape->tensors[id], paths[at],
                           error));
