@@ -389,6 +389,15 @@ static void print_amount(FILE *out, const char *what, wei amount)
     fprintf(out, "%-12s %s\n", what, text);
 }
 
+static void print_escrow(FILE *out, const struct game_terms *terms)
+{
+    char text[WEI_TEXT_SIZE];
+
+    wei_print(text, game_escrow(terms));
+    fprintf(out, "%-12s %s; what nobody earns of it comes back when the job is over\n", "escrow",
+            text);
+}
+
 /* What the client says of it. */
 static void print_card(FILE *out, const struct job_card *card)
 {
@@ -484,7 +493,7 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
         address_print(text, &terms->keeper);
         fprintf(out, "keeper       %s\n", text);
     }
-    print_amount(out, "escrow", game_escrow(terms));
+    print_escrow(out, terms);
     if (listed->job.open_claims > 0) {
         fprintf(out, "claims       %u are open\n", listed->job.open_claims);
     }
