@@ -551,7 +551,7 @@ static enum status get_clock(void *self, struct ledger_clock *clock, struct erro
     TRY(evm_block_at(evm->rpc, &block, height, error));
     clock->height = block.height;
     clock->time_s = block.time_s;
-    clock->seed_delay = evm->seeds.delay;
+    clock->seed_delay = evm->seeds.delay + 1; /* endpoints try a move in the newest block */
     return STATUS_OK;
 }
 

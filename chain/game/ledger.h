@@ -210,7 +210,7 @@ struct ledger_claim {
 struct ledger_clock {
     uint64_t time_s;
     uint64_t height;
-    uint32_t seed_delay; /* from a commit to the block that its seed comes from */
+    uint32_t seed_delay; /* from a commit to the block that a draw can follow */
 };
 
 /* STATUS_NOT_FOUND for a key that nobody opened. */

@@ -56,6 +56,7 @@ def try_with(solver_stays):
             solver.kill()
         play(town, lambda: town.count("drawn", key) >= town.count("committed", key), "draws")
         assert not reverted(town), reverted(town)
+        assert "not there yet" not in solver.said(), solver.said()  # nobody tries too early
 
 
 def a_solver_draws_and_nodes_let_it():
@@ -66,4 +67,5 @@ def without_a_solver_one_node_draws():
     try_with(False)
 
 
-sys.exit(stage.main([], [a_solver_draws_and_nodes_let_it, without_a_solver_one_node_draws]))
+TESTS = [a_solver_draws_and_nodes_let_it] + [without_a_solver_one_node_draws] * stage.SOAK
+sys.exit(stage.main([], TESTS))

@@ -18,8 +18,8 @@ enum {
     STEPS = 12,
     SEGMENT = 4,
     SEGMENTS = 3,
-    CELLS_MIN = 25,
-    CELLS_STEP = 4, /* outside of make soak */
+    CELLS_MIN = 12,
+    CELLS_STEP = 8, /* outside of make soak */
     PLAYS = 3,
 };
 
