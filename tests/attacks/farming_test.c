@@ -1,6 +1,6 @@
 /*
- * Goal: whoever says unseen in its first seats, to sit in the rounds that follow and be paid there,
- * earns less than by the truth, up to a third of a panel; and what it earns the pool pays.
+ * Goal: a verifier that says unseen in its first seats, to sit in the rounds that follow and be paid
+ * there, earns less than by the truth, up to a third of a panel; and the pool pays what it earns.
  * Method: four of twelve entries farm segments of four seats, and each seat's money is counted;
  * "make soak" plays so many that chance does not hide the loss against what the same seats would
  * have had at once. A panel that farms whole, where nobody else sits. The same where a keeper
@@ -43,7 +43,7 @@ static void count_seats(struct scene *scene, struct farm *farm)
     }
 }
 
-static void accept(struct scene *scene, uint32_t segments, uint32_t seats)
+static void accept_for_seats(struct scene *scene, uint32_t segments, uint32_t seats)
 {
     scene->terms.steps = (uint64_t)segments * SCENE_STEPS;
     scene->terms.fee = FEE * WEI_PER_ETHER / 1000;
@@ -77,7 +77,7 @@ ATTACK(fee_farming_by_a_third_of_a_panel)
     struct farm farm = {0};
 
     scene->terms.segment_period_s = 20 * SCENE_SEGMENT_S;
-    accept(scene, count + 1, SEATS);
+    accept_for_seats(scene, count + 1, SEATS);
     farm_segments(scene, &farm, count);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000 * (int64_t)count);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -4000 + LATER * farm.reaped);
@@ -117,7 +117,7 @@ ATTACK(fee_farming_where_a_keeper_vouches)
 
     scene->terms.keeper = *signer_address(scene->stage.signers[STAGE_OTHER]);
     scene->terms.segment_period_s = 20 * SCENE_SEGMENT_S;
-    accept(scene, 2, 3);
+    accept_for_seats(scene, 2, 3);
     scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
     scene_draw(scene, 0);
     scene_vouch(scene, STAGE_SOLVER, STAGE_OTHER, 0);

@@ -27,8 +27,8 @@ static void close_job(struct scene *scene)
     scene_depart(scene);
 }
 
-static struct keep_needs plan(struct scene *scene, const struct keep_known *known,
-                              const struct keep_policy *policy)
+static struct keep_needs plan_keeper(struct scene *scene, const struct keep_known *known,
+                                     const struct keep_policy *policy)
 {
     struct job_segment segment;
 
@@ -62,7 +62,7 @@ static struct keep_known refuse_what_friends_say(struct scene *scene, uint32_t l
     struct keep_known known = commit_for_friends(scene, lie);
 
     scene_round(scene, 0, &friends_say_right, NULL);
-    assert_true(plan(scene, &known, &usual).refuse);
+    assert_true(plan_keeper(scene, &known, &usual).refuse);
     STAGE_PLAY(&scene->stage, KEEPER, ledger_refuse, &scene->job);
     scene_read(scene);
     return known;
@@ -79,14 +79,15 @@ static void serve_keeper(struct scene *scene, struct keep_known *known, uint32_t
 }
 
 /* It vouches where its plan says so; else it replays where the plan says that, and knows. */
-static void keep(struct scene *scene, struct keep_known *known, const struct keep_policy *policy)
+static void keep_segment(struct scene *scene, struct keep_known *known,
+                         const struct keep_policy *policy)
 {
-    if (!plan(scene, known, policy).vouch && plan(scene, known, policy).replay) {
+    if (!plan_keeper(scene, known, policy).vouch && plan_keeper(scene, known, policy).replay) {
         scene_pass(scene, REPLAY_S);
         known->replayed = true;
         known->is_false = scene_replay(scene, 0) < SCENE_STEPS;
     }
-    if (plan(scene, known, policy).vouch) {
+    if (plan_keeper(scene, known, policy).vouch) {
         scene_vouch(scene, KEEPER, KEEPER, 0);
     }
 }
@@ -99,7 +100,7 @@ ATTACK(a_lie_that_reaches_the_keeper_late)
     struct hash32 claim;
 
     serve_keeper(scene, &known, REPLAY_S + 200);
-    keep(scene, &known, &usual);
+    keep_segment(scene, &known, &usual);
     assert_true(known.is_false);
     assert_int_equal(scene->record.finalized, 0);
     claim = scene_claim(scene, KEEPER, 0, scene_replay(scene, 0), 0);
@@ -121,7 +122,7 @@ ATTACK(a_lie_that_reaches_a_keeper_that_cannot_replay)
     struct keep_known known = refuse_what_friends_say(scene, 1);
 
     serve_keeper(scene, &known, 60);
-    keep(scene, &known, &careful);
+    keep_segment(scene, &known, &careful);
     scene_pass(scene, 61);
     scene_settle(scene, STAGE_SOLVER, 0);
     assert_true(scene->record.barred);
@@ -136,7 +137,7 @@ ATTACK(a_true_segment_that_reaches_the_keeper_late)
     struct keep_known known = refuse_what_friends_say(scene, SCENE_STEPS);
 
     serve_keeper(scene, &known, REPLAY_S + 200);
-    keep(scene, &known, &usual);
+    keep_segment(scene, &known, &usual);
     assert_int_equal(scene->record.finalized, 1); /* at once: its claim time was over */
     scene_pass(scene, 201);
     STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_release, &scene->job);
@@ -146,8 +147,8 @@ ATTACK(a_true_segment_that_reaches_the_keeper_late)
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -1100);
 }
 
-/* Served when the refusal is over: whoever settles first burns both prices, and no vouch comes
- * after that. */
+/* Served when the refusal is over: the first settle burns both prices, and no vouch comes after
+ * that. */
 ATTACK(a_segment_that_reaches_the_keeper_too_late)
 {
     struct keep_known known = refuse_what_friends_say(scene, SCENE_STEPS);
@@ -173,7 +174,7 @@ ATTACK(a_lie_that_reaches_the_keeper_in_time)
 
     scene_round(scene, 0, &friends_say_right, NULL);
     known.has_states = true;
-    keep(scene, &known, &usual);
+    keep_segment(scene, &known, &usual);
     assert_true(scene->record.segments[0].draw.vouched);
     scene_pass(scene, SCENE_CLAIM_S / 2);
     claim = scene_claim(scene, STAGE_SECOND, 0, scene_replay(scene, 0), 0);

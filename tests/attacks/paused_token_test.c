@@ -3,7 +3,7 @@
  * verdict is late by it, no liar gets away, and all that is owed waits until it moves again.
  * Method: on a chain, where the registry plays for a token that its owner pauses: before a job is
  * opened, while it waits for a solver, while its segments are committed, sealed and revealed, in a
- * dispute, and when a void waits for its client. Whatever moves no token is done meanwhile; what
+ * dispute, and when a void waits for its client. What moves no token is done meanwhile; what
  * does is refused by name, also where it is the first that an account pays and its approval is sent
  * before it. Then the pause ends, and the balances are exact.
  */
@@ -36,7 +36,7 @@ static void pause_token(struct scene *scene, bool paused)
     stage_tell_token(&scene->stage, "behave(bool,bool,uint256,bytes)", words, 5);
 }
 
-/* What is owed cannot be had, and is not lost. */
+/* What is owed cannot be withdrawn, and is not lost. */
 static void see_owed(struct scene *scene, int player)
 {
     const struct address *account = signer_address(scene->stage.signers[player]);
@@ -60,8 +60,8 @@ static void withdraw_all(struct scene *scene)
 /* ---- an account that has paid nothing yet ---------------------------------------------- */
 
 /* Looks at a move while blocks go by, until it is refused. What it said before that. */
-static enum game_refusal_kind follow(struct scene *scene, int player, const char *name,
-                                     char *trouble, size_t size)
+static enum game_refusal_kind follow_move(struct scene *scene, int player, const char *name,
+                                          char *trouble, size_t size)
 {
     struct ledger_outcome outcome = {0};
     struct error error;
@@ -99,7 +99,7 @@ static void test_a_first_payment_of_a_paused_token_is_refused_by_name(void **sta
     stage_check(ledger_enlist(scene.stage.ledgers[STAGE_VERIFIER], "first", &scene.job,
                               &scene.terms, 1, &no_path, &no_contact, &error),
                 &error);
-    assert_int_equal(follow(&scene, STAGE_VERIFIER, "first", trouble, sizeof(trouble)),
+    assert_int_equal(follow_move(&scene, STAGE_VERIFIER, "first", trouble, sizeof(trouble)),
                      GAME_WRONG_TOKEN);
     assert_non_null(strstr(trouble, "it failed in block"));
     assert_non_null(strstr(trouble, game_refusal_text(GAME_WRONG_TOKEN)));

@@ -25,7 +25,8 @@ static const struct scene_verdicts denied = {.unseen = {[STAGE_FRIEND] = true}};
 /* ---- the terms and the solver -------------------------------------------------------- */
 
 /* As `job open` has them without a keeper. friends: all of the panel is the client's. */
-static void accept(struct scene *scene, uint32_t segments, uint32_t coverage_ppm, bool friends)
+static void accept_short_job(struct scene *scene, uint32_t segments, uint32_t coverage_ppm,
+                             bool friends)
 {
     scene->terms.steps = (uint64_t)segments * SCENE_STEPS;
     scene->terms.stake = segments * scene->terms.reward;
@@ -86,7 +87,7 @@ static void play_honest(struct scene *scene, uint32_t segments, uint32_t coverag
     const int payer_and_panel[] = {STAGE_CLIENT, STAGE_VERIFIER, STAGE_SECOND};
     const int64_t price = (int64_t)segments * REWARD;
 
-    accept(scene, segments, coverage_ppm, false);
+    accept_short_job(scene, segments, coverage_ppm, false);
     while (scene->record.phase == GAME_PHASE_RUNNING) {
         commit_ahead(scene, SCENE_STEPS);
         end_leg(scene, &right);
@@ -119,12 +120,12 @@ ATTACK(twenty_segments_of_which_chance_looks_at_none)
 
 /* What was open burns on both sides, and one segment more: never more than the stake, which is the
  * price. The client has paid for all that it saw. */
-static void deny(struct scene *scene, uint32_t segments)
+static void deny_job(struct scene *scene, uint32_t segments)
 {
     int64_t open;
     int64_t price;
 
-    accept(scene, segments, GAME_PPM, true);
+    accept_short_job(scene, segments, GAME_PPM, true);
     commit_ahead(scene, SCENE_STEPS);
     open = scene->record.committed;
     assert_true(open <= ECONOMY_AHEAD_USUAL);
@@ -140,30 +141,30 @@ static void deny(struct scene *scene, uint32_t segments)
 
 ATTACK(three_segments_that_are_denied)
 {
-    deny(scene, 3);
+    deny_job(scene, 3);
 }
 
 ATTACK(ten_segments_that_are_denied)
 {
-    deny(scene, 10);
+    deny_job(scene, 10);
 }
 
 ATTACK(twenty_segments_that_are_denied)
 {
-    deny(scene, 20);
+    deny_job(scene, 20);
 }
 
 /* ---- a solver that lies ------------------------------------------------------------------------ */
 
 /* Its stake is what it could have saved by all of its lies, and the last segment is looked at
- * whatever chance says. */
+ * without chance. */
 ATTACK(three_segments_that_are_lies)
 {
     struct scene_verdicts verdicts = {
         .of = {[STAGE_VERIFIER] = GAME_VERDICT_FALSE, [STAGE_SECOND] = GAME_VERDICT_FALSE}};
     struct hash32 alarm = {{0}};
 
-    accept(scene, 3, 0, false);
+    accept_short_job(scene, 3, 0, false);
     commit_ahead(scene, 1);
     assert_int_equal(draw_leg(scene), 2);
     verdicts.false_step = scene_replay(scene, 2);

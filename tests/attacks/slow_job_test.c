@@ -58,8 +58,8 @@ ATTACK(a_slow_job)
     scene_see(scene, scene_party_gain(scene, client_and_solver, 2), 0);
 }
 
-/* Silence of a whole panel buys it time, not the solver: whoever is ready three claim periods later
- * claims what it found, and has a quarter of the stake. */
+/* Silence of a whole panel buys it time, not the solver: a seat that is ready three claim periods
+ * later claims what it found, and has a quarter of the stake. */
 ATTACK(a_slow_job_hides_no_lie)
 {
     struct game_segment segment;
