@@ -1,6 +1,7 @@
 /*
- * Goal: a verifier that says unseen in its first seats, to sit in the rounds that follow and be paid
- * there, earns less than by the truth, up to a third of a panel; and the pool pays what it earns.
+ * Goal: a verifier that says unseen in its first seats, to sit in the rounds that follow and be
+ * paid there, earns less than by the truth, up to a third of a panel; and the pool pays what it
+ * earns.
  * Method: four of twelve entries farm segments of four seats, and each seat's money is counted;
  * "make soak" plays so many that chance does not hide the loss against what the same seats would
  * have had at once. A panel that farms whole, where nobody else sits. The same where a keeper
@@ -86,8 +87,8 @@ ATTACK(fee_farming_by_a_third_of_a_panel)
     }
 }
 
-/* It is all of the panel. Of a last segment nine seats are drawn in place of three, and share a pool
- * that is three fees: less than three rights have at once. */
+/* It is all of the panel. Of a last segment nine seats are drawn in place of three, and share a
+ * pool that is three fees: less than three rights have at once. */
 ATTACK(fee_farming_by_a_whole_panel)
 {
     scene->terms.steps = SCENE_STEPS;
@@ -109,8 +110,8 @@ ATTACK(fee_farming_by_a_whole_panel)
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -1000 - 6 * LATER / 2);
 }
 
-/* Where the keeper has the bytes, unseen is silence: it brings one seat at most, for seven eighths of
- * the fee that it gave away. */
+/* Where the keeper has the bytes, unseen is silence: it brings one seat at most, for seven eighths
+ * of the fee that it gave away. */
 ATTACK(fee_farming_where_a_keeper_vouches)
 {
     struct farm farm = {0};

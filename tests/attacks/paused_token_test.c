@@ -1,10 +1,10 @@
 /*
- * Goal: a token that is paused in the middle of a job stops what is paid in it, and nothing else: no
- * verdict is late by it, no liar gets away, and all that is owed waits until it moves again.
+ * Goal: a token that is paused in the middle of a job stops what is paid in it, and nothing else:
+ * no verdict is late by it, no liar gets away, and all that is owed waits until it moves again.
  * Method: on a chain, where the registry plays for a token that its owner pauses: before a job is
  * opened, while it waits for a solver, while its segments are committed, sealed and revealed, in a
- * dispute, and when a void waits for its client. What moves no token is done meanwhile; what
- * does is refused by name, also where it is the first that an account pays and its approval is sent
+ * dispute, and when a void waits for its client. What moves no token is done meanwhile; what does
+ * is refused by name, also where it is the first that an account pays and its approval is sent
  * before it. Then the pause ends, and the balances are exact.
  */
 #include "tests/support/game/scene.h"
@@ -83,8 +83,8 @@ static enum game_refusal_kind follow_move(struct scene *scene, int player, const
     return GAME_REFUSED_NOT;
 }
 
-/* Its approval goes first, so nobody can ask whether the move would fail: it is sent and fails. That
- * is said at once, and the refusal has its name when its block is final. */
+/* Its approval goes first, so nobody can ask whether the move would fail: it is sent and fails.
+ * That is said at once, and the refusal has its name when its block is final. */
 static void test_a_first_payment_of_a_paused_token_is_refused_by_name(void **state)
 {
     struct scene scene;
@@ -232,7 +232,7 @@ static void test_a_pause_saves_no_liar_from_who_is_owed_a_bond(void **state)
     scene_close(&scene);
 }
 
-/* ---- a void ------------------------------------------------------------------------------------ */
+/* ---- a void ---------------------------------------------------------------------------------- */
 
 /* The client cannot put back what burned while its tokens stand still; it can close the job. */
 static void test_a_pause_after_a_void(void **state)

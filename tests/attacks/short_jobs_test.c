@@ -1,10 +1,10 @@
 /*
  * Goal: jobs of 3, 10 and 20 segments, whose stake is the whole price and whose legs may be longer
  * than they are, neither stop an honest solver nor let anybody gain by their shortness.
- * Method: the solver commits as our program does by its defaults (prover/post/solver_policy). Chance
- * looks at a fifth of the segments, at none or at all. Once everybody is honest; once the client's
- * panel denies all, and once a solver lies from its first commit to its last. Client and friend are
- * one party.
+ * Method: the solver commits as our program does by its defaults (prover/post/solver_policy).
+ * Chance looks at a fifth of the segments, at none or at all. Once everybody is honest; once the
+ * client's panel denies all, and once a solver lies from its first commit to its last. Client and
+ * friend are one party.
  */
 #include "tests/support/game/attack.h"
 
@@ -154,7 +154,7 @@ ATTACK(twenty_segments_that_are_denied)
     deny_job(scene, 20);
 }
 
-/* ---- a solver that lies ------------------------------------------------------------------------ */
+/* ---- a solver that lies ---------------------------------------------------------------------- */
 
 /* Its stake is what it could have saved by all of its lies, and the last segment is looked at
  * without chance. */

@@ -1,10 +1,10 @@
 /*
  * Goal: a job that nobody can replay in time, and bytes that come in a trickle, cost honest nodes
  * nothing, hide no lie, and earn a solver nothing that it would not have otherwise.
- * Method: seats are silent, since their replay is late: of a true job, and of a lie that one of them
- * finds hours later. Seats that cannot have the bytes in time: those with a fast line say unseen,
- * the others nothing; once a friend has been served whole. Client and solver of the slow job are
- * one party.
+ * Method: seats are silent, since their replay is late: of a true job, and of a lie that one of
+ * them finds hours later. Seats that cannot have the bytes in time: those with a fast line say
+ * unseen, the others nothing; once a friend has been served whole. Client and solver of the slow
+ * job are one party.
  */
 #include "tests/support/game/attack.h"
 
