@@ -24,6 +24,12 @@ static const struct scene_verdicts denied = {.unseen = {[STAGE_FRIEND] = true}};
 
 /* ---- the terms and the solver -------------------------------------------------------- */
 
+/* On a chain each move takes long: "make soak" has time for twenty segments. */
+static bool takes_too_long(const struct scene *scene)
+{
+    return scene->stage.anvil != NULL && test_soak_minutes() == 0;
+}
+
 /* As `job open` has them without a keeper. friends: all of the panel is the client's. */
 static void accept_short_job(struct scene *scene, uint32_t segments, uint32_t coverage_ppm,
                              bool friends)
@@ -113,7 +119,9 @@ ATTACK(ten_segments_of_which_chance_looks_at_a_fifth)
 
 ATTACK(twenty_segments_of_which_chance_looks_at_none)
 {
-    play_honest(scene, 20, 0);
+    if (!takes_too_long(scene)) {
+        play_honest(scene, 20, 0);
+    }
 }
 
 /* ---- a client that wants the work for nothing ----------------------------------------------- */
@@ -151,7 +159,9 @@ ATTACK(ten_segments_that_are_denied)
 
 ATTACK(twenty_segments_that_are_denied)
 {
-    deny_job(scene, 20);
+    if (!takes_too_long(scene)) {
+        deny_job(scene, 20);
+    }
 }
 
 /* ---- a solver that lies ---------------------------------------------------------------------- */
