@@ -15,6 +15,7 @@
 #include "verifier/store/verdict_tables.h"
 
 enum {
+    EXPORT_VERSION = 4, /* of what is exported; those before are of earlier editions */
     ROWS_MAX = 1 << 20,
     LOCK_TRIES = 20,
     LOCK_WAIT_US = 100000,
@@ -384,7 +385,7 @@ enum status verdict_db_export(json_t **view, struct verdict_db *verdicts, struct
                         "SELECT * FROM seals ORDER BY chain, contract, segment, seed, seat",
                         seal_columns, COUNT_OF(seal_columns), error));
     *view =
-        json_pack("{s:i, s:o, s:O, s:O}", "lockstep_verdict_db", VERDICT_TABLES_VERSION, "secret",
+        json_pack("{s:i, s:o, s:O, s:O}", "lockstep_verdict_db", EXPORT_VERSION, "secret",
                   hex_of(verdicts->secret.bytes, HASH32_SIZE), "verdicts", rows, "seals", seals);
     if (*view == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict database");
@@ -528,7 +529,7 @@ enum status verdict_db_import(uint64_t *added, struct verdict_db *verdicts, cons
 
     TRY(strict_json_only(view, error, known, sizeof(known) / sizeof(known[0])));
     TRY(strict_json_number(view, error, &version, "lockstep_verdict_db", UINT32_MAX));
-    if (version != VERDICT_TABLES_VERSION) {
+    if (version != EXPORT_VERSION) {
         return error_set(error, STATUS_REFUSED,
                          "an export of version %" PRIu64 ", which is not known here", version);
     }

@@ -173,10 +173,12 @@ static enum status refuse_version(int64_t version, struct error *error)
     (void)error_set(error, STATUS_REFUSED,
                     "the verdict database is of version %" PRId64 ", which is not known here",
                     version);
-    error_advise(error, version > VERDICT_TABLES_VERSION
-                            ? "use the program that wrote it, or a newer one"
-                            : "it is of an earlier edition of the game: name another folder with"
-                              " --state");
+    error_advise(error,
+                 version > VERDICT_TABLES_VERSION
+                     ? "use the program that wrote it, or a newer one"
+                     : "it is of an earlier edition of the game: name another folder with"
+                       " --state; of a build without sums: 'verifier verdicts export' there, "
+                       "'import' here");
     return STATUS_REFUSED;
 }
 
