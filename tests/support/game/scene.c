@@ -370,11 +370,17 @@ void scene_round(struct scene *scene, uint32_t index, const struct scene_verdict
 
 void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts)
 {
+    scene_rounds_after(scene, index, verdicts, verdicts);
+}
+
+void scene_rounds_after(struct scene *scene, uint32_t index, const struct scene_verdicts *first,
+                        const struct scene_verdicts *later)
+{
     struct job_segment segment;
     uint64_t now_s;
 
     for (int i = 0; i < GAME_PLACES_MAX; i++) {
-        scene_round(scene, index, verdicts, NULL);
+        scene_round(scene, index, i == 0 ? first : later, NULL);
         segment = job_record_segment(&scene->record, index);
         now_s = stage_clock(&scene->stage);
         if (job_segment_waits_for(&segment, now_s) != JOB_SEGMENT_ROUND) {

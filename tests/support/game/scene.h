@@ -80,6 +80,9 @@ void scene_round(struct scene *scene, uint32_t index, const struct scene_verdict
 
 /* Rounds until no further one opens; then the claim time passes. */
 void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts);
+/* The same, of players who say something else in the first round than later. */
+void scene_rounds_after(struct scene *scene, uint32_t index, const struct scene_verdicts *first,
+                        const struct scene_verdicts *later);
 
 /* Another round, or the leg becomes final or void. */
 void scene_settle(struct scene *scene, int player, uint32_t index);
