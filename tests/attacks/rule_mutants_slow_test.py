@@ -172,7 +172,26 @@ FAULTS = (
     ("a payment that failed says nothing", EVM, "wait_for_failure(outcome);",
      "outcome->state = LEDGER_MOVE_WAITING;", "paused_token",
      "a_first_payment_of_a_paused_token_is_refused_by_name"),
+    ("pay need not cover work", POLICY,
+     "if (pay >= portion(cost, policy->cost_cover, POLICY_ONE)) {", "if (1) {", "nodes",
+     "one_gwei"),
+    ("a stranger's word reaches everything", "base/http/http_reach.c",
+     "if (reach == HTTP_REACH_ANY) {", "if (1) {", "nodes", "a_node_sent_to_its_own_loopback"),
 )
+
+# What is wrong above, played by real nodes too: the attack of nodes_test.c that fails.
+NODES = {
+    "numbers of those who went stay": "dead_entries",
+    "absence costs a fee": "blind_enlistment",
+    "a late seat pays": "a_solver_that_serves_too_late",
+    "a silent panel voids": "a_panel_of_the_client_asleep",
+    "a third of rights is enough": "two_partners_in_a_panel_of_twelve",
+    "a leg is paid that is void": "ransom_of_the_last_state",
+    "the tail is paid to who stops": "the_last_segment_never_comes",
+    "a late seed covers nothing": "a_lie_that_waits_for_a_late_draw",
+    "a challenge needs no seal": "a_challenge_that_is_copied",
+}
+FAULTS += tuple(fault[:4] + ("nodes", NODES[fault[0]]) for fault in FAULTS if fault[0] in NODES)
 
 
 def call(command, where):
