@@ -410,27 +410,6 @@ static bool is_late(const struct solver *solver)
     return solver->record.due_s != 0 && solver->clock.time_s > solver->record.due_s;
 }
 
-/* The last eighth of the period: a commit takes a few blocks. */
-static bool is_due(const struct solver *solver)
-{
-    const struct job_record *record = &solver->record;
-
-    return record->due_s != 0 &&
-           solver->clock.time_s + record->terms.segment_period_s / 8 + 1 >= record->due_s;
-}
-
-/* May one more segment be open? */
-static bool has_room(const struct solver *solver)
-{
-    const struct job_record *record = &solver->record;
-
-    if (record->committed - record->finalized >= GAME_OPEN_MAX || record->refused_until_s != 0) {
-        return false;
-    }
-    return solver->options.ahead == 0 || is_due(solver) ||
-           job_record_unvouched(record) < policy_ahead(&record->terms, solver->options.ahead);
-}
-
 static void commit(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -442,7 +421,8 @@ static void commit(struct solver *solver)
     struct error error;
     enum status status;
 
-    if (record->ended || index >= record->segment_count || !has_room(solver)) {
+    if (record->ended || index >= record->segment_count ||
+        !solver_policy_has_room(record, solver->options.ahead, solver->clock.time_s)) {
         return;
     }
     if (is_late(solver)) {
