@@ -240,6 +240,17 @@ static bool has_end(struct keeper *keeper, const struct keeper_slot *slot)
     return slot->end.step != 0 && watch_keep_has(keeper->keep, &slot->end);
 }
 
+/* A keeper that was restarted takes what it finds then for late: it replays rather than trusts. */
+static void note_states(struct keeper *keeper, struct keeper_slot *slot)
+{
+    struct keep_known *known = &slot->known;
+
+    if (!known->has_states) {
+        known->late = keeper->clock.time_s > known->first_end_s;
+    }
+    known->has_states = known->has_start && has_end(keeper, slot);
+}
+
 /* ---- what is known ---------------------------------------------------------------- */
 
 static bool is_known_owner(const struct keeper *keeper, const struct address *owner)
@@ -549,7 +560,7 @@ static void work(struct keeper *keeper)
         slot->known.has_start = has_start(keeper, slot);
         slot->known.start_comes = i > 0 && slot[-1].index + 1 == slot->index &&
                                   (slot[-1].known.has_start || slot[-1].known.start_comes);
-        slot->known.has_states = slot->known.has_start && has_end(keeper, slot);
+        note_states(keeper, slot);
         slot->known.known_right = is_known_right(keeper, slot);
         slot->known.well_s = keeper->well_s;
         needs = keep_plan(&segment, &slot->known, &keeper->policy, keeper->clock.time_s);
