@@ -16,6 +16,7 @@
 #include "chain/keys/passphrase.h"
 #include "client/keeper/keep_hand.h"
 #include "client/keeper/keep_moves.h"
+#include "client/keeper/keep_owners.h"
 #include "client/keeper/keep_plan.h"
 #include "client/keeper/keep_replay.h"
 
@@ -253,20 +254,6 @@ static void note_states(struct keeper *keeper, struct keeper_slot *slot)
 
 /* ---- what is known ---------------------------------------------------------------- */
 
-static bool is_known_owner(const struct keeper *keeper, const struct address *owner)
-{
-    const struct options *given = keeper->options.context->options;
-    struct address known;
-
-    for (size_t i = 0; i < options_list_count(given, "known"); i++) {
-        if (address_parse(&known, options_list_item(given, "known", i)) == STATUS_OK &&
-            address_equal(&known, owner)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_known_right(const struct keeper *keeper, const struct keeper_slot *slot)
 {
     const struct job_record *record = &keeper->source.record;
@@ -275,7 +262,8 @@ static bool is_known_right(const struct keeper *keeper, const struct keeper_slot
         const struct job_record_seat *seat = &record->seats[i];
 
         if (seat->segment.index == slot->index && seat->phase == GAME_SEAT_REVEALED &&
-            seat->verdict == GAME_VERDICT_RIGHT && is_known_owner(keeper, &seat->owner)) {
+            seat->verdict == GAME_VERDICT_RIGHT &&
+            keep_owners_has(keeper->options.context->options, &seat->owner)) {
             return true;
         }
     }
@@ -639,22 +627,6 @@ static enum status check_key(const struct keeper *keeper, struct error *error)
     return STATUS_REFUSED;
 }
 
-static enum status check_known(const struct options *given, struct error *error)
-{
-    struct address known;
-
-    for (size_t i = 0; i < options_list_count(given, "known"); i++) {
-        if (address_parse(&known, options_list_item(given, "known", i)) != STATUS_OK) {
-            return error_set(error, STATUS_USAGE, "--known: '%.60s' is not an address",
-                             options_list_item(given, "known", i));
-        }
-    }
-    return options_flag(given, "no-replay") && options_list_count(given, "known") == 0
-               ? error_set(error, STATUS_USAGE,
-                           "--no-replay vouches by the word of --known alone: name an owner")
-               : STATUS_OK;
-}
-
 /* What it can do with the money that it has. */
 static enum status say_purse(const struct keeper *keeper, struct error *error)
 {
@@ -776,7 +748,7 @@ enum status keeper_open(struct keeper **keeper, const struct keeper_options *opt
     made->policy.replays = !options_flag(given, "no-replay");
     made->told_read = UINT64_MAX;
     made->misses = MISSES_MAX;
-    TRY_OUT(check_known(given, error));
+    TRY_OUT(keep_owners_check(given, error));
     TRY_OUT(keep_replay_remember(&made->replay, error));
     TRY_OUT(chain_unlock(&made->signer, options->context, error));
     TRY_OUT(open_source(made, error));
