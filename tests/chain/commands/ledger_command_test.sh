@@ -171,7 +171,7 @@ END
     check "a job is opened for tokens" 0 'says out "0x"'
     run "$L" ledger status --ledger "$url" --registry "$tokens"
     check "and its price is theirs, and gas is another matter" 0 \
-    'says out "10000000000000000000 = 6500000000000000000 free" &&
+    'says out "10000000000000000000 units = 6500000000000000000 free" &&
     says out " 3500000000000000000 in escrow" && says out "= 10000000000000000000 brought in" &&
     says out "0 lost; 0." && says out " eth of gas"'
     run env LOCKSTEP_LEDGER="$url" LOCKSTEP_REGISTRY="$tokens" "$L" doctor
