@@ -29,7 +29,7 @@ const struct option_spec job_collect_options[JOB_COLLECT_OPTIONS] = {
     CHAIN_ACCOUNT_OPTION,
     {.name = "wait",
      .kind = OPTION_FLAG,
-     .help = "stay, and do whatever becomes due, until the job is closed",
+     .help = "stay, and do all that becomes due, until the job is closed",
      .command_line_only = true},
     CHAIN_POLL_OPTION("with --wait: how often to look at the ledger"),
     JOB_MOVES_TIMEOUT_OPTION,

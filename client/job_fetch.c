@@ -91,7 +91,7 @@ static enum status choose_state(struct fetching *fetching, struct error *error)
     return job_states_end(&fetching->place, fetching->source.ledger, record, segment, error);
 }
 
-static void show(void *context, uint64_t bytes, uint64_t total)
+static void show_progress(void *context, uint64_t bytes, uint64_t total)
 {
     struct progress *progress = context;
 
@@ -120,7 +120,7 @@ static enum status fetch_state(struct fetching *fetching, struct error *error)
                                            .step = fetching->place.step,
                                            .root = fetching->place.root,
                                            .whole = whole,
-                                           .progress = show,
+                                           .progress = show_progress,
                                            .context = &fetching->progress};
     progress_init(&fetching->progress, fetching->context->json ? NULL : stderr, "fetching", "KiB",
                   0, 0, steady_seconds());
@@ -136,7 +136,7 @@ static enum status fetch_state(struct fetching *fetching, struct error *error)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static int report(const struct fetching *fetching)
+static int report_fetched(const struct fetching *fetching)
 {
     struct command_context *context = fetching->context;
     const struct piece_fetch *fetch = &fetching->fetch;
@@ -211,7 +211,7 @@ out:
     if (status != STATUS_OK && !context->json) {
         job_source_report(&fetching->source, NULL);
     }
-    code = status == STATUS_OK ? report(fetching) : command_fail(context, &error);
+    code = status == STATUS_OK ? report_fetched(fetching) : command_fail(context, &error);
     stop_close(&fetching->stop);
     job_source_close(&fetching->source);
     free(fetching);

@@ -261,7 +261,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "held-out data: what the model loses on it is found, committed and disputed like all "
-             "of the job. Whoever runs the job needs this file too. Of packed rows a folder: its "
+             "of the job. The solver of the job needs this file too. Of packed rows a folder: its "
              "held-out rows, or all if it has none, in their order"},
     {.name = "eval-labels",
      .kind = OPTION_TEXT,

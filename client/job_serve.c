@@ -48,7 +48,7 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
     {.name = "push-token",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "whoever shows the first line of this file may push ('prover publish --push'); "
+     .help = "a solver that shows the first line of this file may push ('prover publish --push'); "
              "without it nobody may"},
     {.name = "most",
      .kind = OPTION_SIZE,

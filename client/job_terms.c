@@ -524,7 +524,7 @@ static void show_risk(FILE *out, const struct game_terms *terms)
     terms_period(down, terms->claim_period_s);
     if (!address_is_zero(&terms->keeper)) {
         address_print(keeper, &terms->keeper);
-        fprintf(out, "%-16s %s: whoever has its key can give this escrow away, and nothing else\n",
+        fprintf(out, "%-16s %s: anybody with its key can give this escrow away, and nothing else\n",
                 "the keeper", keeper);
         fprintf(out,
                 "%-16s until the deadline, where 'lockstep job keep' is never down for longer "
@@ -537,7 +537,7 @@ static void show_risk(FILE *out, const struct game_terms *terms)
     terms_amount_about(many, burned_by(terms, BURN_USUAL_MOST - 1));
     fprintf(out,
             "%-16s usually %s to %s (%d to %d segments), at most %s (%d), once for each time you "
-            "resume it, by whoever burns as much\n",
+            "resume it, by anybody who burns as much\n",
             "can burn", few, many, BURN_USUAL_LEAST, BURN_USUAL_MOST, most, GAME_OPEN_MAX + 1);
     fprintf(out, "%-16s %s: nobody refuses for you later; with --keeper, until the deadline\n",
             "you may be away", away);
@@ -569,7 +569,7 @@ void job_terms_show(FILE *out, const struct game_terms *terms, const struct opti
     show_cheating(out, &economy);
     if (job_terms_are_quick(options)) {
         fprintf(out,
-                "%-16s whoever is away for a minute loses money, and one verifier is the whole "
+                "%-16s a party away for a minute loses money, and one verifier is the whole "
                 "panel: not for real money\n",
                 "quick terms");
     }

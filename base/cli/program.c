@@ -269,7 +269,7 @@ static const char *nearest_key(const void *context, const char *key)
 
 /* ---- running ---------------------------------------------------------------------------- */
 
-static const char *environment(const char *name)
+static const char *environment_value(const char *name)
 {
     return getenv(name);
 }
@@ -298,7 +298,7 @@ static int run_command(struct command_context *context, const char *const *words
     const struct option_dictionary dictionary = {knows_key, nearest_key, context};
     struct option_sources sources = {.words = words,
                                      .word_count = word_count,
-                                     .environment = environment,
+                                     .environment = environment_value,
                                      .dictionary = &dictionary};
     char config_path[FILE_PATH_MAX];
     struct options *options = calloc(1, sizeof(*options));

@@ -275,7 +275,7 @@ enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *e
 /* ---- sending -------------------------------------------------------------------- */
 
 /* Does the message say one of these? A letter before it makes another word of it: "unknown". */
-static bool says(const char *message, const char *const *phrases, size_t count)
+static bool says_any(const char *message, const char *const *phrases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *at = strcasestr(message, phrases[i]);
@@ -298,7 +298,7 @@ static bool is_known(const char *message)
         "existing tx with same hash", /* older Erigon */
     };
 
-    return says(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
+    return says_any(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
 }
 
 static bool is_nonce_used(const char *message)
@@ -309,7 +309,7 @@ static bool is_nonce_used(const char *message)
         "OldNonce",         /* Nethermind */
     };
 
-    return says(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
+    return says_any(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
 }
 
 enum status evm_send(struct rpc *rpc, const uint8_t *raw, size_t size, bool *nonce_used,

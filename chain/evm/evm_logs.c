@@ -298,9 +298,9 @@ static json_t *hash_params(const struct hash32 *block)
 }
 
 /* Of each suspicious block a list of our logs, from all its logs, is added to kept. */
-static enum status refetch(json_t *kept, struct rpc *rpc, size_t endpoint,
-                           const uint32_t *suspicious, size_t count, const struct subject *subject,
-                           struct error *error)
+static enum status refetch_blocks(json_t *kept, struct rpc *rpc, size_t endpoint,
+                                  const uint32_t *suspicious, size_t count,
+                                  const struct subject *subject, struct error *error)
 {
     json_t *params = json_array();
     json_t *wholes = NULL;
@@ -313,7 +313,7 @@ static enum status refetch(json_t *kept, struct rpc *rpc, size_t endpoint,
     if (status == STATUS_REFUSED) {
         status = error_set(error, STATUS_BAD_FORMAT,
                            "logs of block %llu seem to be left out: its header's filter has an "
-                           "event of ours and none came; and all logs of the block cannot be had: "
+                           "event of ours and none came; and all logs of the block cannot be read: "
                            "%s",
                            (unsigned long long)subject->blocks[suspicious[0]].height,
                            rpc_failure(rpc)->message);
@@ -330,9 +330,9 @@ static enum status refetch(json_t *kept, struct rpc *rpc, size_t endpoint,
 }
 
 /* Replaces the logs of the suspicious blocks by those of wholes. Keeps the order of the blocks. */
-static enum status merge(json_t *merged, const json_t *answer, const json_t *wholes,
-                         const uint32_t *suspicious, size_t count, const struct subject *subject,
-                         struct error *error)
+static enum status merge_logs(json_t *merged, const json_t *answer, const json_t *wholes,
+                              const uint32_t *suspicious, size_t count,
+                              const struct subject *subject, struct error *error)
 {
     size_t next = 0;
 
@@ -379,13 +379,13 @@ static enum status complete_logs(json_t **answer, struct rpc *rpc, size_t endpoi
         }
     }
     for (size_t i = 0; i < count; i += WHOLE_MAX) {
-        TRY_OUT(refetch(wholes, rpc, endpoint, suspicious + i,
-                        count - i < WHOLE_MAX ? count - i : WHOLE_MAX, subject, error));
+        TRY_OUT(refetch_blocks(wholes, rpc, endpoint, suspicious + i,
+                               count - i < WHOLE_MAX ? count - i : WHOLE_MAX, subject, error));
     }
     if (count > 0) {
         json_t *merged = json_array();
 
-        status = merge(merged, *answer, wholes, suspicious, count, subject, error);
+        status = merge_logs(merged, *answer, wholes, suspicious, count, subject, error);
         json_decref(*answer);
         *answer = merged;
     }

@@ -563,7 +563,7 @@ static enum status get_fixed(void *self, uint64_t *source, uint64_t height, uint
     return evm_seeds_fixed(&evm->seeds, evm->rpc, source, height, time_s, error);
 }
 
-/* Whatever else the contract does is no approval. */
+/* Anything else that the contract does is no approval. */
 static enum status get_signed(void *self, const struct address *contract, const struct hash32 *hash,
                               const struct game_bytes *signature, struct error *error)
 {

@@ -376,7 +376,7 @@ MUST_CHECK enum status ledger_challenge(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_unseen(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_segment *segment,
                                      uint32_t place, struct error *error);
-/* Whatever may be done about a covered segment: its round ends, its leg is final or void. vouch:
+/* All that may be done about a covered segment: its round ends, its leg is final or void. vouch:
  * the keeper's signature; NULL: none. */
 MUST_CHECK enum status ledger_settle(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_segment *segment,

@@ -40,7 +40,7 @@ static enum status refuse_terms(const char *what, struct error *error)
 {
     (void)error_set(error, STATUS_REFUSED,
                     "the terms on the ledger are not those of the job file: %s differs", what);
-    error_advise(error, "whoever solved it could be convicted of what was never agreed: leave it");
+    error_advise(error, "its solver could be convicted of what was never agreed: leave it");
     return STATUS_REFUSED;
 }
 

@@ -1,5 +1,6 @@
 /*
- * board.h - all jobs of a ledger and where each stands, for whoever looks for work or shows them.
+ * board.h - all jobs of a ledger and where each stands, for solvers that look for work and for
+ * pages.
  *
  * A record (job_record.h) of each job, by one pass over the new events, and without a call of a
  * chain for each.

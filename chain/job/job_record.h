@@ -63,7 +63,7 @@ struct job_record_claim {
     uint8_t queried[GAME_QUERIED_MAX];
 };
 
-/* An entry of the record's account in a panel of before: its bond can be had back. */
+/* An entry of the record's account in a panel of before: its bond can be taken back. */
 struct job_record_bond {
     uint32_t generation;
     uint32_t entry;

@@ -139,8 +139,8 @@ static uint64_t classes_of(const struct tape *tape)
 }
 
 /* The rows of the held-out data in the files; 0: the files name them, and have the job's. */
-static enum status measure(uint64_t *rows, struct evaluation *this, const struct tape *tape,
-                           struct error *error)
+static enum status measure_rows(uint64_t *rows, struct evaluation *this, const struct tape *tape,
+                                struct error *error)
 {
     const uint64_t classes = classes_of(tape);
     uint32_t at = 0;
@@ -189,7 +189,7 @@ static enum status make_job(struct evaluation *this, struct error *error)
 
     TRY_OUT(held_out_cut(&tape, &constants, &constant_count, this->trained, 0, error));
     TRY_OUT(data_paths_of_files(&this->paths, tape, files, count, error));
-    TRY_OUT(measure(&rows, this, tape, error));
+    TRY_OUT(measure_rows(&rows, this, tape, error));
     tape_file_free_constants(constants, constant_count);
     tape_free(tape);
     tape = NULL;
@@ -213,7 +213,8 @@ out:
     return status;
 }
 
-static enum status look(struct evaluation *this, const struct log *log, struct error *error)
+static enum status evaluate_state(struct evaluation *this, const struct log *log,
+                                  struct error *error)
 {
     struct machine_options machine;
     struct run run = {0};
@@ -257,7 +258,7 @@ static json_t *number_json(double number)
     return isfinite(number) ? json_real(number) : json_null();
 }
 
-static int emit(struct command_context *context, const struct evaluation *this)
+static int emit_result(struct command_context *context, const struct evaluation *this)
 {
     const char *out = options_text(this->options, "out");
     const double loss = (double)number_of(this->loss_bits);
@@ -315,9 +316,9 @@ int job_eval_run(struct command_context *context)
     if (out != NULL) { /* first: it can be run elsewhere where it cannot be here */
         TRY_OUT(job_write(this.job, out, &error));
     }
-    TRY_OUT(look(&this, context->log, &error));
+    TRY_OUT(evaluate_state(&this, context->log, &error));
 out:
-    code = status == STATUS_OK ? emit(context, &this) : command_fail(context, &error);
+    code = status == STATUS_OK ? emit_result(context, &this) : command_fail(context, &error);
     first_state_close(&this.first);
     data_paths_close(&this.paths);
     job_free(this.job);

@@ -29,7 +29,7 @@ static bool must_bring(const struct job_segment *segment, const struct keep_know
             now_s + spare_s > job_segment_claim_end(segment));
 }
 
-/* Was all well with us for as long as the states could be had? */
+/* Was all well with us for as long as the states could be fetched? */
 static bool is_their_fault(const struct job_segment *segment, const struct keep_known *known)
 {
     const struct game_terms *terms = segment->terms;

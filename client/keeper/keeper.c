@@ -194,7 +194,7 @@ static void set_places(struct keeper *keeper, const struct job_states_place *end
 }
 
 /* What a covered segment needs comes first, of those that nobody vouched for before the others;
- * then the last ends, for whoever goes on from there. */
+ * then the last ends, for a solver that goes on from there. */
 static enum status ask_for_states(struct keeper *keeper, struct error *error)
 {
     const struct job_record *record = &keeper->source.record;
@@ -265,7 +265,8 @@ static bool is_known_right(const struct keeper *keeper, const struct keeper_slot
     return false;
 }
 
-/* Does our own mirror answer? Whoever cannot be reached has no reason to blame others. */
+/* Does our own mirror answer? A keeper that cannot be reached itself has no reason to blame
+ * others. */
 static void ask_mirror(struct keeper *keeper)
 {
     uint64_t size = watch_keep_job_size(keeper->keep);
@@ -399,7 +400,8 @@ static void refuse(struct keeper *keeper, const struct keeper_slot *slot)
     if (make_move(keeper, &move, &why) == STATUS_OK) {
         keeper->counts.refused++;
         log_error(log_of(keeper), "keeper",
-                  "%s: its states could not be had; REFUSED, what nobody vouched for burns", what);
+                  "%s: its states could not be fetched; REFUSED, what nobody vouched for burns",
+                  what);
         succeed(&keeper->refusing, RETRY_MS);
     } else {
         fail(keeper, &keeper->refusing, what, why.text);
@@ -642,7 +644,7 @@ static enum status say_purse(const struct keeper *keeper, struct error *error)
     wei owed = 0;
 
     log_info(log_of(keeper), "keeper",
-             "whoever has this key can give the escrow of this job away, and nothing else");
+             "anybody with this key can give the escrow of this job away, and nothing else");
     TRY(ledger_get_account(keeper->source.ledger, &purse, &owed, signer_address(keeper->signer),
                            error));
     wei_print(wanted, bond);

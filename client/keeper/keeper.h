@@ -15,7 +15,7 @@
 #define KEEPER_OPTIONS                                                                             \
     {.name = "no-refuse",                                                                          \
      .kind = OPTION_FLAG,                                                                          \
-     .help = "as keeper: never refuse, also where the states could not be had in time"},           \
+     .help = "as keeper: never refuse, also where the states could not be fetched in time"},       \
         {.name = "no-replay",                                                                      \
          .kind = OPTION_FLAG,                                                                      \
          .help = "as keeper: replay nothing and claim nothing; then it vouches only for what an "  \

@@ -23,7 +23,7 @@ struct watch_mirrors {
     pthread_mutex_t lock; /* guards the members up to `rested` */
     pthread_cond_t told;
     bool ending;
-    struct mirror_set known; /* by their URLs: whoever reads the ledger adds to them */
+    struct mirror_set known; /* by their URLs: the reader of the ledger adds to them */
     uint32_t committed;
     uint32_t generation;
     bool news;
@@ -165,7 +165,7 @@ static void follow_losses(struct watch_mirrors *mirrors, uint32_t committed)
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-static void work(struct watch_mirrors *mirrors, uint32_t committed, uint32_t generation)
+static void ask_mirrors(struct watch_mirrors *mirrors, uint32_t committed, uint32_t generation)
 {
     struct error why;
 
@@ -180,7 +180,7 @@ static void work(struct watch_mirrors *mirrors, uint32_t committed, uint32_t gen
     say_curve(mirrors, committed);
 }
 
-static void *run(void *context)
+static void *run_mirrors(void *context)
 {
     struct watch_mirrors *mirrors = context;
 
@@ -193,7 +193,7 @@ static void *run(void *context)
         mirrors->news = false;
         mirror_set_join(&mirrors->source.mirrors, &mirrors->known);
         (void)pthread_mutex_unlock(&mirrors->lock);
-        work(mirrors, committed, generation);
+        ask_mirrors(mirrors, committed, generation);
         (void)pthread_mutex_lock(&mirrors->lock);
         mirrors->rested = !mirrors->news;
         (void)clock_gettime(CLOCK_REALTIME, &until);
@@ -267,7 +267,7 @@ enum status watch_mirrors_open(struct watch_mirrors **mirrors,
     }
     (void)pthread_mutex_init(&made->lock, NULL);
     (void)pthread_cond_init(&made->told, NULL);
-    if (pthread_create(&made->thread, NULL, run, made) != 0) {
+    if (pthread_create(&made->thread, NULL, run_mirrors, made) != 0) {
         (void)rmdir(made->folder);
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "cannot start a thread for the mirrors");

@@ -27,7 +27,7 @@ struct pack_writing {
     double kept_s;
 };
 
-static enum status keep(struct pack_writing *writing, struct error *error)
+static enum status keep_state(struct pack_writing *writing, struct error *error)
 {
     for (size_t i = 0; i < PACKING_SIDES; i++) {
         TRY(row_files_sync(&writing->files[i], error));
@@ -41,13 +41,14 @@ static enum status pause_writing(void *context, struct error *error)
     struct pack_writing *writing = context;
 
     if (stop_requested(writing->packing.stop)) {
-        TRY(keep(writing, error));
+        TRY(keep_state(writing, error));
         (void)error_set(error, STATUS_STOPPED, "stopped after %" PRIu64 " examples",
                         writing->packing.counts.examples);
         error_advise(error, "the same command goes on from there");
         return STATUS_STOPPED;
     }
-    return steady_seconds() - writing->kept_s < KEPT_EVERY_S ? STATUS_OK : keep(writing, error);
+    return steady_seconds() - writing->kept_s < KEPT_EVERY_S ? STATUS_OK
+                                                             : keep_state(writing, error);
 }
 
 static void set_sinks(struct packing *packing, struct row_files files[PACKING_SIDES],
@@ -148,7 +149,7 @@ static enum status write_manifest(struct pack_writing *writing, struct error *er
 }
 
 /* Removes a file of the folder, if it is there. */
-static void drop(const struct pack_writing *writing, const char *name)
+static void drop_file(const struct pack_writing *writing, const char *name)
 {
     char path[FILE_PATH_MAX];
 
@@ -163,7 +164,7 @@ static void drop_side(const struct pack_writing *writing, bool held_out)
 
     for (int which = 0; which < ROW_TENSORS; which++) {
         row_file_name(name, &writing->packing.shape, (enum row_tensor)which, held_out);
-        drop(writing, name);
+        drop_file(writing, name);
     }
 }
 
@@ -174,8 +175,8 @@ static enum status finish_folder(struct pack_writing *writing, struct error *err
     if (writing->files[1].rows == 0) {
         drop_side(writing, true);
     }
-    drop(writing, PACK_STATE_NAME);
-    drop(writing, "lock");
+    drop_file(writing, PACK_STATE_NAME);
+    drop_file(writing, "lock");
     if (renameat2(AT_FDCWD, writing->folder, AT_FDCWD, folder, RENAME_NOREPLACE) != 0) {
         return error_set_errno(error, "cannot name %s", folder);
     }
@@ -210,7 +211,7 @@ out:
     if (status != STATUS_OK && writing.lock.descriptor >= 0 && !file_exists(writing.state)) {
         drop_side(&writing, false); /* nothing to go on with */
         drop_side(&writing, true);
-        drop(&writing, "lock");
+        drop_file(&writing, "lock");
         (void)rmdir(writing.folder);
     }
     file_lock_close(&writing.lock);

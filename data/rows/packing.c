@@ -347,8 +347,8 @@ static enum status next_text(struct packing *packing, struct error *error,
     }
 }
 
-static enum status look(struct packing *packing, struct error *error,
-                        const struct source_file *source)
+static enum status tell_progress(struct packing *packing, struct error *error,
+                                 const struct source_file *source)
 {
     if (packing->progress != NULL) {
         char note[PROGRESS_NOTE_MAX];
@@ -361,8 +361,9 @@ static enum status look(struct packing *packing, struct error *error,
 }
 
 /* Passes over what was packed before a stop: the texts must be the same. */
-static enum status skip(struct packing *packing, struct error *error, struct source_file *source,
-                        enum source_kind kind, struct buffer *text)
+static enum status skip_packed(struct packing *packing, struct error *error,
+                               struct source_file *source, enum source_kind kind,
+                               struct buffer *text)
 {
     struct sha256 again;
     struct digest before;
@@ -393,7 +394,7 @@ static enum status run_texts(struct packing *packing, struct error *error,
     uint64_t line = 0;
     bool more = true;
 
-    TRY(skip(packing, error, source, kind, text));
+    TRY(skip_packed(packing, error, source, kind, text));
     for (;;) {
         TRY(next_text(packing, error, source, kind, text, &more, &line));
         if (!more) {
@@ -407,7 +408,7 @@ static enum status run_texts(struct packing *packing, struct error *error,
             return error_wrap(error, "%s:%" PRIu64, source->path, line);
         }
         if (packing->counts.examples % LOOKED_EVERY == 0) {
-            TRY(look(packing, error, source));
+            TRY(tell_progress(packing, error, source));
         }
     }
 }

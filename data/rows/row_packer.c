@@ -75,8 +75,8 @@ static enum status close_fullest(struct row_packer *packer, struct error *error)
     return close_row(packer, error, fullest);
 }
 
-static void put(struct row_packer *packer, struct packed_row *row, const uint32_t *ids,
-                const uint8_t *learned, size_t count)
+static void put_tokens(struct row_packer *packer, struct packed_row *row, const uint32_t *ids,
+                       const uint8_t *learned, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bool counts = i > 0 && learned[i] != 0;
@@ -109,7 +109,7 @@ enum status row_packer_add(struct row_packer *packer, struct error *error, const
     if (best == NULL) {
         TRY(open_row(packer, error, &best));
     }
-    put(packer, best, ids, learned, count);
+    put_tokens(packer, best, ids, learned, count);
     return STATUS_OK;
 }
 
@@ -120,7 +120,7 @@ enum status row_packer_add_alone(struct row_packer *packer, struct error *error,
 
     assert(count > 0 && count <= packer->length && packer->open_count < ROW_OPEN_MAX);
     TRY(open_row(packer, error, &row));
-    put(packer, row, ids, learned, count);
+    put_tokens(packer, row, ids, learned, count);
     return close_row(packer, error, packer->open_count - 1);
 }
 

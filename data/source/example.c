@@ -149,7 +149,7 @@ static void add_behind(struct parts *parts, const struct example_rules *rules)
     }
 }
 
-static void clear(struct example *example)
+static void clear_example(struct example *example)
 {
     parts_clear(&example->rows[0]);
     parts_clear(&example->rows[1]);
@@ -173,7 +173,7 @@ static void add_texts(struct parts *parts, const struct example_rules *rules, co
 enum status example_of_text(struct example *example, struct error *error,
                             const struct example_rules *rules, const void *text, size_t size)
 {
-    clear(example);
+    clear_example(example);
     if (size > 0) {
         add_texts(&example->rows[0], rules, NULL, text, size);
     }
@@ -500,7 +500,7 @@ enum status example_of_json(struct example *example, struct error *error,
     json_t *root = NULL;
     enum status status;
 
-    clear(example);
+    clear_example(example);
     TRY_OUT(strict_json_parse_escaped_nul(&root, error, "line", line, size, EXAMPLE_SIZE_MAX,
                                           EXAMPLE_DEPTH_MAX));
     canonical = json_object();

@@ -88,7 +88,7 @@ static uint64_t pair_of(uint32_t code)
 }
 
 /* The code point that two make; 0: none. */
-static uint32_t compose(uint32_t one, uint32_t two)
+static uint32_t compose_pair(uint32_t one, uint32_t two)
 {
     const uint64_t wanted = (uint64_t)one << 21 | two;
     size_t low = 0;
@@ -121,7 +121,7 @@ static uint32_t compose(uint32_t one, uint32_t two)
 }
 
 /* The full canonical decomposition of one code point; returns how many there are. */
-static size_t decompose(uint32_t out[DECOMPOSED_MAX], uint32_t code)
+static size_t decompose_code(uint32_t out[DECOMPOSED_MAX], uint32_t code)
 {
     const uint32_t syllable = code - HANGUL_SYLLABLE;
     size_t count = 0;
@@ -204,7 +204,8 @@ static size_t compose_all(const struct points *points)
         uint32_t code = points->codes[i];
         uint8_t class = points->classes[i];
         bool blocked = starter != SIZE_MAX && kept - starter > 1 && last >= class;
-        uint32_t made = starter == SIZE_MAX || blocked ? 0 : compose(points->codes[starter], code);
+        uint32_t made =
+            starter == SIZE_MAX || blocked ? 0 : compose_pair(points->codes[starter], code);
 
         if (made != 0) {
             points->codes[starter] = made;
@@ -223,7 +224,7 @@ static size_t compose_all(const struct points *points)
 static enum status add_decomposed(struct points *points, uint32_t code)
 {
     uint32_t parts[DECOMPOSED_MAX];
-    size_t count = decompose(parts, code);
+    size_t count = decompose_code(parts, code);
 
     for (size_t i = 0; i < count; i++) {
         TRY(add_point(points, parts[i]));

@@ -109,8 +109,9 @@ enum status added_index(struct added *added, struct error *error, size_t index,
 }
 
 /* The longest that begins at `at`; NULL: none does. */
-static const struct added_token *longest(const struct added *added, bool normalized, bool special,
-                                         const uint8_t *text, size_t size, size_t at, size_t *end)
+static const struct added_token *longest_token(const struct added *added, bool normalized,
+                                               bool special, const uint8_t *text, size_t size,
+                                               size_t at, size_t *end)
 {
     const struct added_token *found = NULL;
     uint32_t node = added->first[normalized][text[at]];
@@ -174,7 +175,7 @@ void added_find(struct added_match *match, const struct added *added, bool norma
         if (added->first[normalized][text[at]] == 0) {
             continue;
         }
-        match->token = longest(added, normalized, special, text, size, at, &end);
+        match->token = longest_token(added, normalized, special, text, size, at, &end);
         if (match->token != NULL) {
             match->start = match->token->lstrip ? space_before(text, from, at) : at;
             match->end = match->token->rstrip ? space_behind(text, size, end) : end;

@@ -100,7 +100,7 @@ static enum status take_vocabulary(struct model_reading *reading, const json_t *
 /* ---- merges ---- */
 
 /* As much of a token as a sentence shows. */
-static int shown(size_t size)
+static int shown_size(size_t size)
 {
     return size < 60 ? (int)size : 60;
 }
@@ -124,13 +124,13 @@ static enum status add_merge(struct model_reading *reading, const char *left, si
     ids[2] = vocabulary_find(vocabulary, bytes, sizes[0] + sizes[1]);
     if (ids[0] == VOCABULARY_NONE || ids[1] == VOCABULARY_NONE || ids[2] == VOCABULARY_NONE) {
         return error_set(error, STATUS_BAD_FORMAT, "'%.*s' and '%.*s': %s is not in the vocabulary",
-                         shown(left_size), left, shown(right_size), right,
+                         shown_size(left_size), left, shown_size(right_size), right,
                          ids[0] == VOCABULARY_NONE || ids[1] == VOCABULARY_NONE ? "one of them"
                                                                                 : "what they make");
     }
     if (merges_add(&tokenizer->merges, ids[0], ids[1], ids[2]) != STATUS_OK) {
         return error_set(error, STATUS_BAD_FORMAT, "'%.*s' and '%.*s' are there twice",
-                         shown(left_size), left, shown(right_size), right);
+                         shown_size(left_size), left, shown_size(right_size), right);
     }
     return STATUS_OK;
 }

@@ -25,7 +25,7 @@
 /* With fewer elements a second thread costs more than it gains. */
 #define PARALLEL_ELEMENTS_MIN 16384
 
-static uint64_t attribute(const struct kernel_call *call, uint32_t at)
+static uint64_t attribute_at(const struct kernel_call *call, uint32_t at)
 {
     return (uint64_t)call->op->attributes[at];
 }
@@ -37,7 +37,8 @@ static const struct tensor *input_tensor(const struct kernel_call *call, uint32_
 
 static uint64_t seed_at(const struct kernel_call *call, uint32_t low)
 {
-    return (uint64_t)(uint32_t)attribute(call, low + 1) << 32 | (uint32_t)attribute(call, low);
+    return (uint64_t)(uint32_t)attribute_at(call, low + 1) << 32 |
+           (uint32_t)attribute_at(call, low);
 }
 
 static int threads_for(const struct kernel_call *call, uint64_t rows, uint64_t width)
@@ -60,12 +61,12 @@ static void run_schedule(const struct kernel_call *call)
     const uint32_t *table = call->inputs[0];
     const uint32_t *step = call->inputs[1];
     uint32_t *out = call->outputs[0];
-    uint64_t columns = attribute(call, SCHEDULE_COLUMNS);
+    uint64_t columns = attribute_at(call, SCHEDULE_COLUMNS);
     uint64_t rows = input_tensor(call, 0)->count / columns;
     uint64_t row = *step < rows ? *step : rows - 1;
 
     if (out != NULL) {
-        *out = table[row * columns + attribute(call, SCHEDULE_COLUMN)];
+        *out = table[row * columns + attribute_at(call, SCHEDULE_COLUMN)];
     }
 }
 
@@ -98,13 +99,13 @@ static void copy_integers(uint32_t *out, const void *data, enum dtype dtype, uin
 static uint64_t batch_draw(const struct kernel_call *call, uint64_t row, uint32_t step,
                            uint64_t count)
 {
-    struct philox_block block = philox_draw(row, (uint32_t)attribute(call, BATCH_STREAM), step,
+    struct philox_block block = philox_draw(row, (uint32_t)attribute_at(call, BATCH_STREAM), step,
                                             seed_at(call, BATCH_SEED_LOW));
 
     return philox_below(&block, count);
 }
 
-static void widen(uint32_t *out, const uint16_t *in, uint64_t count, enum dtype dtype)
+static void widen_halves(uint32_t *out, const uint16_t *in, uint64_t count, enum dtype dtype)
 {
     for (uint64_t i = 0; i < count; i++) {
         out[i] = element_cast(dtype, DTYPE_F32, in[i]);
@@ -116,7 +117,7 @@ static void copy_numbers(uint32_t *out, const void *data, enum dtype dtype, uint
                          uint64_t count)
 {
     if (dtype_is_half(dtype)) {
-        widen(out, (const uint16_t *)data + first, count, dtype);
+        widen_halves(out, (const uint16_t *)data + first, count, dtype);
     } else {
         copy_integers(out, data, dtype == DTYPE_F32 ? DTYPE_U32 : dtype, first, count);
     }
@@ -126,9 +127,9 @@ static void run_batch_rows(const struct kernel_call *call)
 {
     const struct tensor *data = input_tensor(call, 0);
     const uint32_t counter = *(const uint32_t *)call->inputs[1];
-    const uint64_t batch = attribute(call, BATCH_COUNT);
-    const uint64_t length = attribute(call, BATCH_LENGTH);
-    const uint64_t ahead = attribute(call, BATCH_ROWS_AHEAD);
+    const uint64_t batch = attribute_at(call, BATCH_COUNT);
+    const uint64_t length = attribute_at(call, BATCH_LENGTH);
+    const uint64_t ahead = attribute_at(call, BATCH_ROWS_AHEAD);
     uint32_t *out = call->outputs[0];
 
     if (out == NULL) {
@@ -144,7 +145,7 @@ static void run_batch_rows(const struct kernel_call *call)
                          there);
         }
         for (uint64_t t = there; t < length; t++) {
-            out[b * length + t] = (uint32_t)attribute(call, BATCH_ROWS_PAST);
+            out[b * length + t] = (uint32_t)attribute_at(call, BATCH_ROWS_PAST);
         }
     }
 }
@@ -153,8 +154,8 @@ static void run_batch_tokens(const struct kernel_call *call)
 {
     const struct tensor *data = input_tensor(call, 0);
     uint32_t step = *(const uint32_t *)call->inputs[1];
-    uint64_t batch = attribute(call, BATCH_COUNT);
-    uint64_t length = attribute(call, BATCH_LENGTH);
+    uint64_t batch = attribute_at(call, BATCH_COUNT);
+    uint64_t length = attribute_at(call, BATCH_LENGTH);
     uint32_t *tokens = call->outputs[0];
     uint32_t *targets = call->outputs[1];
 
@@ -196,9 +197,9 @@ static void run_batch_samples(const struct kernel_call *call)
 {
     const struct tensor *samples = input_tensor(call, 0);
     uint32_t step = *(const uint32_t *)call->inputs[2];
-    uint64_t batch = attribute(call, BATCH_COUNT);
-    uint64_t width = attribute(call, BATCH_LENGTH);
-    float scale = real_from_bits((uint32_t)attribute(call, BATCH_SCALE_BITS));
+    uint64_t batch = attribute_at(call, BATCH_COUNT);
+    uint64_t width = attribute_at(call, BATCH_LENGTH);
+    float scale = real_from_bits((uint32_t)attribute_at(call, BATCH_SCALE_BITS));
     float *x = call->outputs[0];
     uint32_t *y = call->outputs[1];
 
@@ -264,9 +265,9 @@ static void run_dropout(const struct kernel_call *call)
     float *out = call->outputs[0];
     uint64_t count = input_tensor(call, 0)->count;
     uint64_t groups = (count + DRAWN_WORDS - 1) / DRAWN_WORDS;
-    uint64_t threshold = attribute(call, DROPOUT_THRESHOLD);
-    float scale = real_from_bits((uint32_t)attribute(call, DROPOUT_SCALE_BITS));
-    uint32_t stream = (uint32_t)attribute(call, DROPOUT_STREAM);
+    uint64_t threshold = attribute_at(call, DROPOUT_THRESHOLD);
+    float scale = real_from_bits((uint32_t)attribute_at(call, DROPOUT_SCALE_BITS));
+    uint32_t stream = (uint32_t)attribute_at(call, DROPOUT_STREAM);
     uint64_t seed = seed_at(call, DROPOUT_SEED_LOW);
 
     if (out == NULL) {
@@ -294,7 +295,7 @@ static void run_uniform(const struct kernel_call *call)
     const uint32_t step = *(const uint32_t *)call->inputs[0];
     const uint64_t count = call->tensors[call->op->outputs[0]].count;
     const uint64_t groups = (count + DRAWN_WORDS - 1) / DRAWN_WORDS;
-    const uint32_t stream = (uint32_t)attribute(call, UNIFORM_STREAM);
+    const uint32_t stream = (uint32_t)attribute_at(call, UNIFORM_STREAM);
     const uint64_t seed = seed_at(call, UNIFORM_SEED_LOW);
     uint32_t *out = call->outputs[0];
 
@@ -328,8 +329,8 @@ static void run_gather(const struct kernel_call *call)
     const uint32_t *index = call->inputs[1];
     uint32_t *out = call->outputs[0];
     uint64_t rows = input_tensor(call, 1)->count;
-    uint64_t width = attribute(call, GATHER_WIDTH);
-    uint64_t vocabulary = attribute(call, GATHER_VOCABULARY);
+    uint64_t width = attribute_at(call, GATHER_WIDTH);
+    uint64_t vocabulary = attribute_at(call, GATHER_VOCABULARY);
 
     if (out == NULL) {
         return;
@@ -341,7 +342,7 @@ static void run_gather(const struct kernel_call *call)
         if (index[row] >= vocabulary) {
             fill_nan(out + row * width, width);
         } else if (dtype_is_half(dtype)) {
-            widen(out + row * width, (const uint16_t *)(const void *)from, width, dtype);
+            widen_halves(out + row * width, (const uint16_t *)(const void *)from, width, dtype);
         } else {
             memcpy(out + row * width, from, width * sizeof(*out));
         }
@@ -361,11 +362,11 @@ _Static_assert(OP_INPUTS_MAX == OP_OUTPUTS_MAX, "struct side_by_side serves SPLI
 
 static struct side_by_side parts_of(const struct kernel_call *call, uint32_t count)
 {
-    struct side_by_side parts = {.count = count, .rows = attribute(call, SPLIT_ROWS)};
+    struct side_by_side parts = {.count = count, .rows = attribute_at(call, SPLIT_ROWS)};
 
     for (uint32_t i = 0; i < count; i++) {
         parts.sizes[i] =
-            attribute(call, SPLIT_WIDTHS + i) * dtype_size(input_tensor(call, 0)->dtype);
+            attribute_at(call, SPLIT_WIDTHS + i) * dtype_size(input_tensor(call, 0)->dtype);
         parts.offsets[i] = parts.row_size;
         parts.row_size += parts.sizes[i];
     }
@@ -573,7 +574,7 @@ static void put_index(uint32_t *to, size_t at, size_t value)
 static void span_reduce(const struct kernel_call *call, size_t begin, size_t end)
 {
     const int64_t function = call->op->attributes[REDUCE_FUNCTION];
-    const size_t columns = attribute(call, COLUMNS);
+    const size_t columns = attribute_at(call, COLUMNS);
     const size_t chunks = fold_chunks(columns);
 
     for (size_t r = begin; r < end; r++) {
@@ -596,7 +597,7 @@ static void span_reduce(const struct kernel_call *call, size_t begin, size_t end
 
 static void span_gather_elements(const struct kernel_call *call, size_t begin, size_t end)
 {
-    const size_t columns = attribute(call, COLUMNS);
+    const size_t columns = attribute_at(call, COLUMNS);
     const float *x = call->inputs[0];
     const uint32_t *index = call->inputs[1];
 
@@ -608,7 +609,7 @@ static void span_gather_elements(const struct kernel_call *call, size_t begin, s
 
 static void span_gather_elements_grad(const struct kernel_call *call, size_t begin, size_t end)
 {
-    const size_t columns = attribute(call, COLUMNS);
+    const size_t columns = attribute_at(call, COLUMNS);
     const uint32_t *index = call->inputs[0];
     const float *dy = call->inputs[1];
     float *dx = call->outputs[0];
@@ -626,17 +627,18 @@ static void span_gather_elements_grad(const struct kernel_call *call, size_t beg
 
 static void run_reduce(const struct kernel_call *call)
 {
-    parallel_rows(call, attribute(call, ROWS), attribute(call, COLUMNS), span_reduce);
+    parallel_rows(call, attribute_at(call, ROWS), attribute_at(call, COLUMNS), span_reduce);
 }
 
 static void run_gather_elements(const struct kernel_call *call)
 {
-    parallel_rows(call, attribute(call, ROWS), 1, span_gather_elements);
+    parallel_rows(call, attribute_at(call, ROWS), 1, span_gather_elements);
 }
 
 static void run_gather_elements_grad(const struct kernel_call *call)
 {
-    parallel_rows(call, attribute(call, ROWS), attribute(call, COLUMNS), span_gather_elements_grad);
+    parallel_rows(call, attribute_at(call, ROWS), attribute_at(call, COLUMNS),
+                  span_gather_elements_grad);
 }
 
 void moving_kernels(struct kernel_table *table)

@@ -20,7 +20,7 @@ struct hoister {
 
 /* ---- equal operations ------------------------------------------------------ */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t mix_hash(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
@@ -28,13 +28,13 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static uint32_t slot_of(const struct hoister *hoister, const struct op *op)
 {
-    uint64_t hash = mix((uint64_t)op->kind, op->input_count);
+    uint64_t hash = mix_hash((uint64_t)op->kind, op->input_count);
 
     for (uint32_t i = 0; i < op->attribute_count; i++) {
-        hash = mix(hash, (uint64_t)op->attributes[i]);
+        hash = mix_hash(hash, (uint64_t)op->attributes[i]);
     }
     for (uint32_t i = 0; i < op->input_count; i++) {
-        hash = mix(hash, op->inputs[i]);
+        hash = mix_hash(hash, op->inputs[i]);
     }
     return (uint32_t)hash & hoister->mask;
 }
@@ -94,7 +94,7 @@ static uint32_t find_equal(struct hoister *hoister, const struct op *op)
     return FREE_SLOT;
 }
 
-static void rewrite(struct hoister *hoister)
+static void rewrite_tape(struct hoister *hoister)
 {
     const struct tape *tape = hoister->tape;
     struct tape *derived = hoister->derived;
@@ -168,7 +168,7 @@ enum status hoist_build(struct tape **derived, const struct tape *tape, struct e
     *derived = NULL;
     if (make_room(&hoister)) {
         note_pinned(&hoister);
-        rewrite(&hoister);
+        rewrite_tape(&hoister);
         *derived = hoister.derived;
     }
     if (*derived == NULL || !derived_take_loops(*derived, tape)) {

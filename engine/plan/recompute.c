@@ -258,7 +258,7 @@ static void cut_tape(struct rewriter *rewriter)
 /* ---- rewriting ------------------------------------------------------------ */
 
 /* Room for so many more operations and tensors. */
-static bool grow(struct rewriter *rewriter, uint32_t ops, uint32_t tensors)
+static bool grow_tape(struct rewriter *rewriter, uint32_t ops, uint32_t tensors)
 {
     struct tape *derived = rewriter->derived;
 
@@ -346,7 +346,7 @@ static bool repeat_segment(struct rewriter *rewriter, const struct segment *segm
         if (!rewriter->repeated[at]) {
             continue;
         }
-        if (!grow(rewriter, 1, op.output_count)) {
+        if (!grow_tape(rewriter, 1, op.output_count)) {
             return false;
         }
         for (uint32_t i = 0; i < op.input_count; i++) {
@@ -383,7 +383,7 @@ static int compare_again(const void *left, const void *right)
                                 : (a->first > b->first) - (a->first < b->first);
 }
 
-static bool rewrite(struct rewriter *rewriter)
+static bool rewrite_tape(struct rewriter *rewriter)
 {
     const struct tape *tape = rewriter->tape;
 
@@ -398,7 +398,7 @@ static bool rewrite(struct rewriter *rewriter)
                 return false;
             }
         }
-        if (!grow(rewriter, 1, 0)) {
+        if (!grow_tape(rewriter, 1, 0)) {
             return false;
         }
         for (uint32_t i = 0; i < op.input_count; i++) {
@@ -483,7 +483,7 @@ enum status recompute_build(struct tape **derived, const struct tape *tape, uint
     }
     note_uses(&rewriter);
     cut_tape(&rewriter);
-    if (!rewrite(&rewriter) || !derived_take_loops(rewriter.derived, tape)) {
+    if (!rewrite_tape(&rewriter) || !derived_take_loops(rewriter.derived, tape)) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
         goto out;
     }

@@ -219,7 +219,7 @@ static RULE int64_t row_q(const struct product_row *row, int64_t k)
     return (int32_t)operand_get(row->q, row->q_start + (uint64_t)k);
 }
 
-/* Settles the element, whatever the sum. */
+/* Settles the element, for any sum. */
 static RULE void settle(struct rule_part *part, uint32_t bits)
 {
     part->settled = true;

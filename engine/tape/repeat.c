@@ -442,7 +442,7 @@ static void add_group(struct unroller *unroller, uint32_t number)
     join_groups(unroller, number + 1);
 }
 
-static void unroll(struct unroller *unroller)
+static void unroll_tape(struct unroller *unroller)
 {
     const struct tape *brief = unroller->brief;
     const struct repeat *repeat = &brief->repeat;
@@ -499,7 +499,7 @@ static bool make_room(struct unroller *unroller)
            unroller->last != NULL && unroller->pending != NULL;
 }
 
-static void fill(struct unroller *unroller)
+static void fill_tape(struct unroller *unroller)
 {
     const struct tape *brief = unroller->brief;
     struct tape *tape = unroller->tape;
@@ -516,7 +516,7 @@ static void fill(struct unroller *unroller)
     tape->state_count = brief->state_count;
     tape->loss = TENSOR_NONE;
     layout_of(&unroller->layout, brief);
-    unroll(unroller);
+    unroll_tape(unroller);
     tape->brief = unroller->brief;
     tape->join_count = brief->repeat.times == brief->repeat.group ? 0 : sum_count(&brief->repeat);
 }
@@ -537,7 +537,7 @@ enum status repeat_unroll(struct tape **unrolled, struct tape *brief, struct err
                            brief->repeat.times);
         goto out;
     }
-    fill(&unroller);
+    fill_tape(&unroller);
     *unrolled = unroller.tape;
 out:
     free(unroller.hands_on);

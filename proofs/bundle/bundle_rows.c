@@ -35,7 +35,7 @@ enum status bundle_flush(struct bundle *bundle, struct error *error)
     return database_end(bundle->database, STATUS_OK, error);
 }
 
-static enum status begin(struct bundle *bundle, struct error *error)
+static enum status begin_change(struct bundle *bundle, struct error *error)
 {
     if (bundle->pending >= BUNDLE_PENDING_MAX ||
         (bundle->pending > 0 && steady_ns() - bundle->pending_since_ns > PENDING_NS_MAX)) {
@@ -142,7 +142,7 @@ enum status bundle_record(struct bundle *bundle, const struct bundle_step *step,
         return status == STATUS_OK ? compare_step(&known, step, error) : status;
     }
     entry.device = bundle->device;
-    TRY(begin(bundle, error));
+    TRY(begin_change(bundle, error));
     TRY(bundle->encrypted ? insert_encrypted(bundle, &entry, error)
                           : bundle_step_insert(bundle, &entry, NULL, error));
     bundle->pending++;

@@ -221,7 +221,7 @@ static bool hash_piece(const struct work *work, uint64_t piece)
  * A piece is the node above 2^PIECE_LEVEL leaves; the last may cover fewer and rises unhashed. So
  * the tree over the pieces' nodes, taken as leaf hashes, is the top of the tensor's tree.
  */
-static enum status join(struct digest *root, const struct work *work)
+static enum status join_pieces(struct digest *root, const struct work *work)
 {
     struct commit_roots roots;
 
@@ -271,7 +271,7 @@ static enum status find_at_once(struct digest *root, bool *finite, struct work *
         all_finite = all_finite && good;
     }
     *finite = all_finite;
-    status = join(root, work);
+    status = join_pieces(root, work);
     free(work->nodes);
     return status;
 }

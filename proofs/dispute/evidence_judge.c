@@ -216,7 +216,7 @@ static enum evidence_reason open_evidence(struct evidence_reader *in)
     return read_program_item(in);
 }
 
-static enum evidence_reason judge(struct evidence_reader *in)
+static enum evidence_reason judge_evidence(struct evidence_reader *in)
 {
     enum evidence_reason reason = open_evidence(in);
 
@@ -247,7 +247,7 @@ enum status evidence_judge(struct evidence_ruling *ruling, const struct evidence
         return STATUS_OK;
     }
     reader_init(&in.reader, bytes, size);
-    ruling->reason = judge(&in);
+    ruling->reason = judge_evidence(&in);
     if (ruling->reason != EVIDENCE_FINE || in.status != STATUS_OK) {
         *ruling = (struct evidence_ruling){.answer = EVIDENCE_REFUSED, .reason = ruling->reason};
     }

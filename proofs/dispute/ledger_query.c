@@ -293,8 +293,8 @@ struct inquiry {
 };
 
 /* Follows the path that comes next from hash; false: it is no path at that place. */
-static bool follow(struct digest *root, struct reader *reader, uint64_t index, uint64_t count,
-                   const struct digest *hash)
+static bool follow_path(struct digest *root, struct reader *reader, uint64_t index, uint64_t count,
+                        const struct digest *hash)
 {
     struct merkle_path path = {.leaf_index = index, .leaf_count = count};
 
@@ -311,7 +311,7 @@ static bool leads_to(struct reader *reader, uint64_t index, uint64_t count,
 {
     struct digest root;
 
-    return follow(&root, reader, index, count, hash) && digest_equal(&root, wanted);
+    return follow_path(&root, reader, index, count, hash) && digest_equal(&root, wanted);
 }
 
 static void take_digest(struct digest *digest, struct reader *reader)
@@ -349,7 +349,7 @@ static bool take_program_item(struct inquiry *inquiry)
         return false;
     }
     merkle_leaf_hash(&hash, descriptor, size);
-    return follow(&tree, &path, index, count, &hash) &&
+    return follow_path(&tree, &path, index, count, &hash) &&
            is_list_root(COMMIT_PROGRAM, inquiry->trace_items, count, &tree,
                         &inquiry->context->program) &&
            descriptor_read(&inquiry->descriptor, descriptor, size, NULL) == STATUS_OK &&

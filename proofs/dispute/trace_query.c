@@ -226,7 +226,7 @@ enum status trace_query_visit(const struct tape *tape, const struct trace_query_
 /* ---- as bytes ------------------------------------------------------------ */
 
 /* Is what the kind does not use zero, and no level beyond any tree? */
-static bool canonical(const struct trace_query *query)
+static bool is_canonical(const struct trace_query *query)
 {
     bool node = query->kind == TRACE_QUERY_LIST_NODE || query->kind == TRACE_QUERY_TENSOR_NODE;
     bool list = query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE;
@@ -244,7 +244,7 @@ static bool canonical(const struct trace_query *query)
 /* docs/FORMATS.md, query: 0 kind (1), 1 list (1), 2 item (4), 6 level (1), 7 index (8). */
 void trace_query_write(uint8_t bytes[TRACE_QUERY_SIZE], const struct trace_query *query)
 {
-    assert(canonical(query));
+    assert(is_canonical(query));
     bytes[0] = (uint8_t)query->kind;
     bytes[1] = (uint8_t)query->list;
     endian_store_be32(bytes + 2, query->item);
@@ -263,7 +263,7 @@ enum status trace_query_read(struct trace_query *query, const uint8_t *bytes, si
                                   .item = endian_load_be32(bytes + 2),
                                   .level = bytes[6],
                                   .index = endian_load_be64(bytes + 7)};
-    return canonical(query) ? STATUS_OK : STATUS_BAD_FORMAT;
+    return is_canonical(query) ? STATUS_OK : STATUS_BAD_FORMAT;
 }
 
 /* ---- as text ------------------------------------------------------------- */
@@ -286,7 +286,7 @@ void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query 
 {
     char list[TRACE_QUERY_TEXT_MAX];
 
-    assert(canonical(query));
+    assert(is_canonical(query));
     list_text(list, query);
     switch (query->kind) {
     case TRACE_QUERY_LIST:
@@ -405,7 +405,7 @@ enum status trace_query_parse(struct trace_query *query, const char *text)
     } else {
         taken = take_word(&at, "diverged");
     }
-    if (!taken || !canonical(query)) {
+    if (!taken || !is_canonical(query)) {
         return STATUS_BAD_FORMAT;
     }
     trace_query_text(again, query);

@@ -226,8 +226,8 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
 /* ---- taking replies ------------------------------------------------------ */
 
 /* Adds a row and finds the leftmost of its nodes that is not as our own. */
-static void descend(struct trace_walk_tree *tree, const struct trace_reply *reply,
-                    const struct trace_query *query, const struct trace_reply_tree *own)
+static void descend_row(struct trace_walk_tree *tree, const struct trace_reply *reply,
+                        const struct trace_query *query, const struct trace_reply_tree *own)
 {
     struct trace_walk_row *row = &tree->rows[tree->row_count];
     uint32_t at = 0;
@@ -255,8 +255,8 @@ static void descend(struct trace_walk_tree *tree, const struct trace_reply *repl
     tree->index = row->first + at;
 }
 
-static void arrive(struct trace_walk_found *found, const struct trace_walk_tree *tree,
-                   const struct trace_reply *reply)
+static void take_found(struct trace_walk_found *found, const struct trace_walk_tree *tree,
+                       const struct trace_reply *reply)
 {
     uint64_t at = tree->index - last_row(tree)->first;
 
@@ -265,7 +265,8 @@ static void arrive(struct trace_walk_found *found, const struct trace_walk_tree 
     memcpy(found->root.bytes, reply->items + at * DIGEST_SIZE, DIGEST_SIZE);
 }
 
-static void accuse(struct trace_walk *walk, const struct trace_walk_found *found, uint32_t first)
+static void accuse_item(struct trace_walk *walk, const struct trace_walk_found *found,
+                        uint32_t first)
 {
     walk->item_known = true;
     walk->item = first + found->index;
@@ -277,14 +278,14 @@ static void arrive_in_list(struct trace_walk *walk, const struct trace_reply *re
 {
     const struct trace *trace = &walk->own->trace;
 
-    arrive(&walk->listed, &walk->items, reply);
+    take_found(&walk->listed, &walk->items, reply);
     walk->batch = TENSOR_NONE;
     if (walk->list == TRACE_QUERY_TRACE && trace->layout.inner > 0 &&
         repeat_holds(&walk->batch, &trace->layout, walk->listed.index) &&
         walk->batch != TENSOR_NONE) {
         return;
     }
-    accuse(walk, &walk->listed, 0);
+    accuse_item(walk, &walk->listed, 0);
     if (walk->list == TRACE_QUERY_NEXT_STATE) {
         walk->end = TRACE_WALK_NEXT_STATE;
     } else if (walk->item < trace->state_count) {
@@ -298,11 +299,11 @@ static void arrive_in_batch(struct trace_walk *walk, const struct trace_reply *r
     const struct trace *trace = &walk->own->trace;
     uint32_t first = trace->list_count + walk->batch * trace->layout.inner;
 
-    arrive(&walk->within, &walk->inner, reply);
+    take_found(&walk->within, &walk->inner, reply);
     if (trace_is_before(trace->tape, first + walk->within.index, walk->listed.index)) {
-        accuse(walk, &walk->within, first);
+        accuse_item(walk, &walk->within, first);
     } else {
-        accuse(walk, &walk->listed, 0);
+        accuse_item(walk, &walk->listed, 0);
     }
 }
 
@@ -318,11 +319,11 @@ static void take_of_list(struct trace_walk *walk, const struct trace_reply *repl
         walk->batch_known = true;
         merkle_root(&root, &own->hashes);
         if (digest_equal(&root, &reply->tree_root)) {
-            accuse(walk, &walk->listed, 0);
+            accuse_item(walk, &walk->listed, 0);
             return;
         }
     }
-    descend(tree, reply, query, own);
+    descend_row(tree, reply, query, own);
     if (reply->items != NULL && inner) {
         arrive_in_batch(walk, reply);
     } else if (reply->items != NULL) {
@@ -385,7 +386,7 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
     if (target.is_list) {
         take_of_list(walk, &reply, &query, &own);
     } else {
-        descend(&walk->tensor, &reply, &query, &own);
+        descend_row(&walk->tensor, &reply, &query, &own);
         if (reply.leaves != NULL) {
             arrive_at_leaf(walk, &reply);
         }

@@ -246,8 +246,8 @@ static void value_text(char text[VALUE_TEXT_MAX], const json_t *value)
     free(whole);
 }
 
-static enum status refuse(struct error *error, const char *name, const json_t *value,
-                          const char *why)
+static enum status refuse_key(struct error *error, const char *name, const json_t *value,
+                              const char *why)
 {
     char text[VALUE_TEXT_MAX];
     char plain[VALUE_TEXT_MAX]; /* a name reaches terminals */
@@ -265,7 +265,7 @@ static enum status refuse(struct error *error, const char *name, const json_t *v
 static enum status refuse_advised(struct error *error, const char *name, const json_t *value,
                                   const char *why, const char *advice)
 {
-    enum status status = refuse(error, name, value, why);
+    enum status status = refuse_key(error, name, value, why);
 
     error_advise(error, "%s", advice);
     return status;
@@ -276,7 +276,7 @@ static enum status take_count(uint32_t *count, const char *name, const json_t *v
 {
     if (!json_is_integer(value) || json_integer_value(value) < 1 ||
         json_integer_value(value) > COUNT_MAX) {
-        return refuse(error, name, value, "it must be a whole number from 1 to 100000000");
+        return refuse_key(error, name, value, "it must be a whole number from 1 to 100000000");
     }
     *count = (uint32_t)json_integer_value(value);
     return STATUS_OK;
@@ -286,7 +286,7 @@ static enum status take_real(double *real, const char *name, const json_t *value
                              struct error *error)
 {
     if (!json_is_number(value) || !(json_number_value(value) > 0.0)) {
-        return refuse(error, name, value, "it must be a number above 0");
+        return refuse_key(error, name, value, "it must be a number above 0");
     }
     *real = json_number_value(value);
     return STATUS_OK;
@@ -307,7 +307,7 @@ static enum status check_must(const struct key *key, const json_t *value, struct
         return refuse_advised(error, key->name, value, why,
                               "take the folder of the weights before they were quantized");
     }
-    return refuse(error, key->name, value, why);
+    return refuse_key(error, key->name, value, why);
 }
 
 static enum status take_activation(struct reading *reading, const char *name, const json_t *value,
@@ -330,7 +330,8 @@ static enum status take_activation(struct reading *reading, const char *name, co
             return STATUS_OK;
         }
     }
-    return refuse(error, name, value, "we compute gelu_new, gelu_pytorch_tanh, gelu, silu, relu");
+    return refuse_key(error, name, value,
+                      "we compute gelu_new, gelu_pytorch_tanh, gelu, silu, relu");
 }
 
 /* ---- the rotation ------------------------------------------------------- */
@@ -368,7 +369,7 @@ static enum status take_rotation_key(struct reading *reading, const char *name, 
             return take_count(&scaling->positions, name, value, error);
         }
     }
-    return refuse(error, name, value, "it is unknown for this type of rotation");
+    return refuse_key(error, name, value, "it is unknown for this type of rotation");
 }
 
 static enum status check_rotation(const struct rotary_scaling *scaling, struct error *error)
@@ -439,7 +440,7 @@ static enum status take_layer_types(struct reading *reading, const char *name, j
         return STATUS_OK;
     }
     if (!json_is_array(value)) {
-        return refuse(error, name, value, "it must be a list");
+        return refuse_key(error, name, value, "it must be a list");
     }
     reading->typed = true;
     json_array_foreach(value, i, type)
@@ -449,7 +450,7 @@ static enum status take_layer_types(struct reading *reading, const char *name, j
         if (strcmp(text, "sliding_attention") == 0) {
             reading->slides = true;
         } else if (strcmp(text, "full_attention") != 0) {
-            return refuse(error, name, type, "we compute full_attention and sliding_attention");
+            return refuse_key(error, name, type, "we compute full_attention and sliding_attention");
         }
     }
     return STATUS_OK;
@@ -498,7 +499,7 @@ static enum status take_flag(struct reading *reading, const struct key *key, con
                              struct error *error)
 {
     if (!json_is_boolean(value)) {
-        return refuse(error, key->name, value, "it must be true or false");
+        return refuse_key(error, key->name, value, "it must be true or false");
     }
     if (key->at == 0) { /* use_sliding_window: no number of a config stands first */
         reading->uses_window = json_is_true(value);
@@ -513,7 +514,7 @@ static enum status take_layer(struct reading *reading, const char *name, const j
                               struct error *error)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0) {
-        return refuse(error, name, value, "it must be a whole number from 0");
+        return refuse_key(error, name, value, "it must be a whole number from 0");
     }
     reading->window_layer = (uint64_t)json_integer_value(value);
     return STATUS_OK;
@@ -548,7 +549,7 @@ static enum status take_key(struct reading *reading, const struct key *key, json
         return json_is_number(value) && json_number_value(value) >= 0.0 &&
                        json_number_value(value) < 1.0
                    ? STATUS_OK
-                   : refuse(error, key->name, value, "it must be from 0 to below 1");
+                   : refuse_key(error, key->name, value, "it must be from 0 to below 1");
     case USE_ACTIVATION:
         return take_activation(reading, key->name, value, error);
     case USE_ROTATION:
@@ -618,7 +619,7 @@ static enum status settle_rotation(struct reading *reading, struct error *error)
 }
 
 /* What follows from several keys. */
-static enum status settle(struct reading *reading, struct error *error)
+static enum status settle_model(struct reading *reading, struct error *error)
 {
     struct base_config *config = reading->config;
     struct model_options *model = &config->model;
@@ -682,7 +683,7 @@ static enum status read_root(struct reading *reading, json_t *root, struct error
             return error_set(error, STATUS_BAD_FORMAT, "no '%s'", keys[i].name);
         }
     }
-    return settle(reading, error);
+    return settle_model(reading, error);
 }
 
 enum status base_config_parse(struct base_config *config, const void *bytes, size_t size,

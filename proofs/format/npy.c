@@ -26,7 +26,7 @@ static void skip_blanks(struct npy_text *text)
     }
 }
 
-static bool take(struct npy_text *text, char wanted)
+static bool take_letter(struct npy_text *text, char wanted)
 {
     skip_blanks(text);
     if (text->at < text->size && text->bytes[text->at] == wanted) {
@@ -51,7 +51,7 @@ static bool take_word(struct npy_text *text, const char *word)
 /* A string in either quotes, without escapes, shorter than out_size. */
 static bool take_string(struct npy_text *text, char *out, size_t out_size)
 {
-    char quote = take(text, '\'') ? '\'' : take(text, '"') ? '"' : '\0';
+    char quote = take_letter(text, '\'') ? '\'' : take_letter(text, '"') ? '"' : '\0';
     size_t length = 0;
 
     while (quote != '\0' && text->at < text->size && length + 1 < out_size) {
@@ -94,15 +94,15 @@ static bool take_shape(struct npy_text *text, struct npy *npy)
     bool comma = true;
 
     npy->rank = 0;
-    if (!take(text, '(')) {
+    if (!take_letter(text, '(')) {
         return false;
     }
-    while (!take(text, ')')) {
+    while (!take_letter(text, ')')) {
         if (!comma || npy->rank == ELEMENT_DIMS_MAX || !take_number(text, &npy->dims[npy->rank])) {
             return false;
         }
         npy->rank++;
-        comma = take(text, ',');
+        comma = take_letter(text, ',');
     }
     return npy->rank != 1 || comma;
 }
@@ -149,7 +149,7 @@ static enum status read_field(struct npy_text *text, struct npy *npy, int *seen,
     char key[TYPE_TEXT_MAX];
     int field;
 
-    if (!take_string(text, key, sizeof(key)) || !take(text, ':')) {
+    if (!take_string(text, key, sizeof(key)) || !take_letter(text, ':')) {
         return error_set(error, STATUS_BAD_FORMAT, "no key and its colon");
     }
     field = strcmp(key, "descr") == 0           ? SEEN_TYPE
@@ -178,16 +178,16 @@ static enum status read_dictionary(struct npy_text *text, struct npy *npy, struc
     bool comma = true;
     int seen = 0;
 
-    if (!take(text, '{')) {
+    if (!take_letter(text, '{')) {
         return error_set(error, STATUS_BAD_FORMAT, "the header is not a dictionary");
     }
-    while (!take(text, '}')) {
+    while (!take_letter(text, '}')) {
 
         if (!comma) {
             return error_set(error, STATUS_BAD_FORMAT, "a comma is missing");
         }
         TRY(read_field(text, npy, &seen, error));
-        comma = take(text, ',');
+        comma = take_letter(text, ',');
     }
     skip_blanks(text);
     if (seen != SEEN_ALL || text->at + 1 != text->size || text->bytes[text->at] != '\n') {

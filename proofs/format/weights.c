@@ -190,7 +190,7 @@ static int by_name(const void *left, const void *right)
 }
 
 /* Once all files are open: they do not move any more. */
-static enum status collect(struct weights *weights, struct error *error)
+static enum status collect_entries(struct weights *weights, struct error *error)
 {
     size_t count = 0;
 
@@ -261,7 +261,7 @@ static enum status open_shards(struct weights *weights, const struct weights_ind
         }
         TRY(add_file(weights, path, error));
     }
-    return collect(weights, error);
+    return collect_entries(weights, error);
 }
 
 /* The last part of a path. */
@@ -409,7 +409,7 @@ static enum status open_folder(struct weights *weights, const char *folder, stru
         return say_missing(folder, error);
     }
     TRY(add_file(weights, whole, error));
-    return collect(weights, error);
+    return collect_entries(weights, error);
 }
 
 enum status weights_open(struct weights *weights, const char *path, struct error *error)
@@ -423,7 +423,7 @@ enum status weights_open(struct weights *weights, const char *path, struct error
         status = open_folder(weights, path, error);
     } else {
         status = add_file(weights, path, error);
-        status = status == STATUS_OK ? collect(weights, error) : status;
+        status = status == STATUS_OK ? collect_entries(weights, error) : status;
     }
     if (status != STATUS_OK) {
         weights_close(weights);

@@ -168,7 +168,7 @@ struct sibling_places {
     uint32_t capacity;
 };
 
-static enum status collect(struct sibling_places *siblings, const struct part *part)
+static enum status collect_siblings(struct sibling_places *siblings, const struct part *part)
 {
     struct part left;
     struct part right;
@@ -187,8 +187,8 @@ static enum status collect(struct sibling_places *siblings, const struct part *p
         return STATUS_OK;
     }
     part_split(&left, &right, part, siblings->indexes);
-    TRY(collect(siblings, &left));
-    return collect(siblings, &right);
+    TRY(collect_siblings(siblings, &left));
+    return collect_siblings(siblings, &right);
 }
 
 enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_count,
@@ -202,7 +202,7 @@ enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_cou
     if (!indexes_fit(multi)) {
         return STATUS_BAD_FORMAT;
     }
-    TRY(collect(&siblings, &all));
+    TRY(collect_siblings(&siblings, &all));
     *place_count = siblings.count;
     return STATUS_OK;
 }

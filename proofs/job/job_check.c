@@ -221,7 +221,7 @@ static void mark_to_loss(uint8_t *marks, const struct tape *tape)
     }
 }
 
-static void mark(uint8_t *marks, const struct tape *tape)
+static void mark_tensors(uint8_t *marks, const struct tape *tape)
 {
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         marks[id] = tape->tensors[id].role == ROLE_DATA ? FROM_DATA : 0;
@@ -278,7 +278,7 @@ static enum status check_gradients(const struct job *job, struct error *error)
     if (marks == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory to check a program");
     }
-    mark(marks, job->tape);
+    mark_tensors(marks, job->tape);
     status = check_parameters(job, marks, error);
     free(marks);
     return status;

@@ -22,7 +22,7 @@ static double real_of(int64_t bits)
 }
 
 /* The job's program as it was written: one micro-batch. */
-static const struct tape *written(const struct job *job)
+static const struct tape *written_tape(const struct job *job)
 {
     return job->tape->brief != NULL ? job->tape->brief : job->tape;
 }
@@ -112,7 +112,7 @@ static void find_rows(struct job_facts *facts, const struct job *job, const stru
 /* The first batch that a model draws is what it learns from. */
 static void find_batch(struct job_facts *facts, const struct job *job)
 {
-    const struct tape *tape = written(job);
+    const struct tape *tape = written_tape(job);
     const struct op *tokens = find_kind(tape, OP_BATCH_TOKENS);
     const struct op *samples = find_kind(tape, OP_BATCH_SAMPLES);
     const struct op *rows = find_kind(tape, OP_BATCH_ROWS);
@@ -135,7 +135,7 @@ static void find_batch(struct job_facts *facts, const struct job *job)
 /* The rates of the job's steps, if a schedule makes the tensor. */
 static void find_rates(struct job_facts *facts, const struct job *job, uint32_t rate)
 {
-    const struct tape *tape = written(job);
+    const struct tape *tape = written_tape(job);
     const struct op *schedule = NULL;
     const float *table;
     uint64_t columns;
@@ -172,7 +172,7 @@ static void take_adamw(struct job_facts *facts, const struct op *op)
 
 static void find_optimizer(struct job_facts *facts, const struct job *job)
 {
-    const struct tape *tape = written(job);
+    const struct tape *tape = written_tape(job);
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
@@ -197,7 +197,7 @@ static void find_optimizer(struct job_facts *facts, const struct job *job)
 
 void job_facts(struct job_facts *facts, const struct job *job)
 {
-    const struct tape *tape = written(job);
+    const struct tape *tape = written_tape(job);
     const struct op *clip = find_kind(tape, OP_CLIP_FACTOR);
     const struct op *dropout = find_kind(tape, OP_DROPOUT);
     const struct op *quantize = find_kind(tape, OP_QUANTIZE);

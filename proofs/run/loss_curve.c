@@ -25,8 +25,8 @@ void loss_curve_init(struct loss_curve *curve, uint64_t steps)
     curve->nanoseconds = 0;
 }
 
-static void add(struct loss_curve *curve, uint64_t step, uint32_t loss_bits, uint32_t held_out_bits,
-                uint32_t accuracy_bits)
+static void add_step(struct loss_curve *curve, uint64_t step, uint32_t loss_bits,
+                     uint32_t held_out_bits, uint32_t accuracy_bits)
 {
     bool is_newest = step >= curve->held_out.end && isfinite(value_of(accuracy_bits));
 
@@ -40,8 +40,9 @@ void loss_curve_add(struct loss_curve *curve, const struct bundle_step *step)
     if (step->hidden) {
         return;
     }
-    add(curve, step->step, step->loss_bits, step->evaluated ? step->held_out_bits : FLOAT_NAN_BITS,
-        step->evaluated ? step->accuracy_bits : FLOAT_NAN_BITS);
+    add_step(curve, step->step, step->loss_bits,
+             step->evaluated ? step->held_out_bits : FLOAT_NAN_BITS,
+             step->evaluated ? step->accuracy_bits : FLOAT_NAN_BITS);
     curve->steps++;
     curve->nanoseconds += step->nanoseconds + step->nanoseconds_committing;
 }
@@ -88,8 +89,8 @@ void loss_curve_read(struct loss_curve *curve, uint64_t first, const uint8_t *by
     for (uint64_t i = 0; i < count; i++, bytes += LOSS_CURVE_STEP_SIZE) {
         uint64_t nanoseconds = endian_load_be64(bytes + 12);
 
-        add(curve, first + i, endian_load_be32(bytes), endian_load_be32(bytes + 4),
-            endian_load_be32(bytes + 8));
+        add_step(curve, first + i, endian_load_be32(bytes), endian_load_be32(bytes + 4),
+                 endian_load_be32(bytes + 8));
         /* A stranger's numbers: their sum must not wrap. */
         curve->steps++;
         curve->nanoseconds += nanoseconds < UINT64_MAX - curve->nanoseconds ? nanoseconds : 0;

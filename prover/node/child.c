@@ -25,13 +25,13 @@ void child_add(struct child_words *words, const char *word)
 
 /* ---- in the child: only calls that are safe after fork() with threads ------------- */
 
-static bool put(int descriptor, int place)
+static bool put_descriptor(int descriptor, int place)
 {
     return descriptor >= 0 && dup2(descriptor, place) == place;
 }
 
-static void become(const struct child_words *words, const struct child_options *options,
-                   pid_t parent, int out, int log)
+static void become_child(const struct child_words *words, const struct child_options *options,
+                         pid_t parent, int out, int log)
 {
     const struct sched_param lowest = {.sched_priority = 0};
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -45,8 +45,9 @@ static void become(const struct child_words *words, const struct child_options *
     if (options->yields) {
         (void)sched_setscheduler(0, SCHED_IDLE, &lowest);
     }
-    if (put(nothing, STDIN_FILENO) && put(out < 0 ? nothing : out, STDOUT_FILENO) &&
-        put(log < 0 ? nothing : log, STDERR_FILENO)) {
+    if (put_descriptor(nothing, STDIN_FILENO) &&
+        put_descriptor(out < 0 ? nothing : out, STDOUT_FILENO) &&
+        put_descriptor(log < 0 ? nothing : log, STDERR_FILENO)) {
         (void)execv(SPAWN_SELF, (char *const *)(uintptr_t)words->words);
     }
     _exit(126);
@@ -84,7 +85,7 @@ enum status child_start(struct child_process *child, const struct child_words *w
     TRY_OUT(open_files(&out, &log, options, error));
     child->process = fork();
     if (child->process == 0) {
-        become(&whole, options, parent, out, log);
+        become_child(&whole, options, parent, out, log);
     }
     if (child->process < 0) {
         child->process = 0;

@@ -10,7 +10,7 @@
 #include "proofs/run/known_pace.h"
 #include "prover/post/stake_ready.h"
 
-/* Offers have the numbers of the board's jobs, until a reorganization numbers them anew. */
+/* Offers have the numbers of the board's jobs, until a reorganization numbers them again. */
 static enum status make_room(struct solver_node *node, struct error *error)
 {
     uint32_t room = node->board.room == 0 ? 1 : node->board.room;

@@ -103,7 +103,7 @@ static enum status name_fetched(struct fetched *fetched, const struct solver_nod
     return file_path_join(fetched->prefix, FILE_PATH_MAX, error, node->options.fetched, name);
 }
 
-/* The files of a job that is here, else its key and where it can be had. */
+/* The files of a job that is here, else its key and where it can be fetched. */
 static void add_files(struct child_words *words, const struct solver_node *node,
                       const struct job_record *job, const struct fetched *fetched)
 {

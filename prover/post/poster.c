@@ -62,7 +62,7 @@ static void wait_for_round(struct poster *poster)
     poster->wanted = false;
 }
 
-static void *post(void *context)
+static void *post_rounds(void *context)
 {
     struct poster *poster = context;
     struct solver_view before = {0};
@@ -119,7 +119,7 @@ enum status poster_start(struct poster **poster, struct solver *solver, const st
     made->log = log;
     made->seconds = seconds;
     TRY_OUT(make_locks(made, error));
-    if (pthread_create(&made->thread, NULL, post, made) != 0) {
+    if (pthread_create(&made->thread, NULL, post_rounds, made) != 0) {
         TRY_OUT(error_set(error, STATUS_NO_MEMORY, "the posting thread cannot be started"));
     }
     *poster = made;

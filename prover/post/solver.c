@@ -243,7 +243,7 @@ static void move_segments(struct solver *solver)
     }
 }
 
-/* Told at once: whoever is refused can look what is wrong while others still can vouch. */
+/* Told at once: a solver that is refused can look what is wrong while others still can vouch. */
 static void note_refusal(struct solver *solver)
 {
     const struct job_record *record = &solver->record;

@@ -144,7 +144,7 @@ static void test_a_refusal_needs_that_all_was_well(void **state)
     assert_false(keep_plan(&segment, &known, &patient, ROUND_S + 1).refuse);
     known.well_s = START_S + SEAL_S / 8;
     assert_true(keep_plan(&segment, &known, &usual, ROUND_S + 1).refuse);
-    known.well_s++; /* it was gone when the states could be had */
+    known.well_s++; /* it was gone when the states could be fetched */
     assert_false(keep_plan(&segment, &known, &usual, ROUND_S + 1).refuse);
     known.well_s = 0; /* it is gone now */
     assert_false(keep_plan(&segment, &known, &usual, ROUND_S + 1).refuse);

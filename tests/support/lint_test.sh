@@ -99,6 +99,18 @@ if command -v git >/dev/null; then
     check document_that_is_too_wide_is_found 1 house
     printf '%0130d\n' 0 >docs/wide.md
     check document_of_130_columns_passes_the_check 0 house
+    git add low high
+    # In pieces: this file is looked at too.
+    number=0
+    for text in "// who""ever comes" "int start_an""ew(void);" "// WHAT""EVER" '/* it can'' be
+ * had */'; do
+        number=$((number + 1))
+        printf '/* x */\n%s\n' "$text" >low/a/x.c
+        check "word_${number}_that_hides_its_noun_is_found" 1 house
+    done
+    printf '/* x */\nint renewal; /* who, what; it can be and had */\n' >low/a/x.c
+    check words_that_are_only_alike_pass_the_check 0 house
+    echo '/* x */' >low/a/x.c
 fi
 
 printf '/* x */\nint f(void)\n{\n    return 0;\n}\n' >base/good.c
@@ -187,15 +199,15 @@ if command -v "${CC:-cc}" >/dev/null && command -v ar >/dev/null; then
     printf '#include "low/b/help.h"\n\nint judge(void);\nint judge(void)\n{\n    return 2;\n}\n' >low/a/judge.c
     printf '<!-- trust: c judge; at most 8; only here guilty = 1 -->\n<!-- end -->\n' >docs/TRUST.md
     check list_that_lacks_a_file_is_found 1 trust
-    check list_is_made_anew 0 trust --write
+    check list_is_made 0 trust --write
     check list_that_says_all_passes 0 trust
     sed -i 's/return 2/return help()/' low/a/judge.c
     check file_that_a_promise_newly_rests_on_is_found 1 trust
     result "$(grep -q 'low/b/help.c: promise 1' told && echo 0 || echo 1)" "it_is_named"
-    check list_with_it_is_made_anew 0 trust --write
+    check list_with_it_is_made 0 trust --write
     sed -i 's/judge.c 4/judge.c 5/' docs/TRUST.md
     check number_that_is_out_of_date_is_found 1 trust
-    check number_is_made_anew 0 trust --write
+    check number_is_made_again 0 trust --write
     printf 'int other(int guilty)\n{\n    guilty = 1;\n    return guilty;\n}\n' >high/other.c
     check what_only_listed_files_may_say_is_found_elsewhere 1 trust
     rm high/other.c

@@ -1,6 +1,6 @@
-"""Goal: whoever cannot pay hears it at once, with balance and need, before anything is made; a node
-says so and lives on.
-Method: a solver and a node with empty purses, on an embedded ledger and on the pinned anvil."""
+"""Goal: a user who cannot pay hears it at once, with balance and need, before anything is made; a
+node says so and lives on. Method: a solver and a node with empty purses, on an embedded ledger and
+on the pinned anvil."""
 
 import os
 import re

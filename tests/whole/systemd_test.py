@@ -106,15 +106,15 @@ def ends(town, name):
         return file.read().splitlines()
 
 
-def a_verifiers_unit_starts_hangs_is_started_anew_and_ends():
-    starts_hangs_is_started_anew_and_ends("lockstep-verifier")
+def a_verifiers_unit_starts_hangs_is_started_again_and_ends():
+    starts_hangs_is_started_again_and_ends("lockstep-verifier")
 
 
-def a_solvers_unit_starts_hangs_is_started_anew_and_ends():
-    starts_hangs_is_started_anew_and_ends(SOLVER)
+def a_solvers_unit_starts_hangs_is_started_again_and_ends():
+    starts_hangs_is_started_again_and_ends(SOLVER)
 
 
-def starts_hangs_is_started_anew_and_ends(unit):
+def starts_hangs_is_started_again_and_ends(unit):
     with Town(("client",)) as town, Manager(town.path("manager")) as manager:
         manager.add(town, "node", town.url, unit)
         control("start", "node")  # returns when the node has said that it is ready
@@ -195,7 +195,7 @@ if "OWN_ROOM" not in os.environ:
 
 subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
 stage.AT_ONCE = 1  # there is one manager at a time
-sys.exit(stage.main([a_verifiers_unit_starts_hangs_is_started_anew_and_ends,
-                     a_solvers_unit_starts_hangs_is_started_anew_and_ends,
+sys.exit(stage.main([a_verifiers_unit_starts_hangs_is_started_again_and_ends,
+                     a_solvers_unit_starts_hangs_is_started_again_and_ends,
                      units_whose_ledger_is_away_are_started_and_say_so,
                      units_for_gpus_start_on_a_device_and_without_one]))

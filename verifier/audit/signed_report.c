@@ -134,7 +134,7 @@ out:
     return status;
 }
 
-static enum status sign(json_t *report, const struct signer *signer, struct error *error)
+static enum status sign_report(json_t *report, const struct signer *signer, struct error *error)
 {
     struct signature signature;
     uint8_t bytes[SIGNATURE_SIZE];
@@ -162,7 +162,7 @@ enum status signed_report_write(struct buffer *text, json_t *audits, const char 
     if (report == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a report");
     }
-    TRY_OUT(signer == NULL ? STATUS_OK : sign(report, signer, error));
+    TRY_OUT(signer == NULL ? STATUS_OK : sign_report(report, signer, error));
     TRY_OUT(strict_json_write(text, error, report, LAYOUT));
     buffer_add_text(text, "\n");
     TRY_OUT(buffer_check(text, error, "a report"));

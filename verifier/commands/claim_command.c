@@ -529,7 +529,7 @@ static enum status stake(struct claiming *claiming, struct error *error)
     return follow_through(claiming, error);
 }
 
-/* Whoever asked about a whole segment is told that it is false, also where the claim fails. */
+/* A user who asked about a whole segment is told that it is false, also where the claim fails. */
 static enum status tell_false(struct claiming *claiming, enum status status,
                               const struct error *error)
 {

@@ -26,7 +26,7 @@ static const char *why_not(const struct node *node, const struct store_segment *
 }
 
 /* It is checked after its draw, so that the rights of others can be compared for nothing. */
-static enum status choose(void *context, const void *row, struct error *error)
+static enum status choose_segment(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_segment *segment = row;
@@ -58,7 +58,7 @@ static enum status sample(struct node *node, struct error *error)
                    " e.job = s.job AND e.generation = s.generation AND %s AND NOT e.gone))) ORDER "
                    "BY s.reason = '" QUEUE_IS_FULL "', random()",
                    (long long)node->clock.height, draws);
-    return store_visit(node->ports.store, STORE_SEGMENTS, where, choose, node, error);
+    return store_visit(node->ports.store, STORE_SEGMENTS, where, choose_segment, node, error);
 }
 
 /* ---- money -------------------------------------------------------------------- */

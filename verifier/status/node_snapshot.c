@@ -199,7 +199,7 @@ static void take_payment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-/* Whoever said unseen has said what it could. */
+/* A seat that said unseen has said what it could. */
 #define MISSED " p.ours AND p.reason LIKE 'no verdict%' AND p.phase = :seat_drawn"
 
 static enum status look_at_counts(struct node_snapshot *snapshot, struct store *store,

@@ -260,7 +260,7 @@ static enum status reduce_seat(struct store *store, const struct game_event *eve
                         BLOB(event->job), (int64_t)event->index);
 }
 
-/* Whoever challenges a right shows its leaves. */
+/* A challenger of a right shows its leaves. */
 static enum status take_revealed(struct store *store, const struct game_event *event,
                                  struct error *error)
 {

@@ -59,7 +59,8 @@ static enum status take_opened(struct store *store, const struct game_event *eve
                         (int64_t)game_segment_count(&event->terms));
 }
 
-/* The keeper announces a vouch in place of an address: *is. Whoever brings it checks it first. */
+/* The keeper announces a vouch in place of an address: *is. The solver that brings it checks it
+ * first. */
 static enum status take_vouch(struct store *store, bool *is, const struct game_event *event,
                               struct error *error)
 {

@@ -61,7 +61,7 @@ struct policy {
 struct policy policy_default(void);
 
 /* Of one that was told to take quick terms: for people who try, with money that is worth nothing.
- * Whoever is away for a minute loses its bond or stake. */
+ * A party that is away for a minute loses its bond or stake. */
 struct policy policy_quick(void);
 
 /* What an account has, and what its bonds lock already. */

@@ -12,7 +12,7 @@
  *     end of K's last piece. What rows hold that the operand has no more (product rows from
  *     first + row on) changes nothing, but something must lie there;
  *   strip_peaks(&strip)  or instead strip.peaks[row * STRIP_PIECES + piece] = the largest magnitude
- *     (magnitude_of) of each piece that is seen, by whoever has just had the numbers;
+ *     (magnitude_of) of each piece that is seen, by the thread that has just had the numbers;
  *   strip_contract(&strip, &product, kind)  writes the results.
  *
  * Of these, strip_peaks and strip_contract begin and end with a barrier: what was written before

@@ -663,7 +663,7 @@ static void test_extremes_and_elements_of_rows_equal_their_rules(void **state)
 }
 
 /* Of equals the first, zeros of both signs among them; a NaN beats all numbers, and the first one
- * stays, in whatever part. */
+ * stays, in any part. */
 static void test_first_extreme_or_first_nan_of_a_row_holds(void **state)
 {
     enum { COLUMNS_HERE = 2100 };

@@ -1,4 +1,4 @@
-"""Goal: a solver that trains a job on a ledger is paid exactly, whatever happens on the way.
+"""Goal: a solver that trains a job on a ledger is paid exactly, no matter what happens on the way.
 Method: runs the built program as client and as solver, on an embedded ledger and on the pinned
 anvil (skipped without it). Runs are killed at random instants (a fixed seed) and resumed; the chain
 is cut off; jobs are opened, taken, lost and cancelled. Every end is compared with the balances that

@@ -120,7 +120,7 @@ static void draw_leaves(struct check_result *result, const struct check_request 
     result->has_leaves = true;
 }
 
-/* Whoever got the job tells its header. */
+/* A check that got the job tells its header. */
 static void tell_header(struct check_result *result, const struct check_request *request)
 {
     struct digest id;

@@ -1,9 +1,8 @@
 /*
- * Goal: the promises of the game, whatever the weather and whoever lies: an honest solver is never
- * convicted, and its work never void but by a client that refuses; an honest node never loses a
- * bond and says nothing false, every job, claim and entry ends, and what is owed, held and burned
- * is what was paid in.
- * Method: whole lives of several nodes in a world that is made of one number
+ * Goal: the promises of the game, in any weather and under anybody's lies: an honest solver is
+ * never convicted, and its work never void but by a client that refuses; an honest node never loses
+ * a bond and says nothing false, every job, claim and entry ends, and what is owed, held and burned
+ * is what was paid in. Method: whole lives of several nodes in a world that is made of one number
  * (tests/support/node/simulation.h). A life in which something went wrong tells its seed;
  * SIMULATION_SEED=N tells its story, and SIMULATION_FIRST=N SIMULATION_LIVES=K lives only those
  * seeds, so that a soak can be carried on, or split over processes.

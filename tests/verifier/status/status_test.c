@@ -1,9 +1,9 @@
 /*
  * Goal: what the node's metrics and its page say is what its database says; both are well formed,
- * whatever a stranger wrote; the server answers what it should and nothing else.
- * Method: a database is made event by event. The metrics are read by a strict reader of the text
- * format (https://prometheus.io/docs/instrumenting/exposition_formats/) and by promtool where it
- * is installed; the page by chromium where that is.
+ * no matter what a stranger wrote; the server answers what it should and nothing else. Method: a
+ * database is made event by event. The metrics are read by a strict reader of the text format
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/) and by promtool where it is
+ * installed; the page by chromium where that is.
  */
 #include "tests/support/test.h"
 

@@ -117,7 +117,7 @@ static void test_a_contradiction_is_refused(void **state)
     verdict_db_close(verdicts);
 }
 
-/* Whatever was found since, a place says one thing. Another draw is another place. */
+/* No matter what was found since, a place says one thing. Another draw is another place. */
 static void test_a_place_has_one_verdict(void **state)
 {
     const char *path = path_of("places");

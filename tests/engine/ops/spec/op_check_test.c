@@ -682,7 +682,7 @@ static void test_pool_window_of_nothing_but_padding_is_refused(void **state)
     }
 }
 
-/* What a rule reads fits one transaction; im2col reads one element, whatever the window. */
+/* What a rule reads fits one transaction; im2col reads one element, for any window. */
 static void test_window_larger_than_a_rule_may_read_is_refused(void **state)
 {
     struct scene scene;
