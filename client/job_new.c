@@ -306,7 +306,7 @@ out:
     return status;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -371,7 +371,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     TRY(job_new_settle_steps(&model_options, options, error));
     TRY(measure_held_out(&model_options, &rows[1], options, error));
     terms->steps = model_options.steps;
-    terms->segment_length = least(options_number(options, "segment"), terms->steps);
+    terms->segment_length = least_of(options_number(options, "segment"), terms->steps);
     files[0] = options_list_item(options, "data", 0);
     if (model_options.packed) {
         count = add_rows(files, 0, &rows[0]);
@@ -458,7 +458,7 @@ static enum status make_job(struct job **job, const struct options *options, str
         .requirements.compute_capability = (uint32_t)options_number(options, "compute-capability"),
         .requirements.contraction_rate = (uint32_t)options_number(options, "contraction-rate")};
 
-    terms.segment_length = least(terms.segment_length, terms.steps);
+    terms.segment_length = least_of(terms.segment_length, terms.steps);
     return options_text(options, "tape") != NULL ? job_of_tape(job, &terms, options, error)
                                                  : job_of_model(job, &terms, options, error);
 }

@@ -166,7 +166,7 @@ static void batch_samples(const struct reference_op *run)
 }
 
 /* The unit at a position: eight Feistel rounds, written out a second time. */
-static uint64_t shuffled(const struct reference_op *run, uint64_t position, uint64_t units)
+static uint64_t shuffled_unit(const struct reference_op *run, uint64_t position, uint64_t units)
 {
     const int64_t *a = run->attributes;
     uint64_t place = position % units;
@@ -218,7 +218,7 @@ static void batch_rows(const struct reference_op *run)
             (uint64_t)run->in[1][0] * ((uint64_t)a[BATCH_COUNT] / together) + b / together;
         bool there = a[BATCH_ROWS_ORDER] == 1 || unit < units;
 
-        unit = a[BATCH_ROWS_ORDER] == 1 ? shuffled(run, unit, units) : unit;
+        unit = a[BATCH_ROWS_ORDER] == 1 ? shuffled_unit(run, unit, units) : unit;
         for (uint64_t t = 0; t < length; t++) {
             uint64_t from = t + (uint64_t)a[BATCH_ROWS_AHEAD];
             uint64_t row = unit * together + b % together;
@@ -229,7 +229,7 @@ static void batch_rows(const struct reference_op *run)
     }
 }
 
-static void uniform(const struct reference_op *run)
+static void random_words(const struct reference_op *run)
 {
     const int64_t *a = run->attributes;
 
@@ -389,7 +389,7 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_BATCH_SAMPLES] = batch_samples,
     [OP_BATCH_ROWS] = batch_rows,
     [OP_DROPOUT] = dropout,
-    [OP_UNIFORM] = uniform,
+    [OP_UNIFORM] = random_words,
     [OP_GATHER] = gather,
     [OP_SPLIT] = split,
     [OP_CONCAT] = concat,
