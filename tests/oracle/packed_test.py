@@ -68,7 +68,8 @@ def manifest_of(folder):
 
 def drawn(rows, numbers):
     """What a batch of these rows has: tokens, targets, mask of the targets, reach."""
-    tokens, mask, reach = (part[list(numbers)] for part in rows)
+    numbers = list(numbers)
+    tokens, mask, reach = (part[numbers] for part in rows)
 
     def ahead(part, past):
         return torch.cat((part[:, 1:], torch.full((len(part), 1), past)), 1)
@@ -185,7 +186,7 @@ def what_is_no_such_folder_is_refused_by_name():
     folder = pack("packed", base)
 
     def refused(words, *more, where=folder, wanted=3):
-        told = new_job("refused", base, where, *more, wanted=wanted)["error"]
+        told = new_job("refused", base, where, *more, wanted=wanted)["error"]["message"]
         assert words in told, told
 
     refused("says it itself", "--mask", os.path.join(folder, "mask.u8"))
