@@ -73,7 +73,8 @@ static const struct command commands[] = {
          "'prover run KEY' and 'verifier "
          "run' find them with nothing but the ledger, where 'job open --contact URL' has told the "
          "address. With --push-token it also takes in and serves what solvers behind a router "
-         "push ('prover publish --push'). With --keep it is the job's keeper too.",
+         "push ('prover publish --push'). With --keep it is the job's keeper too. A folder stands "
+         "for all files NAME.job in it.",
      .arguments = "JOB",
      .example =
          "lockstep job serve text.job --data text.u8 --at 0.0.0.0:" PORT_JOB_SERVE "\n"

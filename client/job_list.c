@@ -85,14 +85,13 @@ static enum status read_openings(struct listed *ring, uint64_t room, uint64_t *c
     enum status status;
 
     *count = 0;
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED) {
-            struct listed *listed = &ring[(*count)++ % room];
+    while ((status = ledger_next_of(ledger, &entry, entry.number, GAME_OPENED, error)) ==
+           STATUS_OK) {
+        struct listed *listed = &ring[(*count)++ % room];
 
-            listed->key = entry.event.job;
-            listed->terms = entry.event.terms;
-            job_card_read(&listed->card, &entry.event.contact);
-        }
+        listed->key = entry.event.job;
+        listed->terms = entry.event.terms;
+        job_card_read(&listed->card, &entry.event.contact);
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -390,6 +389,15 @@ static void print_amount(FILE *out, const char *what, wei amount)
     fprintf(out, "%-12s %s\n", what, text);
 }
 
+static void print_escrow(FILE *out, const struct game_terms *terms)
+{
+    char text[WEI_TEXT_SIZE];
+
+    wei_print(text, game_escrow(terms));
+    fprintf(out, "%-12s %s; what nobody earns of it comes back when the job is over\n", "escrow",
+            text);
+}
+
 /* What the client says of it. */
 static void print_card(FILE *out, const struct job_card *card)
 {
@@ -412,9 +420,9 @@ static enum status find_card(struct job_card *card, struct ledger *ledger, const
     struct ledger_entry entry = {0};
     enum status status;
 
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED &&
-            hash32_equal(&entry.event.job, key)) {
+    while ((status = ledger_next_of(ledger, &entry, entry.number, GAME_OPENED, error)) ==
+           STATUS_OK) {
+        if (hash32_equal(&entry.event.job, key)) {
             job_card_read(card, &entry.event.contact);
         }
     }
@@ -485,7 +493,7 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
         address_print(text, &terms->keeper);
         fprintf(out, "keeper       %s\n", text);
     }
-    print_amount(out, "escrow", game_escrow(terms));
+    print_escrow(out, terms);
     if (listed->job.open_claims > 0) {
         fprintf(out, "claims       %u are open\n", listed->job.open_claims);
     }

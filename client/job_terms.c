@@ -8,6 +8,7 @@
 #include "chain/game/ledger.h"
 #include "chain/game/leg.h"
 #include "chain/game/terms.h"
+#include "proofs/run/known_pace.h"
 
 /* A fee pays a replay with something to spare, and a reward the computing: 13/10 of the cost. */
 #define COVER_NUMERATOR   13
@@ -22,6 +23,11 @@
 #define BURN_USUAL_LEAST 5
 #define BURN_USUAL_MOST  25
 #define DEFAULT_UNITS    1000 /* a default has three digits */
+
+/* Periods are at least so many measured checks of a segment. */
+#define CHECKS_SEAL    4
+#define CHECKS_CLAIM   2
+#define CHECKS_SEGMENT 4
 
 /* Coverage is this many times what makes cheating a loss. */
 #define COVERAGE_SPARE 1.5
@@ -118,9 +124,40 @@ uint64_t job_terms_deadline_s(const struct options *options)
                                               : times_of(options)->deadline_s;
 }
 
+/* What a check of a segment takes, by what 'prover probe' measured on this machine; 0: nobody
+ * did. */
+static uint32_t check_s(const struct game_terms *terms, const struct options *options)
+{
+    struct known_pace pace;
+    struct error none;
+    double seconds;
+
+    error_init(&none);
+    if (known_pace_find(&pace, &terms->job_id, options_text(options, "device"), &none) !=
+        STATUS_OK) {
+        return 0;
+    }
+    seconds = (double)pace.step_ns * terms->segment_steps / 1e9;
+    return seconds < 1 ? 1 : seconds > DAY_S ? DAY_S : (uint32_t)seconds;
+}
+
+/* A verifier that is slower than this machine, and fetches first, still has its time. */
+static uint32_t least_s(uint32_t usual_s, uint32_t measured_s, uint32_t checks)
+{
+    uint32_t least = (measured_s * checks + 9) / 10 * 10;
+
+    return usual_s > least ? usual_s : least;
+}
+
 static void take_times(struct game_terms *terms, const struct options *options)
 {
-    const struct times *times = times_of(options);
+    struct times stretched = *times_of(options);
+    const struct times *times = &stretched;
+    const uint32_t measured_s = check_s(terms, options);
+
+    stretched.seal_s = least_s(stretched.seal_s, measured_s, CHECKS_SEAL);
+    stretched.claim_s = least_s(stretched.claim_s, measured_s, CHECKS_CLAIM);
+    stretched.segment_s = least_s(stretched.segment_s, measured_s, CHECKS_SEGMENT);
 
     terms->segment_period_s = period(options, "segment-period", times->segment_s);
     terms->seal_period_s = period(options, "seal-period", times->seal_s);
@@ -572,6 +609,12 @@ void job_terms_show(FILE *out, const struct game_terms *terms, const struct opti
                 "%-16s a party away for a minute loses money, and one verifier is the whole "
                 "panel: not for real money\n",
                 "quick terms");
+        if (check_s(terms, options) == 0) {
+            fprintf(out,
+                    "%-16s nobody has measured a check: one that takes over %u s makes segments "
+                    "void; 'lockstep prover probe JOB --data FILE' measures it\n",
+                    "WARNING", terms->seal_period_s / CHECKS_SEAL);
+        }
     }
     show_amount(out, "ESCROW", game_escrow(terms),
                 ", paid now; what no segment and no seat earns comes back when the job is over");

@@ -217,7 +217,8 @@ static void look_at_disk(struct doctor_finding *finding, const struct command_co
     set_finding(finding, free_gib >= DISK_ENOUGH_GIB ? DOCTOR_GOOD : DOCTOR_NOTE,
                 "%.1f GiB free below %.400s", free_gib, folder);
     if (free_gib < DISK_ENOUGH_GIB) {
-        add_advice(finding, "a node keeps up to --disk of what it fetches, a run its checkpoints");
+        add_advice(finding, "a verifier's node keeps up to disk-max= of what it fetches, a run "
+                            "its checkpoints");
     }
 }
 

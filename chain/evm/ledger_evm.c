@@ -350,7 +350,7 @@ static enum status is_behind(void *self, bool *behind, struct error *error)
 /* ---- reading ------------------------------------------------------------------ */
 
 static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t after, uint32_t depth,
-                            struct error *error)
+                            const struct hash32 *topic, struct error *error)
 {
     struct evm *evm = self;
     struct event_log_block top;
@@ -363,7 +363,7 @@ static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t aft
         return status;
     }
     return event_log_next(&evm->sql, entry, evm->data, after,
-                          top.height < depth ? 0 : top.height - depth, error);
+                          top.height < depth ? 0 : top.height - depth, topic, error);
 }
 
 /* Calls a getter of the contract with one word; the answer must have that many words. */
@@ -551,7 +551,7 @@ static enum status get_clock(void *self, struct ledger_clock *clock, struct erro
     TRY(evm_block_at(evm->rpc, &block, height, error));
     clock->height = block.height;
     clock->time_s = block.time_s;
-    clock->seed_delay = evm->seeds.delay;
+    clock->seed_delay = evm->seeds.delay + 1; /* endpoints try a move in the newest block */
     return STATUS_OK;
 }
 
@@ -655,7 +655,7 @@ static enum status find_contracts(struct evm *evm, struct address *token, struct
 static enum status open_event_log(struct evm *evm, const struct ledger_options *options,
                                   uint64_t chain_id, struct error *error)
 {
-    static const char schema[] = EVENT_LOG_SCHEMA;
+    static const char schema[] = EVENT_LOG_SCHEMA EVENT_LOG_TOPICS;
     char registry[ADDRESS_TEXT_SIZE];
     char path[FILE_PATH_MAX];
 

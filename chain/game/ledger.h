@@ -158,6 +158,11 @@ struct ledger_entry {
 MUST_CHECK enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry,
                                    uint64_t after, uint32_t depth, struct error *error);
 
+/* The same for events of one kind alone, however many others there are; no rewinds. */
+MUST_CHECK enum status ledger_next_of(struct ledger *ledger, struct ledger_entry *entry,
+                                      uint64_t after, enum game_event_kind kind,
+                                      struct error *error);
+
 /* ---- reading ------------------------------------------------------------------ */
 
 /* What moves have changed in a job. Its terms are in the event OPENED. */
@@ -205,7 +210,7 @@ struct ledger_claim {
 struct ledger_clock {
     uint64_t time_s;
     uint64_t height;
-    uint32_t seed_delay; /* from a commit to the block that its seed comes from */
+    uint32_t seed_delay; /* from a commit to the block that a draw can follow */
 };
 
 /* STATUS_NOT_FOUND for a key that nobody opened. */

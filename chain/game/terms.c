@@ -219,9 +219,9 @@ enum status terms_find(struct hash32 *key, struct game_terms *terms, struct ledg
 
     TRY(read_wanted(&wanted, text, error));
     TRY(ledger_catch_up(ledger, error));
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED &&
-            fits(&wanted, &entry.event)) {
+    while ((status = ledger_next_of(ledger, &entry, entry.number, GAME_OPENED, error)) ==
+           STATUS_OK) {
+        if (fits(&wanted, &entry.event)) {
             status = count_hit(&count, &open_count, key, terms == NULL ? &ignored : terms, ledger,
                                &entry.event, error);
             if (status != STATUS_OK) {

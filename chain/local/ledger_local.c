@@ -309,12 +309,12 @@ static enum status get_clock(void *self, struct ledger_clock *clock, struct erro
 }
 
 static enum status next_entry(void *self, struct ledger_entry *entry, uint64_t after,
-                              uint32_t depth, struct error *error)
+                              uint32_t depth, const struct hash32 *topic, struct error *error)
 {
     struct local *local = self;
 
     (void)depth; /* nothing is ever reorganized away */
-    return event_log_next(&local->sql, entry, local->data, after, UINT64_MAX, error);
+    return event_log_next(&local->sql, entry, local->data, after, UINT64_MAX, topic, error);
 }
 
 static enum status get_record(struct local *local, void *record, enum local_kind kind,

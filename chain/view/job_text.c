@@ -111,8 +111,8 @@ static void print_money(char line[LINE_MAX_SIZE], const struct job_view *view)
     terms_amount(stake, standing->stake);
     terms_amount(burned, standing->burned_client);
     (void)snprintf(line, LINE_MAX_SIZE,
-                   "%s escrowed with fees; %s earned; %s for segments to come%s%s%s%s", escrow,
-                   earned, to_come, standing->stake > 0 ? "; staked " : "",
+                   "%s escrowed, what nobody earns comes back; %s earned; %s to come%s%s%s%s",
+                   escrow, earned, to_come, standing->stake > 0 ? "; staked " : "",
                    standing->stake > 0 ? stake : "",
                    standing->burned_client > 0 ? "; burned of the client " : "",
                    standing->burned_client > 0 ? burned : "");

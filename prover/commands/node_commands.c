@@ -460,9 +460,12 @@ static void look_at_node(struct doctor_finding *finding, const struct command_co
         nobody_fetches = find_contact(&contact, url, &options, &error);
         finding->grade = nobody_fetches == NULL ? DOCTOR_GOOD : DOCTOR_NOTE;
         describe(finding, &options);
-        (void)snprintf(finding->advice, sizeof(finding->advice), "%s%s",
-                       nobody_fetches == NULL ? "" : "only jobs without seats: ",
-                       nobody_fetches == NULL ? "" : nobody_fetches);
+        if (nobody_fetches != NULL) {
+            (void)snprintf(finding->advice, sizeof(finding->advice),
+                           "'lockstep prover node' would take only jobs without seats: a line "
+                           "serve=ADDRESS:PORT or contact=URL in its config file says where "
+                           "verifiers fetch what it commits");
+        }
         options_release(&options);
         return;
     }

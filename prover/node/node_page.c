@@ -67,6 +67,10 @@ static void add_top(struct buffer *page, const struct node_page *shown)
         buffer_add_text(page, " The ledger names ");
         web_page_text(page, strict_json_text_or(shown->view, "contact", ""));
     }
+    if (strict_json_text_or(shown->view, "contact_trouble", "")[0] != '\0') {
+        buffer_add_text(page, ". ");
+        web_page_text(page, strict_json_text_or(shown->view, "contact_trouble", ""));
+    }
     buffer_add_text(page, ". <span class=\"dim\">Started ");
     web_page_when(page, (uint64_t)strict_json_number_or_0(shown->view, "started"), shown->now_s);
     buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");

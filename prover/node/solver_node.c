@@ -247,5 +247,10 @@ enum status solver_node_round(struct solver_node *node, struct error *error)
     TRY(follow_ledger(node, error));
     TRY(go_round_jobs(node, error));
     TRY(node_slots_round(node, error));
-    return serve_bundles(node, error);
+    TRY(serve_bundles(node, error));
+    if (node->held_count > 0 && node->options.terms.contact != NULL) {
+        own_address_ask(&node->own, node->options.terms.contact, bundle_job(node->held[0]->bundle),
+                        steady_ms(), node->log);
+    }
+    return STATUS_OK;
 }

@@ -39,9 +39,10 @@ struct solver {
     uint32_t trained_count;
     uint32_t trained_room;
     uint64_t segments;
-    uint32_t swept; /* final segments whose vouches are dropped */
-    bool held;      /* the job was ours at some time */
-    bool given_up;  /* and nothing more is trained for it */
+    uint32_t swept;  /* final segments whose vouches are dropped */
+    bool held;       /* the job was ours at some time */
+    bool was_unseen; /* a verifier could not get a segment's states */
+    bool given_up;   /* and nothing more is trained for it */
 };
 
 /* ---- making and adding ------------------------------------------------------------ */
@@ -328,6 +329,10 @@ static bool stays_away(struct solver *solver)
         solver_view_note(&solver->view, "%s",
                          !had                ? "the job is open, and nobody has accepted it"
                          : record->convicted ? "we were convicted, and the job is open again"
+                         : record->barred && solver->was_unseen
+                             ? "our segments are void, since verifiers could not get their states "
+                               "where the ledger says that we serve them; the job waits for its "
+                               "client"
                          : record->barred
                              ? "our segments are void, and the job waits for its client"
                              : "we gave it up, and the job is open again");
@@ -531,6 +536,29 @@ static bool is_ours(const struct solver *solver)
     return last || address_equal(&record->solver, &solver->options.account);
 }
 
+/* Open segments that a seat could not see, and nobody has vouched for. */
+static uint32_t count_unseen(const struct job_record *record)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = record->finalized; i < record->committed; i++) {
+        const struct job_reduced_segment *draw = &record->segments[i].draw;
+
+        count += draw->unseen > 0 && !draw->vouched;
+    }
+    return count;
+}
+
+static void note_unseen(struct solver *solver)
+{
+    const char *contact = solver->options.contact;
+
+    solver_view_note(&solver->view,
+                     "verifiers could not get the states of %u segments, which end void if that "
+                     "stays so: does %.200s serve them?",
+                     solver->view.unseen, contact == NULL ? "anybody" : contact);
+}
+
 static void look(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -551,6 +579,8 @@ static void look(struct solver *solver)
                                  .reward = record->terms.reward,
                                  .stake = record->terms.stake};
     view->ours = is_ours(solver);
+    view->unseen = count_unseen(record);
+    solver->was_unseen |= view->ours && view->unseen > 0;
     (void)trained_at(solver, &last, UINT32_MAX);
     if (view->ours && record->committed >= view->trained) {
         view->committed_for_good = true;
@@ -610,6 +640,9 @@ static void act(struct solver *solver)
         }
         if (record->refused_until_s != 0) {
             note_refusal(solver);
+        }
+        if (solver->view.unseen > 0) {
+            note_unseen(solver);
         }
         if (agrees(solver)) {
             commit(solver);

@@ -91,8 +91,31 @@ printf '/* x */\nf("SELECT x FROM y WHERE"\n  " state = 3");\n' >low/a/x.c
 check digit_of_an_enum_in_sql_is_found 1 house
 printf '/* x */\nf("SELECT x FROM y WHERE state = ? AND count > 0");\n' >low/a/x.c
 check value_that_is_bound_passes_the_check 0 house
-{ echo '/* x */' && for _ in $(seq 300); do printf 'if (status == STATUS_OK) {\n    status = f();\n}\n'; done; } >low/a/x.c
+{ for _ in $(seq 300); do printf 'if (status == STATUS_OK) {\n    status = f();\n} /* x */\n'; done; } >low/a/x.c
 check ladders_of_a_status_are_counted 1 house
+echo '/* x */' >low/a/x.c
+# A tour of ten files, each of which names the next.
+tour() {
+    "$scripts/check-house" low high engine
+}
+mkdir -p engine/ops
+for number in 1 2 3 4 5 6 7 8 9; do
+    echo "/* Tour $number of 10: next read engine/ops/op$((number + 1)).h, why not. */" >engine/ops/op$number.h
+done
+mv engine/ops/op1.h engine/ops/op.h
+echo '/* the end */' >engine/ops/op10.h
+for file in engine/ops/*.h; do echo "- \`$(basename "$file")\`: a step"; done >engine/ops/README.md
+check tour_of_ten_files_passes_the_check 0 tour
+mv engine/ops/op10.h engine/ops/op11.h
+check tour_that_leads_to_no_file_is_found 1 tour
+mv engine/ops/op11.h engine/ops/op10.h
+echo '/* x */' >engine/ops/op4.h
+check tour_that_ends_too_early_is_found 1 tour
+rm -r engine
+{ echo '/* x */' && yes 'int x;' | head -n 40; } >low/a/x.c
+check room_whose_causes_are_not_said_is_found 1 house
+{ echo '/* x */' && yes 'int x;' | head -n 40 && echo 'int y; /* y, since x */'; } >low/a/x.c
+check room_with_few_comments_passes_the_check 0 house
 echo '/* x */' >low/a/x.c
 if command -v git >/dev/null; then
     git init -q . && printf '%0131d\n' 0 >docs/wide.md && git add docs/wide.md
@@ -129,6 +152,14 @@ echo 'function base/bad.c:long_one 71' >scripts/lint-ratchet.txt
 check listed_function_may_stay 0 source_of base/bad.c
 check list_entry_without_need_is_found 1 source_of base/good.c
 echo '# none' >scripts/lint-ratchet.txt
+printf '/* x */\nstatic int look(void)\n{\n    return 0;\n}\n' >base/bad.c
+check name_of_one_word_is_found 1 source_of base/bad.c
+echo 'name base/bad.c:look 1' >scripts/lint-ratchet.txt
+check listed_name_may_stay 0 source_of base/bad.c
+sed -i 's/look/look_at_file/' base/bad.c
+check listed_name_that_is_gone_leaves_the_list 1 source_of base/bad.c
+echo '# none' >scripts/lint-ratchet.txt
+check name_of_three_words_passes_the_check 0 source_of base/bad.c
 { echo '/* x */' && yes 'int x;' | head -n 800; } >base/bad.c
 check too_long_file_is_found 1 source_of base/bad.c
 printf '/* x */\n#ifndef OTHER_H\n#define OTHER_H\n#endif\n' >base/bad.h

@@ -519,6 +519,9 @@ static int run_verdicts(struct command_context *context)
         goto out;
     }
     TRY_OUT(verdict_db_open(&verdicts, path, &error));
+    if (verdict_db_damage(verdicts)[0] != '\0') {
+        log_error(context->log, "verifier", "%s", verdict_db_damage(verdicts));
+    }
     TRY_OUT(import ? import_verdicts(context, verdicts, &added, &error)
                    : export_verdicts(context, verdicts, &error));
 out:

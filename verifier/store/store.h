@@ -2,7 +2,8 @@
  * store.h - the node's database: the ledger as the node saw it, its checks, and its moves.
  *
  * One sqlite3 file with a write-ahead log, which other processes may read meanwhile. It has a
- * version.
+ * version, and sums over its tables (chain/sums): a damaged one is moved to PATH.damaged, and the
+ * node begins a new one.
  *
  * Jobs, panels, segments, claims and payments follow from the ledger's events alone: after a
  * reorganization they are dropped and read again. Tasks and actions stay. A loss of power may undo
@@ -26,7 +27,8 @@
 
 struct store {
     struct database sql;
-    uint32_t tasks_max; /* store_open() makes it STORE_TASKS_MAX */
+    uint32_t tasks_max;            /* store_open() makes it STORE_TASKS_MAX */
+    char damage[STORE_REASON_MAX]; /* what became of a damaged file; empty: it was sound */
 };
 
 enum store_mode {
@@ -146,6 +148,7 @@ struct store_seat {
     enum game_verdict verdict;
     struct game_leaves leaves; /* of a right that was revealed, */
     struct hash32 salt;        /* ... and its salt */
+    struct hash32 seal;        /* what its owner sealed */
     enum store_judgement judgement;
     char reason[STORE_REASON_MAX]; /* why ours says nothing, or unseen; empty: none */
 };

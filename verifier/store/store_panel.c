@@ -260,6 +260,15 @@ static enum status reduce_seat(struct store *store, const struct game_event *eve
                         BLOB(event->job), (int64_t)event->index);
 }
 
+static enum status take_sealed(struct store *store, const struct game_event *event,
+                               struct error *error)
+{
+    TRY(reduce_seat(store, event, error));
+    return database_run(&store->sql, error, "UPDATE seats SET seal = ?" OF_STANDING, "bibi",
+                        BLOB(event->seal), (int64_t)event->place, BLOB(event->job),
+                        (int64_t)event->index);
+}
+
 /* A challenger of a right shows its leaves. */
 static enum status take_revealed(struct store *store, const struct game_event *event,
                                  struct error *error)
@@ -329,7 +338,7 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
     case GAME_ROUND:
         return take_round(store, event, own, error);
     case GAME_SEALED_VERDICT:
-        return reduce_seat(store, event, error);
+        return take_sealed(store, event, error);
     case GAME_SAID_UNSEEN:
         TRY(reduce_segment(store, event, error));
         return reduce_seat(store, event, error);
@@ -348,7 +357,8 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
 
 const char store_seat_columns[] =
     "SELECT p.segment, s.job, s.idx, p.place, p.entry, p.owner, p.ours, p.round = s.round,"
-    " p.phase, p.verdict, p.leaves, p.judgement, p.salt, p.reason FROM seats p JOIN segments s ON"
+    " p.phase, p.verdict, p.leaves, p.judgement, p.salt, p.reason, p.seal FROM seats p JOIN "
+    "segments s ON"
     " s.hash = p.segment JOIN jobs j ON j.key = s.job";
 
 enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
@@ -371,7 +381,9 @@ enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
                    database_blob_column(row, 5, seat->owner.bytes, ADDRESS_SIZE) &&
                    (sqlite3_column_type(row, 10) == SQLITE_NULL ||
                     (database_blob_column(row, 10, &seat->leaves, sizeof(seat->leaves)) &&
-                     database_blob_column(row, 12, seat->salt.bytes, HASH32_SIZE)))
+                     database_blob_column(row, 12, seat->salt.bytes, HASH32_SIZE))) &&
+                   (sqlite3_column_type(row, 14) == SQLITE_NULL ||
+                    database_blob_column(row, 14, seat->seal.bytes, HASH32_SIZE))
                ? STATUS_OK
                : store_damaged(error);
 }

@@ -662,6 +662,43 @@ static void test_vouch_that_was_handed_over_is_brought_after_a_restart(void **st
     tear_down(&world);
 }
 
+/* Trouble before it costs anything; and what the void was for. */
+static void test_states_that_nobody_could_get_are_told(void **state)
+{
+    struct game_segment last;
+    struct solver_view view;
+    struct world world;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    set_up(&world, "unseen", 1, 1);
+    enlist(&world, VERIFIER);
+    gather(&world);
+    new_solver(&world, SEGMENTS);
+    (void)do_round(&world);
+    pass(&world, 3);
+    view = do_round(&world);
+    assert_int_equal(view.unseen, 0);
+    last = segment_at(&world, SEGMENTS - 1);
+    check(ledger_unseen(world.ledgers[VERIFIER], "unseen", &world.job, &last,
+                        seat_of(&world, &(int){0}, SEGMENTS - 1).place, &error),
+          &error);
+    assert_done(&world, VERIFIER, "unseen");
+    view = do_round(&world);
+    assert_int_equal(view.unseen, 1);
+    assert_non_null(strstr(view.trouble, "verifiers could not get the states of 1 segments"));
+    pass(&world, SEAL_S + REVEAL_S + 3 * CLAIM_S + 1);
+    check(ledger_settle(world.ledgers[VERIFIER], "settle", &world.job, &last, NULL, &error),
+          &error); /* the solver does not make its own loss */
+    assert_done(&world, VERIFIER, "settle");
+    view = do_round(&world);
+    assert_int_equal(count_events(&world, GAME_VOIDED), 1);
+    assert_true(view.lost && view.unseen == 0);
+    assert_non_null(strstr(view.trouble, "since verifiers could not get their states"));
+    tear_down(&world);
+}
+
 /* ---- disputes ------------------------------------------------------------------------- */
 
 static void test_claimant_that_falls_silent_is_timed_out(void **state)
@@ -937,6 +974,7 @@ int main(void)
         cmocka_unit_test(test_no_more_is_open_than_a_leg_but_what_is_due),
         cmocka_unit_test(test_refusal_is_told_and_nothing_more_is_committed),
         cmocka_unit_test(test_vouch_that_was_handed_over_is_brought_after_a_restart),
+        cmocka_unit_test(test_states_that_nobody_could_get_are_told),
         cmocka_unit_test(test_claimant_that_falls_silent_is_timed_out),
         cmocka_unit_test(test_refused_answer_is_sent_again_with_pauses),
         cmocka_unit_test(test_convicted_solver_comes_back_only_when_told),
