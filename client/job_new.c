@@ -311,13 +311,38 @@ static uint64_t least_of(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The files of packed rows, behind `count` others; returns how many there are. */
-static size_t add_rows(const char **files, size_t count, const struct job_rows *rows)
+/* Those of packed rows, or those that the options name; returns how many. */
+static size_t list_side(const char **files, const struct job_rows *rows,
+                        const struct options *options, const char *const *names)
 {
-    for (int i = 0; i < ROW_TENSORS; i++) {
+    size_t count = 0;
+
+    for (int i = 0; i < (rows->count > 0 ? ROW_TENSORS : 0); i++) {
         files[count++] = rows->paths[i];
     }
+    for (; rows->count == 0 && *names != NULL; names++) {
+        files[count] = options_text(options, *names);
+        count += files[count] != NULL;
+    }
     return count;
+}
+
+/* The files of a model's data in the tape's order; frozen: the folder of its weights, or NULL. */
+static size_t list_files(const char **files, const struct job_rows rows[2],
+                         const struct options *options, const char *frozen)
+{
+    static const char *const beside[] = {"mask", "labels", NULL};
+    static const char *const held_out[] = {"eval", "eval-labels", NULL};
+    size_t count = 0;
+
+    if (rows[0].count == 0) {
+        files[count++] = options_list_item(options, "data", 0);
+    }
+    count += list_side(files + count, &rows[0], options, beside);
+    if (frozen != NULL) {
+        files[count++] = frozen;
+    }
+    return count + list_side(files + count, &rows[1], options, held_out);
 }
 
 /* The roots of a job's data stand in the tape's order. */
@@ -347,8 +372,6 @@ static enum status check_rows(const struct job_rows rows[2], const struct model 
 static enum status job_of_model(struct job **job, struct job_terms *terms,
                                 const struct options *options, struct error *error)
 {
-    static const char *const beside[] = {"mask", "labels"}; /* the tape's order */
-    static const char *const held_out[] = {"eval", "eval-labels"};
     struct job_rows rows[2] = {0}; /* trained on, held out */
     const char *files[8];
     const char *base = options_text(options, "base");
@@ -358,7 +381,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     struct weights weights = {0};
     struct digest *roots = NULL;
     struct model model = {0};
-    size_t count = 1;
+    size_t count;
     enum status status;
 
     if (options_list_count(options, "data") != 1) {
@@ -372,27 +395,12 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     TRY(measure_held_out(&model_options, &rows[1], options, error));
     terms->steps = model_options.steps;
     terms->segment_length = least_of(options_number(options, "segment"), terms->steps);
-    files[0] = options_list_item(options, "data", 0);
-    if (model_options.packed) {
-        count = add_rows(files, 0, &rows[0]);
-    }
-    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
-        files[count] = options_text(options, beside[i]);
-        count += files[count] != NULL;
-    }
+    count = list_files(files, rows, options, model_options.lora.rank == 0 ? NULL : base);
     if (base != NULL) {
         TRY_OUT(weights_open(&weights, base, error));
     }
     if (model_options.lora.rank != 0) {
-        files[count++] = base;
         freeze(&model_options.lora, &weights);
-    }
-    if (rows[1].count > 0) {
-        count = add_rows(files, count, &rows[1]);
-    }
-    for (size_t i = 0; rows[1].count == 0 && i < sizeof(held_out) / sizeof(held_out[0]); i++) {
-        files[count] = options_text(options, held_out[i]);
-        count += files[count] != NULL;
     }
     TRY_OUT(model_build(&model, &model_options, error));
     TRY_OUT(
@@ -520,8 +528,8 @@ static void print_rows(FILE *out, const struct job_facts *facts)
         return;
     }
     if (facts->in_order) {
-        fprintf(out, "rows         %" PRIu64 " of %" PRIu64 " tokens, in their order\n", facts->rows,
-                facts->length);
+        fprintf(out, "rows         %" PRIu64 " of %" PRIu64 " tokens, in their order\n",
+                facts->rows, facts->length);
         return;
     }
     fprintf(out, "rows         %" PRIu64 " of %" PRIu64 " tokens, each %" PRIu64 " time%s",

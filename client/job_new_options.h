@@ -17,8 +17,8 @@ extern const struct option_spec job_new_options[JOB_NEW_OPTIONS];
 MUST_CHECK enum status job_new_model(struct model_options *model, const struct options *options,
                                      struct error *error);
 
-/* Once the data is measured: how many steps --steps or --epochs says, and that a warm-up ends before
- * them. */
+/* Once the data is measured: how many steps --steps or --epochs says, and that a warm-up ends
+ * before them. */
 MUST_CHECK enum status job_new_settle_steps(struct model_options *model,
                                             const struct options *options, struct error *error);
 

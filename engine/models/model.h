@@ -142,9 +142,9 @@ struct model_options {
     /* The data. */
     uint64_t data_count; /* tokens, samples, or packed rows */
     bool masked;         /* a mask says which tokens are targets; the loss is their mean */
-    /* Rows of `length` tokens with a mask and a reach, each once per epoch, instead of windows at any
-     * place of one stream: a token sees the tokens of its own example, and GPT-2's positions count
-     * them. The loss is the mean over the targets that the mask counts. */
+    /* Rows of `length` tokens with a mask and a reach, each once per epoch, instead of windows at
+     * any place of one stream: a token sees the tokens of its own example, and GPT-2's positions
+     * count them. The loss is the mean over the targets that the mask counts. */
     bool packed;
     enum dtype reach_dtype;
     uint32_t sample_rank; /* of a sample in the data, whose shape the job binds; 0: a row */
@@ -154,8 +154,9 @@ struct model_options {
     /*
      * Held-out data: after every so many steps, and after the last, the loss over as many batches
      * as this, without dropout. It is a state ("held_out.loss"), and of classifiers and packed rows
-     * the share of right answers too ("held_out.accuracy"). Batches are drawn once for all; those of
-     * packed rows are the first ones, in their order, and the figures are over the counted targets.
+     * the share of right answers too ("held_out.accuracy"). Batches are drawn once for all; those
+     * of packed rows are the first ones, in their order, and the figures are over the counted
+     * targets.
      */
     struct held_out_options {
         uint32_t batches; /* 0: there is none */

@@ -262,8 +262,8 @@ static void draw_tokens(struct model_writer *writer, uint32_t data, uint32_t *to
     *targets = op.outputs[1];
 }
 
-/* Rows of a data tensor, from the place that stands so far ahead; what stands past a row's end. Those
- * of training are drawn by the next stream, others are taken in their order. */
+/* Rows of a data tensor, from the place that stands so far ahead; what stands past a row's end.
+ * Those of training are drawn by the next stream, others are taken in their order. */
 static uint32_t draw_rows(struct model_writer *writer, uint32_t data, uint32_t ahead, uint32_t past)
 {
     const struct model_options *options = writer->options;

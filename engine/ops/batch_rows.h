@@ -1,15 +1,15 @@
 /*
  * batch_rows.h - which row of its data a row of BATCH_ROWS is.
  *
- * The rows of a batch are drawn in units of UNIT. Units stand in positions 0, 1, 2, ... of the whole
- * training: those of the counter's batch follow those of the batch before it. With ORDER 0 unit p
- * stands at position p, and behind the last one stands none. With ORDER 1 every epoch of as many
- * positions as there are units has each of them once, in an order of its own.
+ * The rows of a batch are drawn in units of UNIT. Units stand in positions 0, 1, 2, ... of the
+ * whole training: those of the counter's batch follow those of the batch before it. With ORDER 0
+ * unit p stands at position p, and behind the last one stands none. With ORDER 1 every epoch of as
+ * many positions as there are units has each of them once, in an order of its own.
  *
  * The order is a Feistel network of eight rounds over a rectangle of a by b places, a the least
  * integer with a*a >= units and b = ceil(units/a). Fewer than a of its places are no unit; a unit
- * that would come to such a place goes on from there. (With four rounds neighbours follow each other
- * 1.74 times as often as by chance.)
+ * that would come to such a place goes on from there. (With four rounds neighbours follow each
+ * other 1.74 times as often as by chance.)
  */
 #ifndef ENGINE_OPS_BATCH_ROWS_H
 #define ENGINE_OPS_BATCH_ROWS_H

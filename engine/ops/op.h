@@ -42,8 +42,8 @@ enum op_kind { OP_LIST(OP_ENUMERATOR) OP_KIND_COUNT };
 OP_ATTRIBUTES(OP_SET)
 enum { NONE_ATTRIBUTES };
 
-/* All kinds of batch begin with these. LENGTH: T, or the width of a sample or a row. The seed has 64
- * bits, in two halves; operations with different streams draw different numbers. */
+/* All kinds of batch begin with these. LENGTH: T, or the width of a sample or a row. The seed has
+ * 64 bits, in two halves; operations with different streams draw different numbers. */
 enum {
     BATCH_COUNT = BATCH_SAMPLES_COUNT,
     BATCH_LENGTH = BATCH_SAMPLES_LENGTH,

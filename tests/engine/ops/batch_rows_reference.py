@@ -56,8 +56,7 @@ PINS = [(position, units, stream, seed)
 def main():
     for pin in PINS:
         position, units, stream, seed = pin
-        print("    {UINT64_C(%d), UINT64_C(%d), UINT32_C(%d), UINT64_C(%d), UINT64_C(%d)},"
-              % (position, units, stream, seed, unit_at(*pin)))
+        print("    {%du, %du, %du, %du, %du}," % (position, units, stream, seed, unit_at(*pin)))
 
 
 if __name__ == "__main__":
