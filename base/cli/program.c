@@ -343,6 +343,7 @@ static int run_words(struct command_context *context, const char *const *words, 
         help_program(context->out, context->groups, context->group_count);
         return COMMAND_OK;
     }
+    /* A command of the first level stands where a group would: it has no second word. */
     if (find_top(context, words[0])) {
         return run_command(context, words + 1, word_count - 1);
     }

@@ -289,6 +289,8 @@ static void allow_system(int rules)
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         const char *place = getenv(variables[i]);
 
+        /* Without the variable the path is empty, and allow_path() gives no right to what is not
+         * there. */
         allow_path(rules, place == NULL ? "" : place, MAY_READ);
     }
 }

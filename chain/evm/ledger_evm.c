@@ -243,6 +243,17 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
     return submit(evm, name, &drawn, error);
 }
 
+/* It failed, and the block may still go: what will be a refusal says so already. */
+static void wait_for_failure(struct ledger_outcome *outcome)
+{
+    outcome->state = LEDGER_MOVE_WAITING;
+    (void)snprintf(
+        outcome->trouble, sizeof(outcome->trouble),
+        "it failed in block %llu, which is not final yet: %s", (unsigned long long)outcome->height,
+        outcome->refusal.kind == GAME_REFUSED_NOT ? "for no known reason"
+                                                  : game_refusal_text(outcome->refusal.kind));
+}
+
 static enum status evm_look(void *self, struct ledger_outcome *outcome, const char *name,
                             struct error *error)
 {
@@ -272,13 +283,13 @@ static enum status evm_look(void *self, struct ledger_outcome *outcome, const ch
         outcome->state = LEDGER_MOVE_REFUSED;
         break;
     }
-    if (found.state == OUTBOX_MINED && found.reverted) {
-        outcome->state = LEDGER_MOVE_WAITING; /* it failed, and the block may still go */
-    }
     game_refusal_decode(&outcome->refusal, found.revert, found.revert_size);
     outcome->transaction = found.hash;
     outcome->height = found.height;
     (void)snprintf(outcome->trouble, sizeof(outcome->trouble), "%s", found.trouble);
+    if (found.state == OUTBOX_MINED && found.reverted) {
+        wait_for_failure(outcome);
+    }
     return STATUS_OK;
 }
 

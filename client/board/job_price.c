@@ -69,6 +69,7 @@ enum status job_price_whole(wei *whole, wei amount, const struct job *job,
     bool hours = options_flag(options, "per-hour");
     uint64_t tokens = step_time_tokens(job->tape);
 
+    /* A rate is for people; the ledger has the price of the whole, found once, here. */
     *whole = amount;
     if (!job_price_is_rate(options)) {
         return STATUS_OK;

@@ -38,6 +38,7 @@ void keep_metrics_write(struct buffer *text, const struct keeper_counts *counts,
     add_metric(text, "vouched_segments", "gauge",
                "Of them, those that the ledger knows to be vouched for.", counts->noted);
     add_metric(text, "refusals_total", "counter", "Refusals that it made.", counts->refused);
+    /* One metric with a label: its help stands once, before the first of its values. */
     buffer_add_text(text, "# HELP lockstep_keeper_vouches_total Vouches, by the way that they went."
                           "\n# TYPE lockstep_keeper_vouches_total counter\n");
     add_how(text, "handed", counts->handed);

@@ -4,16 +4,21 @@
 #define BEGINS_SHARE                                                                               \
     8 /* of the seal period: who was well from there on could have had the states */
 
-/* Without a replay of its own it believes nobody but those whom the user knows. */
+/* Without a replay of its own it believes nobody but those whom the user knows. A vouch for what
+ * came late can end the leg at once: nobody else has time to look and to claim, so it must have
+ * looked itself. */
 static bool may_vouch(const struct keep_known *known, const struct keep_policy *policy)
 {
-    return known->has_states && !known->is_false && (policy->replays || known->known_right);
+    return known->has_states && !known->is_false &&
+           (policy->replays ? known->replayed || !known->late : known->known_right);
 }
 
-/* Seats disagree, or nobody says right: then only a replay tells. */
-static bool is_open_question(const struct job_segment *segment, uint64_t now_s)
+/* Seats disagree, nobody says right, or nobody else can look in time: then only a replay tells. */
+static bool is_open_question(const struct job_segment *segment, const struct keep_known *known,
+                             uint64_t now_s)
 {
-    return (segment->tally.unseen > 0 && now_s > job_segment_seal_end(segment)) ||
+    return (known->has_states && known->late && !segment->noted) ||
+           (segment->tally.unseen > 0 && now_s > job_segment_seal_end(segment)) ||
            (segment->tally.rights == 0 && now_s > job_segment_reveal_end(segment));
 }
 
@@ -50,7 +55,7 @@ struct keep_needs keep_plan(const struct job_segment *segment, const struct keep
     needs.vouch = !segment->noted && may_vouch(known, policy);
     needs.bring = needs.vouch && must_bring(segment, known, policy, now_s);
     needs.replay = policy->replays && known->has_states && !known->replayed &&
-                   is_open_question(segment, now_s);
+                   is_open_question(segment, known, now_s);
     needs.refuse = policy->refuses && !known->has_states && !segment->noted &&
                    segment->refused_until_s == 0 && now_s > known->first_end_s &&
                    is_their_fault(segment, known);

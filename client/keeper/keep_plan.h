@@ -16,6 +16,7 @@ struct keep_policy {
 /* What it knows of a segment beside the ledger's word. */
 struct keep_known {
     bool has_states;      /* start and end, whole and checked */
+    bool late;            /* ... but not before the first round was over */
     bool known_right;     /* an owner whom the user knows revealed right */
     bool replayed;        /* the replay gave an answer, */
     bool is_false;        /* ... and this one */

@@ -234,6 +234,17 @@ static bool has_states(struct keeper *keeper, const struct keeper_slot *slot)
             (slot->start.step != 0 && watch_keep_has(keeper->keep, &slot->start)));
 }
 
+/* A keeper that was restarted takes what it finds then for late: it replays rather than trusts. */
+static void note_states(struct keeper *keeper, struct keeper_slot *slot)
+{
+    struct keep_known *known = &slot->known;
+
+    if (!known->has_states) {
+        known->late = keeper->clock.time_s > known->first_end_s;
+    }
+    known->has_states = has_states(keeper, slot);
+}
+
 /* ---- what is known ---------------------------------------------------------------- */
 
 static bool is_known_owner(const struct keeper *keeper, const struct address *owner)
@@ -538,7 +549,7 @@ static void work(struct keeper *keeper)
         struct job_segment segment = job_record_segment(&keeper->source.record, slot->index);
         struct keep_needs needs;
 
-        slot->known.has_states = has_states(keeper, slot);
+        note_states(keeper, slot);
         slot->known.known_right = is_known_right(keeper, slot);
         slot->known.well_s = keeper->well_s;
         needs = keep_plan(&segment, &slot->known, &keeper->policy, keeper->clock.time_s);

@@ -165,6 +165,7 @@ static int show_news(struct job_watcher *watching)
     bool is_news;
     int code = COMMAND_OK;
 
+    /* What the threads write, they write under the lock: what is shown is of one moment. */
     (void)pthread_mutex_lock(&watching->sight.lock);
     if (watching->keep != NULL) {
         struct serve_counts counts = watch_keep_counts(watching->keep);
@@ -172,6 +173,7 @@ static int show_news(struct job_watcher *watching)
         watching->sight.view.served = counts.requests;
         watching->sight.view.served_bytes = counts.bytes;
     }
+    /* An event, a loss or a copy is news; the passing of time is not. */
     is_news = !watching->shown || watching->shown_read != watching->source.record.read ||
               watching->shown_end != view->curve.loss.end ||
               strcmp(watching->shown_copies, view->copies) != 0;
@@ -324,6 +326,7 @@ static enum status watch_job(struct job_watcher *watching, int *code, struct err
     TRY(stop_open(&watching->stop, error));
     TRY(watch_mirrors_open(&watching->mirrors, &mirrors, error));
     TRY(open_page(watching, error));
+    /* The screen only once everything else is open: an error then stands on a plain terminal. */
     screen_init(&watching->screen, once || watching->context->json ? NULL : watching->context->out);
     TRY(open_keep(watching, error));
     TRY(once ? look_once(watching, error) : follow_job(watching, code, error));
@@ -347,8 +350,10 @@ int job_watch_run(struct command_context *context)
     (void)pthread_mutex_init(&watching->sight.lock, NULL);
     status = watch_job(watching, &code, &error);
     if (code == COMMAND_OK && watching->sight.view.standing.read) {
+        /* The last picture stays on the terminal when the watch is over. */
         code = show_last(watching);
     }
+    /* The threads end before what they use is closed. */
     job_page_close(watching->page);
     watch_keep_close(watching->keep);
     watch_mirrors_close(watching->mirrors);

@@ -234,6 +234,7 @@ static void fetch_states(struct watch_keep *keep)
     error_init(&why);
     keep->kept = 0;
     keep->failed = false;
+    /* The job file first: without its tape nobody knows what a state holds. */
     if (keep->source.job == NULL) {
         keep->source.mirrors = keep->now.mirrors;
         keep->source.mirrors.stop = keep->options.stop;
@@ -266,12 +267,15 @@ static void *run_keep(void *context)
 
         keep->now = keep->told;
         keep->news = false;
+        /* The lock is not held while mirrors answer: the ledger's reader must not wait for them. */
         (void)pthread_mutex_unlock(&keep->lock);
         if (keep->now.mirrors.count > 0) {
             fetch_states(keep);
         }
         (void)pthread_mutex_lock(&keep->lock);
+        /* News that came meanwhile start the next round at once. */
         keep->rested = !keep->news;
+        /* pthread_cond_timedwait() measures by the wall clock. */
         (void)clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += RETRY_S;
         while (!keep->ending && !keep->news &&
@@ -337,6 +341,7 @@ enum status watch_keep_open(struct watch_keep **keep, const struct watch_keep_op
     }
 out:
     if (status != STATUS_OK) {
+        /* watch_keep_close() takes what is only half open. */
         watch_keep_close(made);
         made = NULL;
     }

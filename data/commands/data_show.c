@@ -189,6 +189,8 @@ int data_show_run(struct command_context *context)
     row_files_init(&show.files);
     buffer_init(&show.bytes, TEXT_MAX);
     buffer_init(&show.text, TEXT_MAX);
+    /* Colours are for people at a terminal; marks { } say the same in a file, and to those who want
+     * none. */
     show.colours = isatty(fileno(context->out)) == 1 && getenv("NO_COLOR") == NULL;
     show.ids = options_flag(context->options, "ids") || context->json;
     TRY_OUT(begin_show(&show, &error, context->options->arguments[0]));

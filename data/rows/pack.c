@@ -127,6 +127,7 @@ static enum status write_manifest(struct pack_writing *writing, struct error *er
     json_t *manifest;
 
     for (size_t i = 0; i < PACKING_SIDES; i++) {
+        /* A side without rows has no files, and no roots. */
         for (int which = 0; which < ROW_TENSORS && writing->files[i].rows > 0; which++) {
             TRY(row_files_root(&writing->files[i], error, (enum row_tensor)which,
                                &roots[i][which]));
@@ -138,6 +139,7 @@ static enum status write_manifest(struct pack_writing *writing, struct error *er
     status = manifest == NULL
                  ? error_set(error, STATUS_BAD_FORMAT,
                              "no manifest: a path is not UTF-8, or memory ran out")
+                 /* Sorted and compact: the same manifest has the same bytes on every machine. */
                  : strict_json_write(&text, error, manifest, JSON_SORT_KEYS | JSON_COMPACT);
     if (status == STATUS_OK) {
         buffer_add_u8(&text, '\n');
@@ -336,8 +338,10 @@ static enum status run_check(struct checking *checking, struct error *error, con
             checking->files[i].held_out = i == 1;
         }
     }
+    /* The rows are packed again, and compared as they come instead of written. */
     set_sinks(packing, checking->files, row_files_compare);
     compare_tokenizer(checking);
+    /* Rows of another type differ in every byte: no row is worth a look. */
     if (memcmp(&packing->shape, &manifest->shape, sizeof(packing->shape)) != 0) {
         differ(checking, "the tokenizer has %u ids, for which rows have another type",
                packing->tokenizer.id_count);

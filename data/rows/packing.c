@@ -78,6 +78,7 @@ enum status packing_open(struct packing *packing, struct error *error,
     *packing = (struct packing){.options = options};
     example_init(&packing->example);
     buffer_init(&packing->line, EXAMPLE_SIZE_MAX + 1);
+    /* A byte that is no UTF-8 may become U+FFFD, which has three. */
     buffer_init(&packing->text, 4 * EXAMPLE_SIZE_MAX);
     buffer_init(&packing->learned, 4 * EXAMPLE_SIZE_MAX);
     TRY_OUT(packing_share(&packing->held_out_below, error, options->held_out));
@@ -166,6 +167,7 @@ static enum status add_pair(struct packing *packing, struct error *error, size_t
 {
     const unsigned flags = packing->options->special ? ENCODE_SPECIAL : 0;
     const uint32_t length = packing->options->length;
+    /* Both are measured before either is packed: a pair stays whole or is left whole. */
     bool too_long = false;
 
     for (size_t i = 0; i < 2; i++) {
@@ -187,6 +189,7 @@ static enum status add_pair(struct packing *packing, struct error *error, size_t
     for (size_t i = 0; i < 2; i++) {
         TRY(parts_encode(&packing->example.rows[i], error, &packing->encoder, &packing->learned,
                          flags));
+        /* Encoded again: the encoder holds one row at a time. */
         if (packing->encoder.count > length) {
             packing->counts.dropped += packing->encoder.count - length;
         }
@@ -202,6 +205,7 @@ static enum status add_example(struct packing *packing, struct error *error)
     const size_t side = example_is_held_out(&packing->example, packing->held_out_below) ? 1 : 0;
     struct packing_counts *counts = &packing->counts;
 
+    /* The first example says which of the two the data is. */
     if (pair ? counts->examples != counts->pairs : counts->pairs > 0) {
         return error_set(error, STATUS_REFUSED,
                          "pairs and other examples cannot be packed together");
@@ -252,6 +256,8 @@ static enum status make_valid(struct packing *packing, struct error *error,
         buffer_add(&packing->text, text->data + at, size);
         at += size;
         if (at < text->size) {
+            /* One U+FFFD for each longest start of a character that is cut off, as Unicode
+             * recommends. */
             buffer_add(&packing->text, bytes, utf8_write(bytes, UTF8_REPLACEMENT));
             at += utf8_invalid(text->data + at, text->size - at);
             packing->counts.replaced++;
@@ -333,6 +339,7 @@ static enum status next_text(struct packing *packing, struct error *error,
                 return STATUS_OK;
             }
             *line = source->line + 1;
+            /* Blank lines before a text are no empty texts; the text begins behind them. */
             continue;
         }
         if (text->size > 0) {

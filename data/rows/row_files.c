@@ -239,6 +239,8 @@ enum status row_files_compare(void *context, struct error *error, const struct p
         while (element_at(made, type, at) == element_at(there, type, at)) {
             at++;
         }
+        /* One difference is enough for a sentence; what follows it may all be shifted by a
+         * place. */
         files->differs = true;
         (void)snprintf(files->difference, sizeof(files->difference),
                        "%s%s: row %" PRIu64 ", place %u: %u, and the sources make %u",
@@ -286,6 +288,8 @@ enum status row_files_read(struct row_files *files, struct error *error, struct 
 enum status row_files_root(struct row_files *files, struct error *error, enum row_tensor which,
                            struct digest *root)
 {
+    /* Files that are read say themselves how many rows they have; files that are written are
+     * counted. */
     const uint64_t rows = files->rows_there > 0 ? files->rows_there : files->rows;
     struct tensor tensor = {.name = "data", .role = ROLE_DATA, .dtype = files->shape.types[which]};
     uint64_t left = rows * row_size(files, which);
@@ -307,6 +311,7 @@ enum status row_files_root(struct row_files *files, struct error *error, enum ro
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a root");
     }
     commit_stream_init(&stream, COMMIT_DATA, &tensor);
+    /* In pieces: the rows of a large source are more than memory. */
     while (left > 0) {
         size_t size = left < HASHED_AT_ONCE ? (size_t)left : HASHED_AT_ONCE;
 

@@ -162,6 +162,7 @@ enum status row_packer_read(struct row_packer *packer, struct error *error, stru
     packer->closed = reader_u64(reader);
     packer->tokens = reader_u64(reader);
     packer->learned = reader_u64(reader);
+    /* A damaged state may claim any number of rows: no more than a packer ever has open. */
     if (count > ROW_OPEN_MAX) {
         return error_set(error, STATUS_BAD_FORMAT, "%u open rows", count);
     }
@@ -171,6 +172,8 @@ enum status row_packer_read(struct row_packer *packer, struct error *error, stru
         uint32_t used = reader_u32(reader);
 
         TRY(open_row(packer, error, &row));
+        /* Rows are numbered as they are opened, so the oldest is known; none is as young as the
+         * next. */
         if (used > packer->length || age >= opened) {
             return error_set(error, STATUS_BAD_FORMAT, "an open row that cannot be");
         }

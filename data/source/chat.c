@@ -449,6 +449,8 @@ enum status chat_layout_of(const struct chat_layout **layout, struct error *erro
         error_advise(error, "--chat NAME says how conversations are laid out; --help lists them");
         return STATUS_REFUSED;
     }
+    /* By the hash of its text: a template is a program, and one that is nearly the same may lay out
+     * otherwise. */
     sha256(&digest, tokenizer->chat_template, strlen(tokenizer->chat_template));
     hex_encode(hash, digest.bytes, DIGEST_SIZE);
     for (size_t i = 0; i < LAYOUTS; i++) {

@@ -249,7 +249,10 @@ static enum status take_message(struct chat_message *message, const struct examp
         message->thinking = json_string_value(thinking);
         message->thinking_size = json_string_length(thinking);
     }
+    /* With LEARN_LAST the last answer is marked when the whole list is read. */
     message->learned = message->role == CHAT_ASSISTANT && rules->learn != LEARN_LAST;
+    /* The canonical form holds the keys that were used and no others: it decides what is held
+     * out. */
     kept = json_pack("{s:O, s:O}", "role", json_object_get(json, "role"), "content", content);
     if (json_is_string(thinking)) {
         (void)json_object_set(kept, "reasoning_content", (json_t *)thinking);
@@ -475,6 +478,7 @@ static enum status of_line(struct example *example, const struct example_rules *
         if (!json_is_array(answer)) {
             return error_set(error, STATUS_BAD_FORMAT, "'messages' is not a list");
         }
+        /* A conversation has its prompt inside. */
         prompt = NULL;
     }
     if (strcmp(shape, "completion") == 0 && prompt == NULL) {
@@ -485,6 +489,7 @@ static enum status of_line(struct example *example, const struct example_rules *
         if (json_object_get(line, "rejected") == NULL) {
             return error_set(error, STATUS_BAD_FORMAT, "'chosen' without 'rejected'");
         }
+        /* The pair is one example with two rows, and one hash: both fall on the same side. */
         example->row_count = 2;
         TRY(of_row(example, &example->rows[1], rules, prompt, "rejected",
                    json_object_get(line, "rejected"), canonical, error));

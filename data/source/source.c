@@ -100,6 +100,8 @@ static enum status next_text(struct source_file *source, struct error *error)
             source->ended = source->raw_size == 0;
         }
         if (source->unpacker == NULL) {
+            /* A plain file is not copied: the buffers of what was read and of the text change
+             * places. */
             uint8_t *kept = source->text;
 
             source->text = source->raw;
@@ -113,6 +115,7 @@ static enum status next_text(struct source_file *source, struct error *error)
         }
         TRY(source->unpacker->zstd == NULL ? unpack_gzip(source, error)
                                            : unpack_zstd(source, error));
+        /* The file ended within a compressed stream, and what is unpacked is used up. */
         if (source->ended && source->text_size == 0) {
             return refuse_file(source, error, "cut short");
         }

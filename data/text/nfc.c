@@ -94,6 +94,8 @@ static uint32_t compose_pair(uint32_t one, uint32_t two)
     size_t low = 0;
     size_t high = COUNT(nfc_composed);
 
+    /* A syllable of Hangul follows from its parts by arithmetic (Unicode 3.12): the tables leave it
+     * out. */
     if (one - HANGUL_LEAD < HANGUL_LEADS && two - HANGUL_VOWEL < HANGUL_VOWELS) {
         return HANGUL_SYLLABLE +
                ((one - HANGUL_LEAD) * HANGUL_VOWELS + two - HANGUL_VOWEL) * HANGUL_TAILS;
@@ -105,6 +107,7 @@ static uint32_t compose_pair(uint32_t one, uint32_t two)
     }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
+        /* A pair is 64 bits: what is composed above its two parts, of 21 bits each. */
         uint64_t pair = nfc_pairs[nfc_composed[middle]];
         uint64_t found = pair & ((UINT64_C(1) << 42) - 1);
 

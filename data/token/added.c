@@ -36,6 +36,7 @@ enum status added_add(struct added *added, struct error *error, const struct add
     }
     tokens = realloc(added->tokens, (added->count + 1) * sizeof(*tokens));
     bytes = malloc(token->size);
+    /* The longer list is kept even where the bytes found no memory: the old one is gone. */
     if (tokens != NULL) {
         added->tokens = tokens;
     }
@@ -86,6 +87,8 @@ enum status added_index(struct added *added, struct error *error, size_t index,
 
     *first = node;
     for (size_t i = 1; i < size && node != 0; i++) {
+        /* A tree of bytes, by first child and next sibling: thousands of tokens are looked for at
+         * once. */
         uint32_t child = child_of(added, node, bytes[i]);
 
         if (child == 0) {
@@ -100,6 +103,7 @@ enum status added_index(struct added *added, struct error *error, size_t index,
     if (node == 0) {
         return error_set(error, STATUS_NO_MEMORY, "out of memory for added tokens");
     }
+    /* Two tokens may become one text when they are normalized: the first of them counts. */
     if (added->nodes[node].token == 0) {
         added->nodes[node].token = (uint32_t)index + 1;
     }

@@ -358,6 +358,7 @@ static enum status split_roots(struct machine *machine, struct digest *roots,
             goto out;
         }
     }
+    /* A device hashes what it has at home, all at once: no tensor is moved to be hashed. */
     for (uint32_t part = 0; part < split->division.part_count; part++) {
         uint32_t some = 0;
 
@@ -371,6 +372,7 @@ static enum status split_roots(struct machine *machine, struct digest *roots,
         }
         TRY_OUT(
             split->parts[part]->backend->leaves_roots(split->parts[part], own, ids, some, error));
+        /* The roots of this part, back in the order in which they were asked for. */
         some = 0;
         for (uint32_t i = 0; i < count; i++) {
             if (split->division.homes[tensors[i]] == part) {

@@ -201,9 +201,12 @@ enum status hoist_find_lasting(bool *lasting, const struct tape *tape, struct er
         changes[id] = role != ROLE_CONSTANT && role != ROLE_DATA;
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
+        /* A state that ends as it began is a frozen weight. */
         changes[tape->states[i].before] = tape->states[i].after != tape->states[i].before;
     }
     derived_mark_carries(carried, tape);
+    /* In the order of the tape: when an operation is reached, all that it reads is already
+     * judged. */
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
@@ -212,6 +215,8 @@ enum status hoist_find_lasting(bool *lasting, const struct tape *tape, struct er
             lasting[at] = lasting[at] && !changes[op->inputs[i]];
         }
         for (uint32_t i = 0; i < op->output_count; i++) {
+            /* What is handed to the next micro-batch is written over there, so it lasts for one
+             * turn only. */
             lasting[at] = lasting[at] && !carried[op->outputs[i]] &&
                           tape->tensors[op->outputs[i]].role == ROLE_TEMPORARY;
         }

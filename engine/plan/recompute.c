@@ -351,6 +351,8 @@ static bool repeat_segment(struct rewriter *rewriter, const struct segment *segm
         }
         for (uint32_t i = 0; i < op.input_count; i++) {
             uint32_t id = op.inputs[i];
+            /* A copy reads copies where its operand is repeated too; what was kept is read where it
+             * lies. */
             bool copied = is_made_in(rewriter, id, segment->first, segment->last) &&
                           rewriter->repeated[rewriter->maker[id]];
 
@@ -365,6 +367,7 @@ static bool repeat_segment(struct rewriter *rewriter, const struct segment *segm
             derived->tensors[derived->tensor_count].role = ROLE_TEMPORARY;
             op.outputs[i] = rewriter->copies[id] = derived->tensor_count++;
             if (replaces && rewriter->last_use[id] != NEVER) {
+                /* From here on later readers read the copy: the first one may then be forgotten. */
                 rewriter->now[id] = op.outputs[i];
             }
         }

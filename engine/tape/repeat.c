@@ -135,6 +135,7 @@ static enum status check_terms(const struct tape *tape, struct error *error)
     uint64_t tensors;
     uint64_t items;
 
+    /* A balanced tree over the groups needs a power of two: a group over would have no partner. */
     if (repeat->times < 2 || groups == 0 || repeat->times % repeat->group != 0 ||
         (groups & (groups - 1)) != 0) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -155,6 +156,7 @@ static enum status check_terms(const struct tape *tape, struct error *error)
     for (uint32_t at = 0; at < repeat->op_count; at++) {
         made += tape->ops[repeat->first + at].output_count;
     }
+    /* Before anything is made of them: few bytes can ask for more than memory. */
     ops = tape->op_count + repeat->op_count * (standing - 1) + joins;
     tensors = tape->tensor_count + made * (standing - 1) + joins;
     items = tape->tensor_count + made * (repeat->times - 1) + joins;

@@ -101,6 +101,8 @@ static uint8_t *put_repeat(uint8_t *at, const struct repeat *repeat)
 
 void tape_encode(uint8_t *bytes, const struct tape *unrolled)
 {
+    /* The brief form, one micro-batch and its repeat, is what a job binds; a reader unrolls it
+     * again. */
     const struct tape *tape = unrolled->brief != NULL ? unrolled->brief : unrolled;
     uint8_t *at = bytes;
 
@@ -254,6 +256,8 @@ static enum status read_repeat(struct tape_reader *reader, struct repeat *repeat
     repeat->first = (uint32_t)take_number(reader, 4);
     repeat->op_count = (uint32_t)take_number(reader, 4);
     count = (uint32_t)take_number(reader, 4);
+    /* Before memory is asked for: a count that the bytes cannot hold would reserve what a stranger
+     * likes. */
     if (reader->truncated || repeat->times == 0 ||
         count > (reader->size - reader->at) / CARRY_SIZE) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -274,6 +278,8 @@ static enum status read_repeat(struct tape_reader *reader, struct repeat *repeat
         carry->after = (uint32_t)take_number(reader, 4);
         joined = take_number(reader, 1);
         carry->joined = joined == 1;
+        /* One tape has one form in bytes: another true value of the flag would give a second
+         * one. */
         if (joined > 1) {
             return error_set(error, STATUS_BAD_FORMAT, "accumulator %u before byte %llu: flag %u",
                              repeat->carry_count, (unsigned long long)reader->at, (unsigned)joined);

@@ -394,6 +394,8 @@ static enum status write_adapters(const struct exporter *exporter, struct error 
 {
     const struct safetensors *from = exporter->state;
     struct safetensors_entry *entries = calloc((size_t)from->entry_count + 1, sizeof(*entries));
+    /* The files of GPT-2, whose matrices are (in, out), leave out the "transformer." that PEFT
+     * expects. */
     const char *middle = exporter->in_first ? "transformer." : "";
     struct safetensors_writer writer;
     char path[FILE_PATH_MAX];
@@ -421,6 +423,7 @@ static enum status write_adapters(const struct exporter *exporter, struct error 
         if (!is_adapter(from->entries[i].name)) {
             continue;
         }
+        /* One tensor at a time in memory: the adapters of all layers together may not fit. */
         status = read_whole(&values, from, &from->entries[i], error);
         if (status == STATUS_OK) {
             status = safetensors_writer_add(&writer, error, values, (size_t)from->entries[i].size);

@@ -8,6 +8,23 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/hash/sha256.h"
 
+/* Where the parts of the head stand. */
+enum {
+    MAGIC_VERSION = 7, /* the last byte of the magic */
+    HEAD_JOB = 8,
+    HEAD_ENCRYPTED = HEAD_JOB + DIGEST_SIZE,
+    HEAD_STEPS = 41,
+    HEAD_DIVERGED = 49,
+    HEAD_DEVICES = 57,
+    HEAD_SEGMENTS = 61
+};
+/* Where the parts of a signed segment stand: behind its number, of eight bytes. */
+enum {
+    SEGMENT_ROOT = 8,
+    SEGMENT_SIGNATURE_SIZE = SEGMENT_ROOT + DIGEST_SIZE,
+    SEGMENT_SIGNATURE = SEGMENT_SIGNATURE_SIZE + 2
+};
+
 static const uint8_t magic[8] = {'L', 'S', 'J', 'R', 'N', 'L', 0, 3};
 #define WITHOUT_HASH 2 /* the last byte of an older one, which ends without a hash */
 
@@ -127,16 +144,16 @@ static enum status put_devices(struct pack_writer *packing, struct bundle *bundl
 static enum status put_segment(struct pack_writer *packing, struct bundle *bundle, uint64_t segment,
                                struct error *error)
 {
-    uint8_t bytes[8 + DIGEST_SIZE + 2 + BUNDLE_SIGNATURE_MAX];
+    uint8_t bytes[SEGMENT_SIGNATURE + BUNDLE_SIGNATURE_MAX];
     struct digest root;
     size_t length;
 
-    TRY(bundle_segment_signature(&root, bytes + 8 + DIGEST_SIZE + 2, &length, bundle, segment,
+    TRY(bundle_segment_signature(&root, bytes + SEGMENT_SIGNATURE, &length, bundle, segment,
                                  error));
     endian_store_be64(bytes, segment);
-    memcpy(bytes + 8, root.bytes, DIGEST_SIZE);
-    endian_store_be16(bytes + 8 + DIGEST_SIZE, (uint16_t)length);
-    return put_bytes(packing, bytes, 8 + DIGEST_SIZE + 2 + length, error);
+    memcpy(bytes + SEGMENT_ROOT, root.bytes, DIGEST_SIZE);
+    endian_store_be16(bytes + SEGMENT_SIGNATURE_SIZE, (uint16_t)length);
+    return put_bytes(packing, bytes, SEGMENT_SIGNATURE + length, error);
 }
 
 static enum status put_segments(struct pack_writer *packing, struct bundle *bundle, uint64_t count,
@@ -219,12 +236,12 @@ enum status pack_journal_write(struct archive_writer *archive, struct bundle *bu
     sha256_init(&packing.hash, SHA256_ISA_BEST);
     TRY(find_head(&head, bundle, error));
     memcpy(bytes, magic, sizeof(magic));
-    memcpy(bytes + 8, bundle->job->id.bytes, DIGEST_SIZE);
-    bytes[40] = bundle->encrypted;
-    endian_store_be64(bytes + 41, head.steps);
-    endian_store_be64(bytes + 49, head.diverged);
-    endian_store_be32(bytes + 57, head.devices);
-    endian_store_be64(bytes + 61, head.segments);
+    memcpy(bytes + HEAD_JOB, bundle->job->id.bytes, DIGEST_SIZE);
+    bytes[HEAD_ENCRYPTED] = bundle->encrypted;
+    endian_store_be64(bytes + HEAD_STEPS, head.steps);
+    endian_store_be64(bytes + HEAD_DIVERGED, head.diverged);
+    endian_store_be32(bytes + HEAD_DEVICES, head.devices);
+    endian_store_be64(bytes + HEAD_SEGMENTS, head.segments);
     if (bundle->encrypted) {
         TRY(read_box(bytes + PACK_JOURNAL_HEAD, &box_size, PACK_KEY_BOX, bundle,
                      "SELECT encrypted FROM facts WHERE name = 'encrypted' AND value = ?", 1,
@@ -272,16 +289,17 @@ static enum status get_head(struct head *head, struct bundle *bundle, struct pac
     uint8_t bytes[PACK_JOURNAL_HEAD];
 
     TRY(get_bytes(packed, bytes, sizeof(bytes), error));
-    head->steps = endian_load_be64(bytes + 41);
-    head->diverged = endian_load_be64(bytes + 49);
-    head->devices = endian_load_be32(bytes + 57);
-    head->segments = endian_load_be64(bytes + 61);
-    packed->has_hash = bytes[7] != WITHOUT_HASH;
+    head->steps = endian_load_be64(bytes + HEAD_STEPS);
+    head->diverged = endian_load_be64(bytes + HEAD_DIVERGED);
+    head->devices = endian_load_be32(bytes + HEAD_DEVICES);
+    head->segments = endian_load_be64(bytes + HEAD_SEGMENTS);
+    packed->has_hash = bytes[MAGIC_VERSION] != WITHOUT_HASH;
     if (memcmp(bytes, magic, sizeof(magic) - 1) != 0 ||
-        (packed->has_hash && bytes[7] != magic[7]) || bytes[40] > 1) {
+        (packed->has_hash && bytes[MAGIC_VERSION] != magic[MAGIC_VERSION]) ||
+        bytes[HEAD_ENCRYPTED] > 1) {
         return bad_journal(error, "is not one");
     }
-    if (memcmp(bytes + 8, job->id.bytes, DIGEST_SIZE) != 0) {
+    if (memcmp(bytes + HEAD_JOB, job->id.bytes, DIGEST_SIZE) != 0) {
         return bad_journal(error, "belongs to another job");
     }
     if (head->steps > job->steps || head->segments > job_segments(job) ||
@@ -291,7 +309,7 @@ static enum status get_head(struct head *head, struct bundle *bundle, struct pac
     if (head->diverged != UINT64_MAX && head->diverged + 1 != head->steps) {
         return bad_journal(error, "goes on after the step that diverged");
     }
-    bundle->encrypted = bytes[40] == 1;
+    bundle->encrypted = bytes[HEAD_ENCRYPTED] == 1;
     return STATUS_OK;
 }
 
@@ -365,7 +383,7 @@ static enum status get_step(struct bundle *bundle, struct packed_journal *packed
 static enum status get_segment(struct bundle *bundle, struct packed_journal *packed,
                                uint64_t *least, struct error *error)
 {
-    uint8_t bytes[8 + DIGEST_SIZE + 2];
+    uint8_t bytes[SEGMENT_SIGNATURE];
     uint8_t signature[BUNDLE_SIGNATURE_MAX];
     struct digest root;
     uint64_t segment;
@@ -373,7 +391,7 @@ static enum status get_segment(struct bundle *bundle, struct packed_journal *pac
 
     TRY(get_bytes(packed, bytes, sizeof(bytes), error));
     segment = endian_load_be64(bytes);
-    size = endian_load_be16(bytes + 8 + DIGEST_SIZE);
+    size = endian_load_be16(bytes + SEGMENT_SIGNATURE_SIZE);
     if (segment < *least || segment >= job_segments(bundle->job) || size == 0 ||
         size > sizeof(signature)) {
         return bad_journal(error, "its segments do not rise, or have no signature");
@@ -381,7 +399,7 @@ static enum status get_segment(struct bundle *bundle, struct packed_journal *pac
     *least = segment + 1;
     TRY(get_bytes(packed, signature, size, error));
     TRY(bundle_segment_root(&root, bundle, segment, error));
-    if (memcmp(root.bytes, bytes + 8, DIGEST_SIZE) != 0) {
+    if (memcmp(root.bytes, bytes + SEGMENT_ROOT, DIGEST_SIZE) != 0) {
         return bad_journal(error, "the root of a segment is not that of its steps");
     }
     return bundle_segment_sign(bundle, segment, signature, size, error);

@@ -268,6 +268,7 @@ enum status trace_next_items(uint32_t **items, const struct tape *tape, struct e
         *items = NULL;
         return error_set(error, STATUS_NO_MEMORY, "no memory for a trace");
     }
+    /* A tensor that no operation changes is still the state that it was. */
     for (uint32_t item = 0; item < tape->state_count; item++) {
         of_tensor[tape->states[item].before] = item;
     }
@@ -503,6 +504,7 @@ enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *ope
     }
     repeat_layout_of(&layout, tape);
     trace_place_of(&list, &layout, opening->item, trace_list_count(tape));
+    /* What a micro-batch keeps to itself is a place of its own list, under the batch's root. */
     inner = list.batch != TENSOR_NONE;
     if (commit_tensor_header_read(&tensor, &kind, &leaves_root, opening->header,
                                   opening->header_size) != STATUS_OK ||
@@ -510,6 +512,8 @@ enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *ope
         return VERDICT_INVALID;
     }
     place = opening->element * dtype_size(tensor.dtype);
+    /* Both paths prove a place: it must be the one that was asked about, and the count the
+     * tape's. */
     if (opening->leaf_path.leaf_index != place / MERKLE_LEAF_SIZE ||
         opening->item_path.leaf_index != list.index ||
         opening->item_path.leaf_count != list.count) {
@@ -526,6 +530,9 @@ enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *ope
     return VERDICT_VALID;
 }
 
+/* docs/FORMATS.md, opening: behind the item, of four bytes. */
+enum { OPENING_ELEMENT = 4, OPENING_LEAF = 12 };
+
 size_t trace_opening_write(uint8_t bytes[TRACE_OPENING_BYTES_MAX],
                            const struct trace_opening *opening)
 {
@@ -533,9 +540,9 @@ size_t trace_opening_write(uint8_t bytes[TRACE_OPENING_BYTES_MAX],
     uint8_t *at = bytes;
 
     endian_store_be32(at, opening->item);
-    endian_store_be64(at + 4, opening->element);
-    memcpy(at + 12, opening->leaf, MERKLE_LEAF_SIZE);
-    at += 12 + MERKLE_LEAF_SIZE;
+    endian_store_be64(at + OPENING_ELEMENT, opening->element);
+    memcpy(at + OPENING_LEAF, opening->leaf, MERKLE_LEAF_SIZE);
+    at += OPENING_LEAF + MERKLE_LEAF_SIZE;
     endian_store_be16(at, (uint16_t)opening->header_size);
     memcpy(at + 2, opening->header, opening->header_size);
     at += 2 + opening->header_size;

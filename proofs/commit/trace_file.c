@@ -16,6 +16,7 @@
 
 #define HEAD_SIZE ((size_t)96) /* before the roots */
 #define MARK_AT   32
+#define ITEMS_AT  64 /* how many items there are */
 #define BATCH_AT  68
 
 static const char file_tag[32] = "lockstep.tensors.v3";
@@ -242,7 +243,7 @@ static void fill_head(uint8_t *head, const struct trace *trace, const struct dig
     memset(head, 0, HEAD_SIZE);
     memcpy(head, file_tag, sizeof(file_tag));
     memcpy(head + MARK_AT, mark->bytes, DIGEST_SIZE);
-    endian_store_be32(head + 64, trace->item_count);
+    endian_store_be32(head + ITEMS_AT, trace->item_count);
     endian_store_be32(head + BATCH_AT, batch);
     memcpy(head + HEAD_SIZE, trace->items, size - HEAD_SIZE);
     sha256(&sum, head, size);

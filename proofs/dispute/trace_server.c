@@ -154,6 +154,7 @@ static enum status keep_tensor(struct trace_server *server, uint32_t item, const
     kept->owned = owned;
     kept->size = commit_tensor_size(kept->tensor);
     kept->leaf_count = trace_query_tensor_count(kept->tensor);
+    /* The hashes of the leaves stay: each reply about the tensor takes some of them. */
     kept->hashes = malloc((size_t)kept->leaf_count * sizeof(*kept->hashes));
     if (kept->hashes == NULL) {
         const struct tensor *tensor = kept->tensor;
@@ -168,6 +169,8 @@ static enum status keep_tensor(struct trace_server *server, uint32_t item, const
     commit_tensor_root_of(&root, COMMIT_TENSOR, kept->tensor, &root);
     if (!digest_equal(&root, &server->trace.items[item])) {
         drop_tensor(kept);
+        /* A file can rot and is thrown away; two runs of one machine that differ are the machine's
+         * fault. */
         if (owned == NULL && server->file.bytes != NULL) {
             trace_file_remove(&server->file);
             return error_set(error, STATUS_IO, "tensor %u in the file of the trace is damaged",
@@ -283,6 +286,7 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         struct trace_place place;
 
+        /* A place within a micro-batch is known once the list of that micro-batch is. */
         trace_place_of(&place, &server->trace.layout, items[i], server->trace.list_count);
         status = know_batch(server, place.batch, error);
     }
@@ -297,6 +301,8 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
         if (trace_server_tensor(server, item) != NULL || wants_item(items, i, item)) {
             continue;
         }
+        /* What is in the file, or a state, costs a hash; all else costs the step, which is run once
+         * for all. */
         if (trace_file_has(&server->file, item)) {
             status = keep_tensor(server, item, trace_file_tensor(&server->file, item), NULL, error);
         } else if (item < server->trace.state_count) {
@@ -310,6 +316,7 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
     }
     if (status == STATUS_OK && search.left > 0) {
         status = run_step(server, &observer, error);
+        /* The observer stops the step as soon as it has the last of what it looks for. */
         if (status == STATUS_STOPPED && search.left == 0) {
             status = STATUS_OK;
         }

@@ -198,6 +198,8 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
         return false;
     }
     *query = (struct trace_query){.kind = lists ? TRACE_QUERY_LIST : TRACE_QUERY_TENSOR};
+    /* Three trees, one below the other: the trace's items, those of a micro-batch, the leaves of a
+     * tensor. */
     if (lists && walk->listed.known) {
         tree = &walk->inner;
         query->list = TRACE_QUERY_BATCH;
@@ -212,6 +214,7 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
         query->item = walk->item;
         *known = walk->item_root;
     }
+    /* Below the first row the known hash is that of the node that differed. */
     if (tree->row_count > 0) {
         const struct trace_walk_row *row = last_row(tree);
 
@@ -368,6 +371,8 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
         return error_set(error, STATUS_BAD_FORMAT,
                          "the accused has not committed to micro-batch %u yet", query.item);
     }
+    /* Before anything is taken from the bytes: a reply that does not fold to what is known says
+     * nothing. */
     if (status == STATUS_OK && trace_reply_check(&reply, &target, bytes, size) != VERDICT_VALID) {
         char text[TRACE_QUERY_TEXT_MAX];
 
@@ -378,6 +383,8 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
         status = trace_server_tree(&own, walk->own, &query, error);
     }
     if (status == STATUS_OK) {
+        /* Only now is the reply kept, so that a saved walk holds no reply that another reader would
+         * refuse. */
         status = keep_reply(walk, bytes, size, error);
     }
     if (status != STATUS_OK) {

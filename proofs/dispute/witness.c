@@ -173,6 +173,7 @@ enum status witness_plan(struct witness_plan *plan, const struct witness *witnes
         return error_set(witness->error, STATUS_NO_MEMORY, "no memory for a proof");
     }
     plan->count = needed_indexes(plan->indexes, witness, operand);
+    /* An operand of which nothing is read has no proof. */
     if (plan->count == 0) {
         return STATUS_OK;
     }

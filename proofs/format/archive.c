@@ -281,6 +281,7 @@ static enum status unpack_bytes(struct archive_reader *reader, struct error *err
 {
     ZSTD_outBuffer out = {data, size, 0};
 
+    /* A few bytes can unpack to terabytes: what is asked for is counted before it is unpacked. */
     if (size > reader->unpacked_left) {
         return error_set(error, STATUS_OVER_LIMIT, "it unpacks to more than is allowed");
     }
@@ -298,6 +299,7 @@ static enum status unpack_bytes(struct archive_reader *reader, struct error *err
         if (ZSTD_isError(code)) {
             return refused_archive(error, ZSTD_getErrorName(code));
         }
+        /* Neither input taken nor output made: the stream wants bytes that are not here. */
         bool stuck = in.pos == reader->in_at && out.pos == before;
 
         reader->in_at = in.pos;

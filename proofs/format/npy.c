@@ -196,6 +196,10 @@ static enum status read_dictionary(struct npy_text *text, struct npy *npy, struc
     return STATUS_OK;
 }
 
+/* Behind the magic stand the version, of two bytes, and the length of the header: of two bytes in
+ * version 1, of four in later ones. */
+enum { VERSION_AT = MAGIC_SIZE, LENGTH_AT = 8, TEXT_1_AT = 10, TEXT_2_AT = 12 };
+
 /* Finds the text of the header, by the version and the length before it. */
 static enum status find_text(struct npy_text *text, uint64_t *data_offset, const uint8_t *bytes,
                              uint64_t file_size, struct error *error)
@@ -203,19 +207,19 @@ static enum status find_text(struct npy_text *text, uint64_t *data_offset, const
     uint64_t start;
     uint64_t size;
 
-    if (file_size < 12 || memcmp(bytes, magic, MAGIC_SIZE) != 0) {
+    if (file_size < TEXT_2_AT || memcmp(bytes, magic, MAGIC_SIZE) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "byte 0: this is not an .npy file");
     }
-    if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0) {
+    if (bytes[VERSION_AT] < 1 || bytes[VERSION_AT] > 3 || bytes[VERSION_AT + 1] != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "byte %d: version %u.%u of .npy is not known",
-                         MAGIC_SIZE, bytes[6], bytes[7]);
+                         VERSION_AT, bytes[VERSION_AT], bytes[VERSION_AT + 1]);
     }
-    if (bytes[6] == 1) {
-        start = 10;
-        size = endian_load_le16(bytes + 8);
+    if (bytes[VERSION_AT] == 1) {
+        start = TEXT_1_AT;
+        size = endian_load_le16(bytes + LENGTH_AT);
     } else {
-        start = 12;
-        size = endian_load_le32(bytes + 8);
+        start = TEXT_2_AT;
+        size = endian_load_le32(bytes + LENGTH_AT);
     }
     if (start + size > NPY_HEADER_MAX) {
         return error_set(error, STATUS_OVER_LIMIT,

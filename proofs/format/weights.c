@@ -347,6 +347,8 @@ static enum status say_missing(const char *folder, struct error *error)
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
         shards = shards || text_ends_with(entry->d_name, suffix);
         adapters = adapters || strcmp(entry->d_name, "adapter_model.safetensors") == 0;
+        /* Formats that are programs (pickles) or that hold names of their own: said by name, never
+         * opened. */
         if (text_ends_with(entry->d_name, ".bin") || text_ends_with(entry->d_name, ".pt") ||
             text_ends_with(entry->d_name, ".pth") || text_ends_with(entry->d_name, ".gguf") ||
             text_ends_with(entry->d_name, ".h5") || text_ends_with(entry->d_name, ".msgpack")) {

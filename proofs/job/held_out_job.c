@@ -181,6 +181,7 @@ enum status held_out_cut(struct tape **tape, void ***constants, uint32_t *consta
     TRY_OUT(builder_finish(tape, cut.builder, error));
     *constants = cut.constants;
     *constant_count = cut.constant_count;
+    /* The caller has them now; what is freed below is for a failure. */
     cut.constants = NULL;
 out:
     tape_file_free_constants(cut.constants, cut.constant_count);

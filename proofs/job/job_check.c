@@ -52,6 +52,7 @@ enum status job_check_terms(const struct job *job, struct error *error)
                          (unsigned long long)job->steps, (unsigned long long)job->segment_length,
                          (unsigned long long)JOB_STEPS_MAX);
     }
+    /* Micro-batches are counted through all steps: their number has the same bound. */
     if (job->tape->brief != NULL && job->steps > JOB_STEPS_MAX / job->tape->brief->repeat.times) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "%llu steps of %u micro-batches: together there must be at most %llu",
@@ -62,6 +63,8 @@ enum status job_check_terms(const struct job *job, struct error *error)
         return error_set(error, STATUS_BAD_FORMAT,
                          "%u roots of data for a tape with %u data tensors", job->data_count, data);
     }
+    /* A step without a state leaves nothing to commit to; one with inputs cannot be run by a
+     * stranger. */
     if (job->tape->state_count == 0) {
         return error_set(error, STATUS_BAD_FORMAT, "the tape has no state to commit to");
     }

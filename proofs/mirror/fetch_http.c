@@ -398,6 +398,7 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
     http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
     *came = part.came;
+    /* All that was asked for came: how the transfer ended then does not matter. */
     if (part.came == size && !part.whole) {
         return STATUS_OK;
     }
@@ -407,6 +408,7 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
     if (code == HTTP_NOT_FOUND || code == HTTP_GONE) {
         return error_set(error, STATUS_NOT_FOUND, "%.*s has no such file", LABEL_MAX, base);
     }
+    /* A server may answer a request for a part with the whole file, from its first byte. */
     if (part.whole) {
         return error_set(error, STATUS_REFUSED, "%.*s does not give parts of files", LABEL_MAX,
                          base);

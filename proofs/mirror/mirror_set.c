@@ -142,6 +142,7 @@ void mirror_name(char name[MIRROR_NAME_MAX], const struct mirror_wanted *wanted,
 
     hex_encode(root, wanted->root.bytes, DIGEST_SIZE);
     hex_encode(job, wanted->job.bytes, DIGEST_SIZE);
+    /* A job file and a state have a second place, under the root alone. */
     if (by_root && (wanted->kind == MIRROR_JOB || wanted->kind == MIRROR_STATE)) {
         (void)snprintf(name, MIRROR_NAME_MAX, "v1/roots/%s", root);
         return;

@@ -175,6 +175,8 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
         char trouble[MIRROR_SET_TROUBLE_MAX];
         struct digest hash;
 
+        /* A transfer that broke off: the pieces before the break are whole, and another mirror has
+         * the rest. */
         if (came < piece->size) {
             return true;
         }
@@ -182,6 +184,8 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
         if (!digest_equal(&hash, piece->hash)) {
             (void)snprintf(trouble, sizeof(trouble), "gives false bytes of the %s '%.100s'",
                            shared->crew->is_data ? "data" : "tensor", piece->tensor);
+            /* One false piece shows a mirror that lies or is damaged: nothing more is asked of
+             * it. */
             mirror_drop(worker->mirror, trouble);
             return false;
         }
@@ -190,6 +194,7 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
             return false;
         }
         (void)pthread_mutex_lock(&shared->lock);
+        /* A piece that is brought twice counts once. */
         if (!piece->done) {
             piece->done = true;
             shared->crew->done++;

@@ -349,6 +349,7 @@ enum status piece_fetch_run(struct piece_fetch *fetch, const char *path, struct 
         return error_set(error, STATUS_NO_MEMORY, "no memory for a list of hashes");
     }
     if (file_exists(path)) {
+        /* A file under that name may be another program's, or damaged: its root is compared. */
         status = check_file(&work, path, error);
         status = status == STATUS_OK ? keep_old(&work, path, error) : status;
         if (status == STATUS_BAD_FORMAT) {

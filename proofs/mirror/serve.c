@@ -237,6 +237,7 @@ static enum MHD_Result give_content(struct serve *serve, struct MHD_Connection *
         (void)snprintf(place, sizeof(place), "bytes */%" PRIu64, content->size);
         break;
     }
+    /* Who has the content already, by its tag, gets no bytes of it again, whole or in part. */
     if (known || code == MHD_HTTP_RANGE_NOT_SATISFIABLE) {
         code = known ? MHD_HTTP_NOT_MODIFIED : code;
         size = 0;

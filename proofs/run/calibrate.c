@@ -360,7 +360,11 @@ static enum status find_shift(int16_t *c, bool *gained, const struct watch *watc
                                  both + head * a->k, a->k, h_alone == 1, error));
             any = any || worth;
         }
+        /* The error without shifts is found only when some channel would be shifted: it costs
+         * products. */
         if (any && least < 0.0) {
+            /* Shifts that leave more than GAIN of the error are not worth an operand; squared, as
+             * errors are. */
             least = GAIN * GAIN * error_of_group(watch, group, NULL);
         }
         const double left = any ? error_of_group(watch, group, tried) : 0.0;
@@ -503,6 +507,7 @@ static enum status choose_all(struct calibration *calibration, const struct watc
         if (tape->ops[at].kind != OP_CONTRACT) {
             continue;
         }
+        /* Products with one first operand share its shifts: they are chosen together, once. */
         if (!taken[number] && is_over_channels(watch, &tape->ops[at])) {
             find_group(&group, taken, watch, at, number);
             TRY_OUT(choose_for_group(calibration, watch, &group, error));

@@ -148,10 +148,12 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
+        /* What the caller has compared is not hashed again: it may be large. */
         hashed = hashing->all || (hashing->compared != NULL && !hashing->compared[at]);
         TRY(run_data_open(&run->data[at], hashed ? &root : NULL, &tape->tensors[id], paths[at],
                           error));
         run->given[at] = run->data[at].data;
+        /* Counted as soon as it is open: a failure closes what is counted. */
         run->data_count++;
         if (hashed && !digest_equal(&root, &run->job->data_roots[at])) {
             return differing_root(&root, paths[at], &tape->tensors[id], error);

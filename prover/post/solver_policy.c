@@ -51,6 +51,21 @@ void solver_policy_measure_pace(struct solver_policy *policy, struct run *run)
     }
 }
 
+/* The last eighth of the period: a commit takes a few blocks. */
+static bool is_due(const struct job_record *record, uint64_t now_s)
+{
+    return record->due_s != 0 && now_s + record->terms.segment_period_s / 8 + 1 >= record->due_s;
+}
+
+bool solver_policy_has_room(const struct job_record *record, uint32_t ahead, uint64_t now_s)
+{
+    if (record->committed - record->finalized >= GAME_OPEN_MAX || record->refused_until_s != 0) {
+        return false;
+    }
+    return ahead == 0 || is_due(record, now_s) ||
+           job_record_unvouched(record) < policy_ahead(&record->terms, ahead);
+}
+
 enum status solver_policy_check(const struct solver_policy *policy, struct ledger *ledger,
                                 const struct job_record *record, struct error *error)
 {

@@ -47,7 +47,7 @@ static enum status choose_segment(void *context, const void *row, struct error *
 /* A round looks at some segments only. Those that found no room come last, in random order, so that
  * they do not keep out a segment whose job has room. Somebody draws a segment at once as a rule.
  * Where nobody does, it is checked without its seed. */
-static enum status sample(struct node *node, struct error *error)
+static enum status sample_segments(struct node *node, struct error *error)
 {
     const char *draws = node->options.mode == NODE_OBSERVE ? "FALSE" : "e.ours";
     char where[500];
@@ -101,7 +101,7 @@ static enum status plan_all(struct node *node, struct error *error)
         TRY(node_seats_round(node, error));
     }
     if (!node->options.by_hand) {
-        TRY(sample(node, error));
+        TRY(sample_segments(node, error));
     }
     if (!node->fault) {
         TRY(node_judge_rights(node, error));

@@ -33,9 +33,9 @@ static enum status plan_seal(struct node *node, const struct store_segment *segm
 }
 
 /* A database that knows another verdict of the place keeps it. */
-static enum status decide(struct node *node, const struct store_segment *segment,
-                          const struct store_seat *seat, const struct verdict_db_seal *verdict,
-                          struct error *error)
+static enum status decide_verdict(struct node *node, const struct store_segment *segment,
+                                  const struct store_seat *seat,
+                                  const struct verdict_db_seal *verdict, struct error *error)
 {
     enum status status = verdict_db_seal(node->ports.verdicts, verdict, error);
 
@@ -107,8 +107,9 @@ static enum status find_sealed(struct node *node, const struct store_segment *se
     return plan_seal(node, segment, seat, error);
 }
 
-static enum status say(struct node *node, const struct store_segment *segment,
-                       const struct store_seat *seat, const char *reason, struct error *error)
+static enum status say_reason(struct node *node, const struct store_segment *segment,
+                              const struct store_seat *seat, const char *reason,
+                              struct error *error)
 {
     char place[STORE_PLACE_TEXT];
 
@@ -129,15 +130,15 @@ static enum status asks_pool(struct node *node, bool *pays, const struct store_s
     }
     TRY(ledger_get_job(node->ports.ledger, &job, &segment->job, error));
     *pays = job.pool / (segment->seats == 0 ? 1 : segment->seats) >= segment->terms.fee;
-    return *pays
-               ? STATUS_OK
-               : say(node, segment, seat,
-                     "it is not replayed: the fees of the job do not pay all of its seats", error);
+    return *pays ? STATUS_OK
+                 : say_reason(node, segment, seat,
+                              "it is not replayed: the fees of the job do not pay all of its seats",
+                              error);
 }
 
 /* The states first, since their solver may show them for a while only; then the check. */
-static enum status begin(struct node *node, const struct store_segment *segment,
-                         const struct store_seat *seat, struct error *error)
+static enum status begin_seat(struct node *node, const struct store_segment *segment,
+                              const struct store_seat *seat, struct error *error)
 {
     struct task wanted = {.kind = TASK_FETCH,
                           .deadline_s = node_seal_end(segment),
@@ -179,7 +180,7 @@ static enum status plan_unseen(struct node *node, const struct store_segment *se
     if (seat->reason[0] == '\0') {
         TRY(queue_reason(node->ports.store, reason, states, error));
         (void)snprintf(text, sizeof(text), "its states were not to be had: %.400s", reason);
-        TRY(say(node, segment, seat, text, error));
+        TRY(say_reason(node, segment, seat, text, error));
     }
     return node_plan_again(node, &action, error);
 }
@@ -212,7 +213,7 @@ static enum status take_check(struct node *node, bool *sealed, const struct stor
         TRY(read_verdict(node, sealed, &verdict, segment, seat, task, error));
     }
     if (*sealed) {
-        return decide(node, segment, seat, &verdict, error);
+        return decide_verdict(node, segment, seat, &verdict, error);
     }
     return task->deadline_s > wanted.deadline_s /* a sample, that waited for no place */
                ? queue_add(node->ports.store, &full, segment, &wanted, error)
@@ -237,13 +238,13 @@ static enum status take_place(struct node *node, const struct store_segment *seg
     }
     status = queue_find(store, &states, TASK_FETCH, segment, 0, error);
     if (status == STATUS_NOT_FOUND) {
-        return begin(node, segment, seat, error);
+        return begin_seat(node, segment, seat, error);
     }
     TRY(status);
     status = queue_find(store, &check, TASK_CHECK, segment, 0, error);
     if (status == STATUS_NOT_FOUND ||
         (status == STATUS_OK && check.state == TASK_SKIPPED && check.attempts == 0)) {
-        return begin(node, segment, seat, error);
+        return begin_seat(node, segment, seat, error);
     }
     TRY(status);
     TRY(take_check(node, &ended, segment, seat, &check, error));
@@ -338,7 +339,8 @@ static enum status find_verdict(struct node *node, bool *found, const struct sto
         TRY(make_again(node, found, segment, seat, verdict, error));
         return *found || seat->reason[0] != '\0'
                    ? STATUS_OK
-                   : say(node, segment, seat,
+                   : say_reason(
+                         node, segment, seat,
                          "the verdict database has lost what was sealed: it is found again by a"
                          " check, to be revealed in time",
                          error);
@@ -347,10 +349,10 @@ static enum status find_verdict(struct node *node, bool *found, const struct sto
     *found = is_sealed(node, segment, seat, verdict);
     return *found || seat->reason[0] != '\0'
                ? STATUS_OK
-               : say(node, segment, seat,
-                     "this account has sealed something else on the ledger than the verdict"
-                     " database says: nothing is revealed; does another node use this key?",
-                     error);
+               : say_reason(node, segment, seat,
+                            "this account has sealed something else on the ledger than the verdict"
+                            " database says: nothing is revealed; does another node use this key?",
+                            error);
 }
 
 static enum status visit_sealed(void *context, const void *row, struct error *error)
@@ -424,7 +426,7 @@ static enum status visit_missed(void *context, const void *row, struct error *er
                    : status == STATUS_NOT_FOUND ? "the node was away, or saw the draw too late"
                                                 : "its check was not done");
     TRY(note_missed(node, &segment, error));
-    return say(node, &segment, seat, text, error);
+    return say_reason(node, &segment, seat, text, error);
 }
 
 /* ---- draws ---------------------------------------------------------------------- */

@@ -117,7 +117,7 @@ struct hash32 verdict_db_derive(const struct verdict_db *verdicts, const char *w
                    " post)"
 #define SUM_OF_SEAL TABLE_SUMS_ROW "chain, contract, segment, seed, seat, verdict, step, leaves)"
 
-static enum status damaged(struct error *error)
+static enum status damaged_database(struct error *error)
 {
     return error_set(error, STATUS_BAD_FORMAT, "the verdict database is damaged");
 }
@@ -146,7 +146,7 @@ enum status verdict_db_find(struct verdict_db_entry *entry, struct verdict_db *v
                          database_blob_column(row, 2, entry->pre_state.bytes, DIGEST_SIZE) &&
                          database_blob_column(row, 3, entry->post_state.bytes, DIGEST_SIZE)
                      ? STATUS_OK
-                     : damaged(error);
+                     : damaged_database(error);
     }
     database_done(&verdicts->sql, row);
     return status;
@@ -159,8 +159,8 @@ static bool says_the_same(const struct verdict_db_entry *left, const struct verd
            digest_equal(&left->post_state, &right->post_state);
 }
 
-static enum status insert(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
-                          struct error *error)
+static enum status insert_entry(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
+                                struct error *error)
 {
     return database_run(
         &verdicts->sql, error,
@@ -177,15 +177,15 @@ static enum status insert(struct verdict_db *verdicts, const struct verdict_db_e
 }
 
 /* Inside a transaction. */
-static enum status enter(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
-                         bool *added, struct error *error)
+static enum status enter_verdict(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
+                                 bool *added, struct error *error)
 {
     struct verdict_db_entry found = *entry;
     enum status status = verdict_db_find(&found, verdicts, error);
 
     *added = status == STATUS_NOT_FOUND;
     if (status == STATUS_NOT_FOUND) {
-        return insert(verdicts, entry, error);
+        return insert_entry(verdicts, entry, error);
     }
     TRY(status);
     return says_the_same(&found, entry)
@@ -203,7 +203,7 @@ enum status verdict_db_enter(struct verdict_db *verdicts, const struct verdict_d
     enum status status = database_begin(&verdicts->sql, error);
 
     return status == STATUS_OK
-               ? database_end(&verdicts->sql, enter(verdicts, entry, &added, error), error)
+               ? database_end(&verdicts->sql, enter_verdict(verdicts, entry, &added, error), error)
                : status;
 }
 
@@ -230,7 +230,7 @@ enum status verdict_db_find_seal(struct verdict_db_seal *seal, struct verdict_db
         status = verdict > GAME_VERDICT_NONE && verdict <= GAME_VERDICT_FALSE &&
                          database_blob_column(row, 2, &seal->leaves, sizeof(seal->leaves))
                      ? STATUS_OK
-                     : damaged(error);
+                     : damaged_database(error);
     }
     database_done(&verdicts->sql, row);
     return status;
@@ -497,7 +497,7 @@ static enum status import_row(struct verdict_db *verdicts, const json_t *object,
         return enter_seal(verdicts, &seal, added, error);
     }
     TRY(parse_entry(&entry, object, error));
-    return enter(verdicts, &entry, added, error);
+    return enter_verdict(verdicts, &entry, added, error);
 }
 
 static enum status import_rows(uint64_t *added, struct verdict_db *verdicts, const json_t *rows,

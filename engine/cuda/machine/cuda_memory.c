@@ -104,6 +104,8 @@ static enum status make_fusion(struct machine_cuda *cuda, struct error *error)
 enum status cuda_memory_plan(struct machine_cuda *cuda, struct error *error)
 {
     const struct tape *tape = &cuda->tape;
+    /* A trace shows each tensor, and rules_only is for kernels in doubt: neither may fuse or
+     * omit. */
     const bool fast = !cuda->options.trace && !cuda->config.rules_only;
     const struct plan_hooks hooks = {.context = cuda,
                                      .keep_all = cuda->options.trace,
@@ -123,6 +125,8 @@ enum status cuda_memory_plan(struct machine_cuda *cuda, struct error *error)
         }
     }
     TRY(plan_build(&cuda->plan, tape, &hooks, error));
+    /* Fusing comes before the plan, which then knows what is never written; places come out of the
+     * plan, and a group whose places clash is cut again. */
     if (cuda->fused) {
         fuse_check(&cuda->fusion, tape, &cuda->plan, &hooks);
     }

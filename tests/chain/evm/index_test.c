@@ -15,6 +15,7 @@
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_index.h"
 #include "chain/game/event_log.h"
+#include "tests/support/folder.h"
 #include "tests/support/game/anvil.h"
 #include "tests/support/game/rpc_server.h"
 
@@ -55,6 +56,7 @@ enum {
 struct liar {
     struct rpc *rpc; /* of the chain that it stands before */
     enum lie lie;
+    struct evm_index *other; /* NULL, or who does a round before the first logs are told */
 };
 
 struct world {
@@ -183,10 +185,17 @@ static int answer(char *reply, int reply_size, const char *request, void *contex
     json_t *queried = json_loads(request, 0, NULL);
     const char *method = json_string_value(json_object_get(queried, "method"));
     json_t *truth = NULL;
-    enum status status =
+    enum status status;
+    int size;
+
+    if (liar->other != NULL && strcmp(method, "eth_getLogs") == 0) {
+        assert_int_equal(evm_index_work(liar->other, NULL), STATUS_OK);
+        liar->other = NULL;
+    }
+    status =
         rpc_call(liar->rpc, &truth, method, json_incref(json_object_get(queried, "params")), NULL);
-    int size = rpc_server_write(reply, reply_size, queried,
-                                status == STATUS_OK ? distort(truth, liar->lie, method) : NULL);
+    size = rpc_server_write(reply, reply_size, queried,
+                            status == STATUS_OK ? distort(truth, liar->lie, method) : NULL);
 
     json_decref(queried);
     return size;
@@ -241,7 +250,7 @@ static void open_index(struct evm_index *index, struct database *sql, struct rpc
 
 static void read_with_a_liar(struct world *world, enum lie lie)
 {
-    struct liar liar = {anvil_rpc(world->anvil), lie};
+    struct liar liar = {anvil_rpc(world->anvil), lie, NULL};
     struct rpc_server *server = rpc_server_start_answering(answer, &liar);
     const char *honest = anvil_url(world->anvil);
     const char *urls[3] = {rpc_server_url(server), honest, honest};
@@ -282,7 +291,7 @@ static void test_of_two_that_differ_a_false_one_is_never_believed(void **state)
     set_up(&world);
     for (int lie = LIE_NO_LOGS; lie < LIES; lie++) {
         const bool open = lie == LIE_NO_BLOCKS || lie == LIE_OTHER_PLACE;
-        struct liar liar = {anvil_rpc(world.anvil), (enum lie)lie};
+        struct liar liar = {anvil_rpc(world.anvil), (enum lie)lie, NULL};
         struct rpc_server *server = rpc_server_start_answering(answer, &liar);
         const char *urls[2] = {rpc_server_url(server), anvil_url(world.anvil)};
         struct rpc *rpc = rpc_of(urls, 2);
@@ -346,7 +355,7 @@ static void test_a_reply_about_something_else_is_refused_with_its_endpoint(void 
     (void)state;
     set_up(&world);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct liar liar = {anvil_rpc(world.anvil), cases[i].lie};
+        struct liar liar = {anvil_rpc(world.anvil), cases[i].lie, NULL};
         struct rpc_server *server = rpc_server_start_answering(answer, &liar);
         const char *url = rpc_server_url(server);
         struct rpc *rpc = rpc_of(&url, 1);
@@ -390,7 +399,7 @@ static void test_logs_that_come_late_are_added(void **state)
 
     (void)state;
     set_up(&world);
-    liar = (struct liar){anvil_rpc(world.anvil), LIE_NOT};
+    liar = (struct liar){anvil_rpc(world.anvil), LIE_NOT, NULL};
     server = rpc_server_start_answering(answer, &liar);
     url = rpc_server_url(server);
     rpc = rpc_of(&url, 1);
@@ -413,6 +422,50 @@ static void test_logs_that_come_late_are_added(void **state)
     rpc_server_stop(server);
     rpc_free(liar.rpc);
     tear_down(&world);
+}
+
+/* A node and a command of one account read into one file at once. */
+static void test_two_readers_of_one_event_log_add_each_event_once(void **state)
+{
+    char folder[FOLDER_PATH_MAX];
+    char path[FOLDER_PATH_MAX + 16];
+    struct world world;
+    struct liar liar;
+    struct rpc_server *server;
+    const char *url;
+    struct rpc *rpc;
+    struct database sql[2];
+    struct evm_index index[2];
+
+    (void)state;
+    folder_make(folder);
+    (void)snprintf(path, sizeof(path), "%s/ledger.db", folder);
+    set_up(&world);
+    liar = (struct liar){anvil_rpc(world.anvil), LIE_NOT, &index[1]};
+    server = rpc_server_start_answering(answer, &liar);
+    url = rpc_server_url(server);
+    rpc = rpc_of(&url, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(database_open(&sql[i], path, EVENT_LOG_SCHEMA, NULL), STATUS_OK);
+        index[i] = (struct evm_index){.sql = &sql[i],
+                                      .rpc = i == 0 ? rpc : world.rpc,
+                                      .contracts = {world.referee},
+                                      .contract_count = 1};
+    }
+    assert_int_equal(evm_index_work(&index[0], NULL), STATUS_OK);
+    assert_null(liar.other); /* which was quicker */
+    assert_int_equal(count_true(&sql[0]), EVENTS);
+    happen(&world, EVENTS + 1);
+    liar.other = &index[1];
+    assert_int_equal(evm_index_work(&index[0], NULL), STATUS_OK);
+    assert_int_equal(count_true(&sql[0]), EVENTS + 1);
+    database_close(&sql[0]);
+    database_close(&sql[1]);
+    rpc_free(rpc);
+    rpc_server_stop(server);
+    rpc_free(liar.rpc);
+    tear_down(&world);
+    folder_remove(folder);
 }
 
 static void add_log(struct database *sql, uint64_t height, const struct game_log *log)
@@ -515,6 +568,7 @@ int main(void)
         cmocka_unit_test(test_of_two_that_differ_a_false_one_is_never_believed),
         cmocka_unit_test(test_a_reply_about_something_else_is_refused_with_its_endpoint),
         cmocka_unit_test(test_logs_that_come_late_are_added),
+        cmocka_unit_test(test_two_readers_of_one_event_log_add_each_event_once),
         cmocka_unit_test(test_absurd_events_are_passed_over),
         cmocka_unit_test(test_events_of_one_kind_are_found_without_the_others),
     };
