@@ -11,6 +11,7 @@
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/moving_image.h"
 #include "engine/cpu/parallel.h"
+#include "engine/ops/batch_rows.h"
 #include "engine/ops/element.h"
 #include "engine/ops/extreme.h"
 #include "engine/ops/philox.h"
@@ -104,6 +105,51 @@ static uint64_t batch_draw(const struct kernel_call *call, uint64_t row, uint32_
     return philox_below(&block, count);
 }
 
+static void widen_halves(uint32_t *out, const uint16_t *in, uint64_t count, enum dtype dtype)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        out[i] = element_cast(dtype, DTYPE_F32, in[i]);
+    }
+}
+
+/* As copy_integers(); floats become binary32. */
+static void copy_numbers(uint32_t *out, const void *data, enum dtype dtype, uint64_t first,
+                         uint64_t count)
+{
+    if (dtype_is_half(dtype)) {
+        widen_halves(out, (const uint16_t *)data + first, count, dtype);
+    } else {
+        copy_integers(out, data, dtype == DTYPE_F32 ? DTYPE_U32 : dtype, first, count);
+    }
+}
+
+static void run_batch_rows(const struct kernel_call *call)
+{
+    const struct tensor *data = input_tensor(call, 0);
+    const uint32_t counter = *(const uint32_t *)call->inputs[1];
+    const uint64_t batch = attribute_at(call, BATCH_COUNT);
+    const uint64_t length = attribute_at(call, BATCH_LENGTH);
+    const uint64_t ahead = attribute_at(call, BATCH_ROWS_AHEAD);
+    uint32_t *out = call->outputs[0];
+
+    if (out == NULL) {
+        return;
+    }
+#pragma omp parallel for num_threads(threads_for(call, batch, length))
+    for (uint64_t b = 0; b < batch; b++) {
+        const uint64_t row = batch_row(call->op->attributes, data->count, counter, b);
+        const uint64_t there = row == BATCH_ROW_NONE ? 0 : length - ahead;
+
+        if (there > 0) {
+            copy_numbers(out + b * length, call->inputs[0], data->dtype, row * length + ahead,
+                         there);
+        }
+        for (uint64_t t = there; t < length; t++) {
+            out[b * length + t] = (uint32_t)attribute_at(call, BATCH_ROWS_PAST);
+        }
+    }
+}
+
 static void run_batch_tokens(const struct kernel_call *call)
 {
     const struct tensor *data = input_tensor(call, 0);
@@ -171,21 +217,21 @@ static void run_batch_samples(const struct kernel_call *call)
     }
 }
 
-/* ---- dropout ---- */
+/* ---- dropout, random words ---- */
 
 /* Blocks drawn together, to fill vector registers. */
-#define DROPOUT_BLOCKS 16
-#define DROPOUT_WORDS  (4 * DROPOUT_BLOCKS)
+#define DRAWN_BLOCKS 16
+#define DRAWN_WORDS  (4 * DRAWN_BLOCKS)
 
-/* The words of DROPOUT_BLOCKS blocks from element `first` on; words[4*i+w] is word w of block i. */
-static void draw_blocks(uint32_t words[DROPOUT_WORDS], uint64_t first, uint32_t stream,
-                        uint32_t step, uint64_t seed)
+/* The words of DRAWN_BLOCKS blocks from element `first` on; words[4*i+w] is word w of block i. */
+static void draw_blocks(uint32_t words[DRAWN_WORDS], uint64_t first, uint32_t stream, uint32_t step,
+                        uint64_t seed)
 {
-    uint32_t c[4][DROPOUT_BLOCKS];
+    uint32_t c[4][DRAWN_BLOCKS];
     uint32_t key0 = (uint32_t)seed;
     uint32_t key1 = (uint32_t)(seed >> 32);
 
-    for (int i = 0; i < DROPOUT_BLOCKS; i++) {
+    for (int i = 0; i < DRAWN_BLOCKS; i++) {
         c[0][i] = (uint32_t)(first + (uint64_t)i);
         c[1][i] = (uint32_t)((first + (uint64_t)i) >> 32);
         c[2][i] = stream;
@@ -193,7 +239,7 @@ static void draw_blocks(uint32_t words[DROPOUT_WORDS], uint64_t first, uint32_t 
     }
     for (int round = 0; round < PHILOX_ROUNDS; round++) {
 #pragma omp simd
-        for (int i = 0; i < DROPOUT_BLOCKS; i++) {
+        for (int i = 0; i < DRAWN_BLOCKS; i++) {
             uint64_t product0 = (uint64_t)PHILOX_MULTIPLIER_0 * c[0][i];
             uint64_t product2 = (uint64_t)PHILOX_MULTIPLIER_2 * c[2][i];
 
@@ -205,7 +251,7 @@ static void draw_blocks(uint32_t words[DROPOUT_WORDS], uint64_t first, uint32_t 
         key0 += PHILOX_KEY_STEP_0;
         key1 += PHILOX_KEY_STEP_1;
     }
-    for (int i = 0; i < DROPOUT_BLOCKS; i++) {
+    for (int i = 0; i < DRAWN_BLOCKS; i++) {
         for (int w = 0; w < 4; w++) {
             words[4 * i + w] = c[w][i];
         }
@@ -218,7 +264,7 @@ static void run_dropout(const struct kernel_call *call)
     uint32_t step = *(const uint32_t *)call->inputs[1];
     float *out = call->outputs[0];
     uint64_t count = input_tensor(call, 0)->count;
-    uint64_t groups = (count + DROPOUT_WORDS - 1) / DROPOUT_WORDS;
+    uint64_t groups = (count + DRAWN_WORDS - 1) / DRAWN_WORDS;
     uint64_t threshold = attribute_at(call, DROPOUT_THRESHOLD);
     float scale = real_from_bits((uint32_t)attribute_at(call, DROPOUT_SCALE_BITS));
     uint32_t stream = (uint32_t)attribute_at(call, DROPOUT_STREAM);
@@ -229,10 +275,10 @@ static void run_dropout(const struct kernel_call *call)
     }
 #pragma omp parallel for num_threads(threads_for(call, count, 1))
     for (uint64_t group = 0; group < groups; group++) {
-        uint64_t first = group * DROPOUT_WORDS;
+        uint64_t first = group * DRAWN_WORDS;
         uint64_t left = count - first;
-        uint64_t here = left < DROPOUT_WORDS ? left : DROPOUT_WORDS;
-        uint32_t words[DROPOUT_WORDS];
+        uint64_t here = left < DRAWN_WORDS ? left : DRAWN_WORDS;
+        uint32_t words[DRAWN_WORDS];
 
         draw_blocks(words, first / 4, stream, step, seed);
 #pragma omp simd
@@ -244,19 +290,35 @@ static void run_dropout(const struct kernel_call *call)
     }
 }
 
+static void run_uniform(const struct kernel_call *call)
+{
+    const uint32_t step = *(const uint32_t *)call->inputs[0];
+    const uint64_t count = call->tensors[call->op->outputs[0]].count;
+    const uint64_t groups = (count + DRAWN_WORDS - 1) / DRAWN_WORDS;
+    const uint32_t stream = (uint32_t)attribute_at(call, UNIFORM_STREAM);
+    const uint64_t seed = seed_at(call, UNIFORM_SEED_LOW);
+    uint32_t *out = call->outputs[0];
+
+    if (out == NULL) {
+        return;
+    }
+#pragma omp parallel for num_threads(threads_for(call, count, 1))
+    for (uint64_t group = 0; group < groups; group++) {
+        const uint64_t first = group * DRAWN_WORDS;
+        const uint64_t left = count - first;
+        uint32_t words[DRAWN_WORDS];
+
+        draw_blocks(words, first / 4, stream, step, seed);
+        memcpy(out + first, words, (left < DRAWN_WORDS ? left : DRAWN_WORDS) * sizeof(*out));
+    }
+}
+
 /* ---- whole rows ---- */
 
 static void fill_nan(uint32_t *out, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         out[i] = FLOAT_NAN_BITS;
-    }
-}
-
-static void widen_halves(uint32_t *out, const uint16_t *in, uint64_t count, enum dtype dtype)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        out[i] = element_cast(dtype, DTYPE_F32, in[i]);
     }
 }
 
@@ -585,7 +647,9 @@ void moving_kernels(struct kernel_table *table)
     table->kernels[OP_SCHEDULE].run = run_schedule;
     table->kernels[OP_BATCH_TOKENS].run = run_batch_tokens;
     table->kernels[OP_BATCH_SAMPLES].run = run_batch_samples;
+    table->kernels[OP_BATCH_ROWS].run = run_batch_rows;
     table->kernels[OP_DROPOUT].run = run_dropout;
+    table->kernels[OP_UNIFORM].run = run_uniform;
     table->kernels[OP_GATHER].run = run_gather;
     table->kernels[OP_SPLIT].run = run_split;
     table->kernels[OP_CONCAT].run = run_concat;

@@ -443,7 +443,7 @@ static uint32_t feed_forward(const struct decoder *decoder, uint32_t x)
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* The first `length` rows of the position table. */
+/* The rows of the position table: the first `length`, or where each token stands in its example. */
 static uint32_t learned_positions(const struct decoder *decoder)
 {
     const struct model_options *options = decoder->options;
@@ -452,6 +452,9 @@ static uint32_t learned_positions(const struct decoder *decoder)
         write_matrix(decoder, decoder->layout->positions, rows, options->width, WEIGHT_DEVIATION);
     uint32_t *index;
 
+    if (decoder->writer->reach != TENSOR_NONE) {
+        return build_gather(decoder->builder, table, decoder->writer->reach);
+    }
     if (rows == options->length) {
         return as_real(decoder, table);
     }

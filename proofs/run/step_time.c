@@ -129,6 +129,10 @@ uint64_t step_time_tokens(const struct tape *tape)
                    (uint64_t)op->attributes[BATCH_LENGTH];
         } else if (op->kind == OP_BATCH_SAMPLES) {
             sum += turns * (uint64_t)op->attributes[BATCH_COUNT];
+        } else if (op->kind == OP_BATCH_ROWS &&
+                   op->attributes[BATCH_ROWS_PAST] == TARGET_IGNORED) { /* targets */
+            sum += turns * (uint64_t)op->attributes[BATCH_COUNT] *
+                   (uint64_t)op->attributes[BATCH_LENGTH];
         }
     }
     return sum;
