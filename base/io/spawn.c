@@ -32,6 +32,7 @@ enum status spawn_program(pid_t *process, const char *program, const char *const
     sigset_t none;
     int result;
 
+    /* A mask survives the start of a program: one that blocks SIGTERM could not be stopped. */
     (void)sigemptyset(&none);
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawnattr_init(&attributes);

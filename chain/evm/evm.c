@@ -237,6 +237,8 @@ enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_
     if (status != STATUS_OK) {
         return status;
     }
+    /* What a revert says is data as well: it comes back with the refusal, for the caller to
+     * read. */
     reverted = json_object_get(answer, "reverted");
     status = rpc_value_data(result, result_size, size, reverted != NULL ? reverted : answer,
                             "eth_call", error);

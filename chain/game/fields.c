@@ -118,6 +118,7 @@ static void encode_field(struct abi_writer *writer, const uint8_t *from, const s
     wei amount;
     bool flag;
 
+    /* Copied, never cast: the table knows a member by its place, not by its type. */
     switch ((enum field_type)field->type) {
     case FIELD_BYTES32:
         memcpy(&hash, from, sizeof(hash));
@@ -187,6 +188,7 @@ static enum status decode_field(struct abi_reader *reader, uint8_t *to, const st
         if ((status = abi_get_u32(reader, &narrow)) != STATUS_OK) {
             break;
         }
+        /* A number that fits 32 bits may still be more than the field's own bound. */
         if (field->most > 0 && narrow > field->most) {
             return STATUS_BAD_FORMAT;
         }

@@ -275,6 +275,7 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     if (segment.index < job->drawn) {
         return local_refuse(game, GAME_ALREADY_DRAWN, 0);
     }
+    /* In their order: whether one is covered depends on where its leg began. */
     if (segment.index != job->drawn) {
         return local_refuse(game, GAME_WRONG_INDEX, job->drawn);
     }

@@ -88,7 +88,7 @@ static enum status probe_file(const char *path, struct error *error)
     if (!file_exists(path)) {
         return STATUS_OK;
     }
-    TRY(database_open_foreign(&sql, path, SQLITE_OPEN_READWRITE, error));
+    TRY(database_open_foreign(&sql, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error));
     status = database_number(&sql, &tables, 0, error, "SELECT count(*) FROM sqlite_master", "");
     database_close(&sql);
     return status;

@@ -503,6 +503,7 @@ int serve_commands_publish(struct command_context *context)
     }
     error_init(&error);
     if (options.traces) {
+        /* A trace query is answered by running its step again. */
         TRY_OUT(access_machine(&options.machine, context, &error));
     }
     TRY_OUT(open_tree(&tree, context, &options, &error));

@@ -177,7 +177,7 @@ static void name_of_commit(char name[NAME_SIZE], const struct solver *solver, ui
 
 /* ---- moves that anybody may make ------------------------------------------------------ */
 
-static void submit(struct solver *solver, const struct due_move *move)
+static void submit_move(struct solver *solver, const struct due_move *move)
 {
     char name[NAME_SIZE];
     char what[64];
@@ -239,7 +239,7 @@ static void move_segments(struct solver *solver)
         struct due_move move;
 
         if (due_move_at(&move, record, i, &solver->clock) && !is_void(solver, &move)) {
-            submit(solver, &move);
+            submit_move(solver, &move);
         }
     }
 }
@@ -290,14 +290,14 @@ static void move_job(struct solver *solver, const char *move,
     solver_view_follow(&solver->view, solver->ledger, move, name, status, &error);
 }
 
-/* What accept() shows. STATUS_REFUSED: we are not admitted, or our policy does. */
+/* What accept_job() shows. STATUS_REFUSED: we are not admitted, or our policy does. */
 struct acceptance {
     struct digest siblings[GAME_ALLOW_MAX];
     struct game_hashes path;
     struct game_bytes contact;
 };
 
-static enum status agree(struct acceptance *terms, struct solver *solver, struct error *error)
+static enum status agree_terms(struct acceptance *terms, struct solver *solver, struct error *error)
 {
     const struct job_record *record = &solver->record;
     const char *contact = solver->options.contact;
@@ -349,7 +349,7 @@ static bool stays_away(struct solver *solver)
     return false;
 }
 
-static void accept(struct solver *solver)
+static void accept_job(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     struct acceptance terms;
@@ -362,7 +362,7 @@ static void accept(struct solver *solver)
         return;
     }
     error_init(&error);
-    status = agree(&terms, solver, &error);
+    status = agree_terms(&terms, solver, &error);
     if (status != STATUS_OK) {
         solver->view.lost = status == STATUS_REFUSED;
         solver_view_note(&solver->view, "%s", error.text);
@@ -380,7 +380,7 @@ static void accept(struct solver *solver)
 }
 
 /* False: the ledger has another root for a segment, and nothing more may be posted. */
-static bool agrees(struct solver *solver)
+static bool roots_agree(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
 
@@ -410,7 +410,7 @@ static bool is_late(const struct solver *solver)
     return solver->record.due_s != 0 && solver->clock.time_s > solver->record.due_s;
 }
 
-static void commit(struct solver *solver)
+static void commit_segment(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     uint32_t index = record->committed;
@@ -472,7 +472,7 @@ static void name_of_withdrawal(char name[NAME_SIZE], const struct solver *solver
     (void)snprintf(name, NAME_SIZE, "withdraw %s %" PRIu64, address, number);
 }
 
-static void withdraw(struct solver *solver)
+static void withdraw_owed(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     bool closed = record->phase == GAME_PHASE_CLOSED;
@@ -539,7 +539,7 @@ static void note_unseen(struct solver *solver)
                      solver->view.unseen, contact == NULL ? "anybody" : contact);
 }
 
-static void look(struct solver *solver)
+static void look_at_job(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     struct solver_view *view = &solver->view;
@@ -594,11 +594,11 @@ static void judge_loss(struct solver *solver)
     }
 }
 
-static void act(struct solver *solver)
+static void act_on_job(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
 
-    look(solver);
+    look_at_job(solver);
     drop_vouches(solver);
     solver_claims_act(&solver->claims); /* also when it has lost the job: others may still win */
     switch (record->phase) {
@@ -608,8 +608,8 @@ static void act(struct solver *solver)
     case GAME_PHASE_OPEN:
         if (solver->clock.time_s > record->terms.deadline_s) {
             move_job(solver, "close", ledger_close_job);
-        } else if (agrees(solver)) {
-            accept(solver);
+        } else if (roots_agree(solver)) {
+            accept_job(solver);
         }
         break;
     case GAME_PHASE_RUNNING:
@@ -624,8 +624,8 @@ static void act(struct solver *solver)
         if (solver->view.unseen > 0) {
             note_unseen(solver);
         }
-        if (agrees(solver)) {
-            commit(solver);
+        if (roots_agree(solver)) {
+            commit_segment(solver);
         }
         move_segments(solver);
         take_back_stake(solver);
@@ -638,7 +638,7 @@ static void act(struct solver *solver)
         break;
     }
     judge_loss(solver);
-    withdraw(solver);
+    withdraw_owed(solver);
 }
 
 static enum status read_ledger(struct solver *solver, struct error *error)
@@ -664,7 +664,7 @@ static enum status go_round(struct solver *solver, struct error *error)
         if (acted && solver->record.read == read) {
             return STATUS_OK;
         }
-        act(solver);
+        act_on_job(solver);
         acted = true;
     } while (solver->view.pending > 0);
     return STATUS_OK;

@@ -77,9 +77,11 @@ static bool wants_answer(struct solver_claims *claims, struct solver_claim *due)
         return false;
     }
     error_init(&error);
+    /* The number of the turn is in the name: after a restart the ledger knows the move by it. */
     (void)snprintf(turn, SOLVER_CLAIM_NAME_SIZE, "claim %s %s %u", due->key,
                    tried ? "reply" : "answer", due->shown->turns);
     if (move_retry_find(due->name, &outcome, &times, claims->ledger, turn, &error) == STATUS_OK &&
+        /* On its way, or taken: what was refused may be sent again, by another name. */
         outcome.state != LEDGER_MOVE_REFUSED) {
         return false;
     }

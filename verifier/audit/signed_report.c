@@ -68,6 +68,7 @@ json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle, stru
 {
     const struct audit_result *result = &view->result;
     json_t *entry = json_pack("{s:o}", "result", audit_view_json(view));
+    /* A report says what it did not look at: else a reader takes silence for an answer. */
     json_t *unchecked = json_array();
 
     if (entry == NULL || unchecked == NULL) {

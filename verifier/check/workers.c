@@ -88,6 +88,8 @@ static void forget_child(struct worker *worker)
 
 static void end_child(struct worker *worker, int *how)
 {
+    /* Nothing of a child's is trusted to end by itself, and none may outlive its place in the
+     * table. */
     (void)kill(worker->process, SIGKILL);
     while (waitpid(worker->process, how, 0) < 0 && errno == EINTR) {
     }
@@ -123,6 +125,8 @@ static enum status launch_child(struct worker *worker, const char *program, stru
 
         status = spawn_program(&worker->process, program, words, &files, error);
     }
+    /* The parent's copies of the child's ends: while one is open here, the end of the child's words
+     * would never be seen. */
     (void)close(down[0]);
     (void)close(up[1]);
     if (status != STATUS_OK) {
@@ -132,6 +136,7 @@ static enum status launch_child(struct worker *worker, const char *program, stru
     }
     worker->request = down[1];
     worker->result = up[0];
+    /* A child that hangs must not hang the node with it. */
     (void)fcntl(worker->request, F_SETFL, O_NONBLOCK);
     (void)fcntl(worker->result, F_SETFL, O_NONBLOCK);
     return STATUS_OK;
@@ -186,6 +191,7 @@ static enum status start_check(void *context, uint64_t number, const struct chec
     worker->used = true;
     worker->number = number;
     worker->deadline_ms = steady_ms() + (uint64_t)workers->time_max_s * 1000;
+    /* What does not fit into the socket now is written when the results are looked for. */
     write_more(worker);
     return STATUS_OK;
 }
@@ -248,6 +254,7 @@ static void finish_check(struct worker *worker, struct check_result *result, int
 
     error_init(&error);
     memset(result, 0, sizeof(*result));
+    /* A result counts only of a child that ended well. */
     if (late || !WIFEXITED(how) || WEXITSTATUS(how) != 0 || worker->received.status != STATUS_OK) {
         explain_death(result, how, late);
     } else if (check_result_parse(result, worker->received.data, worker->received.size, &error) !=

@@ -209,6 +209,7 @@ static void audit_path(struct audit_result *result, struct report *report,
         struct error journal;
 
         error_init(&journal);
+        /* A journal that cannot be read makes a page with holes: the audit then proves nothing. */
         if (report->cell_count > 0 && report_journal(report, bundle, &journal) != STATUS_OK &&
             result->reason.text[0] == '\0') {
             result->answer = AUDIT_CANNOT_TELL;

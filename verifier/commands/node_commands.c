@@ -373,6 +373,7 @@ static int run_run(struct command_context *context)
     }
     running->setup.context = context;
     notify_open(&running->notify);
+    /* Open before anything that takes long: a stop while the node opens ends it too. */
     if (stop_open(&running->setup.stop, &error) != STATUS_OK) {
         notify_close(&running->notify);
         free(running);
@@ -387,11 +388,14 @@ static int run_run(struct command_context *context)
             log_info(context->log, "verifier", "started, in %s", running->setup.folder);
             warn_of_purse(&running->setup);
             warn_of_freedom(&running->setup);
+            /* Only now does a service manager hear that it runs: what it opened could have
+             * failed. */
             notify_ready(&running->notify, "following the ledger");
             status = work_node(running, &error);
             notify_stopping(&running->notify);
             log_info(context->log, "verifier", "stopped");
             code = status == STATUS_OK ? COMMAND_OK : command_fail(context, &error);
+            /* A stop while it opened is no failure. */
         } else if (status == STATUS_STOPPED) {
             log_info(context->log, "verifier", "%s", error.text);
         } else {

@@ -152,6 +152,7 @@ static enum status send_action(struct node *node, const struct action *action, s
     struct store_segment segment;
     enum status status;
 
+    /* These name no segment, or one that their own code looks up. */
     switch ((int)action->kind) {
     case ACTION_ENLIST:
         return node_panel_enlist(node, action, error);
@@ -177,6 +178,7 @@ static enum status send_action(struct node *node, const struct action *action, s
         break;
     }
     status = store_segment_by_hash(node->ports.store, &segment, &action->segment, error);
+    /* A reorganization may have taken it away: then there is nothing to say about it. */
     if (status == STATUS_NOT_FOUND) {
         return error_set(error, STATUS_REFUSED, "the segment is not on the ledger (any more)");
     }

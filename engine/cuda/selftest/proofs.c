@@ -69,6 +69,7 @@ struct trial {
 
 static enum proof prove_variant(const struct trial *trial, struct device *device)
 {
+    /* Once is not enough: threads that race may give the right bits most times. */
     for (uint32_t i = 0; i < REPEATS; i++) {
         bool right = false;
 
@@ -92,6 +93,8 @@ static _Noreturn void be_child(const struct trial *trial, uint32_t child)
     if (trial->calls->open(&device, &report->facts, trial->ordinal) != DEVICE_OK) {
         _exit(0);
     }
+    /* What a child finds it writes into shared memory as it goes, so that a crash leaves what was
+     * found. */
     report->opened = 1;
     if (trial->variant != VARIANT_COUNT) {
         report->proof[child] = prove_variant(trial, device);
