@@ -236,6 +236,7 @@ static void friend_denies(struct crowd *crowd)
 ATTACK(a_panel_that_denies_what_the_keeper_has)
 {
     struct crowd crowd;
+    int64_t paid;
 
     crowd_open(&crowd, scene, 2);
     crowd_keep(&crowd, STAGE_OTHER);
@@ -249,8 +250,10 @@ ATTACK(a_panel_that_denies_what_the_keeper_has)
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 3000);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), 0);
     scene_see(scene, scene_gain(scene, STAGE_OTHER), 0);
-    scene_see(scene, scene_gain(scene, STAGE_CLIENT) + crowd_gains(&crowd), -3000);
-    assert_true(crowd_gains(&crowd) >= 0 || scene->stage.anvil != NULL);
+    /* A fee of a later round has half a thousandth, and nodes pay gas on a chain. */
+    paid = scene_gain(scene, STAGE_CLIENT) + crowd_gains(&crowd);
+    assert_true(paid <= -3000 + 3 && paid >= -3000 - (scene->stage.anvil == NULL ? 3 : 60));
+    assert_true(crowd_gains(&crowd) >= (scene->stage.anvil == NULL ? 0 : -40));
     crowd_close(&crowd);
 }
 

@@ -3,11 +3,11 @@
  * their defaults, beside players whom a test moves by hand.
  *
  * A node is verifier/node/node_round.h and the solver prover/post/solver.h. Each node has an
- * account, a ledger handle, a store and a verdict database of its own; solver and keeper are players
- * of the stage. Of the keeper only the plan is real (client/keeper/keep_plan.h). Nothing is computed: states are those of made_states.h, and a node's children
- * are virtual_checks.h, to whom the test says what is served. All of them live by the ledger's
- * clock: crowd_live() passes time and lets each make its rounds in between. CROWD_LOG=1 shows what
- * the nodes log.
+ * account, a ledger handle, a store and a verdict database of its own; solver and keeper are
+ * players of the stage. Of the keeper only the plan is real (client/keeper/keep_plan.h). Nothing is
+ * computed: states are those of made_states.h, and a node's children are virtual_checks.h, to whom
+ * the test says what is served. All of them live by the ledger's clock: crowd_live() passes time
+ * and lets each make its rounds in between. CROWD_LOG=1 shows what the nodes log.
  */
 #ifndef TESTS_SUPPORT_NODE_CROWD_H
 #define TESTS_SUPPORT_NODE_CROWD_H
