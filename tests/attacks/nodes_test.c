@@ -221,6 +221,42 @@ ATTACK(two_partners_in_a_panel_of_twelve)
     crowd_close(&crowd);
 }
 
+static void friend_denies(struct crowd *crowd)
+{
+    static const struct scene_verdicts verdicts = {.unseen = {[STAGE_FRIEND] = true}};
+    struct scene *scene = crowd->scene;
+
+    for (uint32_t i = scene->record.finalized; i < scene->record.drawn; i++) {
+        scene_say(scene, i, &verdicts);
+    }
+}
+
+/* Twelve of fourteen entries are a rival's, who says of all that it cannot be had. The keeper had
+ * it, and says so: the solver is paid whole, the nodes for what they saw. */
+ATTACK(a_panel_that_denies_what_the_keeper_has)
+{
+    struct crowd crowd;
+    int64_t paid;
+
+    crowd_open(&crowd, scene, 2);
+    crowd_keep(&crowd, STAGE_OTHER);
+    scene->terms.panel_least = 14;
+    scene_open_job(scene);
+    scene_enlist(scene, STAGE_FRIEND, 12);
+    crowd_solve(&crowd, STAGE_SOLVER);
+    crowd.play = friend_denies;
+    crowd_until(&crowd, crowd_is_closed, 5 * DAY_S);
+    crowd_part(&crowd);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 3000);
+    scene_see(scene, scene_gain(scene, STAGE_FRIEND), 0);
+    scene_see(scene, scene_gain(scene, STAGE_OTHER), 0);
+    /* A fee of a later round has half a thousandth, and nodes pay gas on a chain. */
+    paid = scene_gain(scene, STAGE_CLIENT) + crowd_gains(&crowd);
+    assert_true(paid <= -3000 + 3 && paid >= -3000 - (scene->stage.anvil == NULL ? 3 : 60));
+    assert_true(crowd_gains(&crowd) >= (scene->stage.anvil == NULL ? 0 : -40));
+    crowd_close(&crowd);
+}
+
 /* States come so late that each replay ends after the seal. The seats are silent three times, and
  * lose nothing but the fees. */
 ATTACK(a_solver_that_serves_too_late)
@@ -411,6 +447,7 @@ int main(void)
         EMBEDDED(the_last_segment_never_comes),
         EMBEDDED(a_panel_of_the_client_asleep),
         EMBEDDED(two_partners_in_a_panel_of_twelve),
+        EMBEDDED(a_panel_that_denies_what_the_keeper_has),
         EMBEDDED(a_solver_that_serves_too_late),
         EMBEDDED(a_lie_that_waits_for_a_late_draw),
         EMBEDDED(a_challenge_that_is_copied),
@@ -424,6 +461,7 @@ int main(void)
         CHAIN(the_last_segment_never_comes),
         CHAIN(a_panel_of_the_client_asleep),
         CHAIN(two_partners_in_a_panel_of_twelve),
+        CHAIN(a_panel_that_denies_what_the_keeper_has),
         CHAIN(a_solver_that_serves_too_late),
         CHAIN(a_lie_that_waits_for_a_late_draw),
         CHAIN(a_challenge_that_is_copied),

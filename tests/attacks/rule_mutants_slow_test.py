@@ -185,6 +185,7 @@ NODES = {
     "absence costs a fee": "blind_enlistment",
     "a late seat pays": "a_solver_that_serves_too_late",
     "a silent panel voids": "a_panel_of_the_client_asleep",
+    "a vouch does not silence denials": "a_panel_that_denies_what_the_keeper_has",
     "a third of rights is enough": "two_partners_in_a_panel_of_twelve",
     "a leg is paid that is void": "ransom_of_the_last_state",
     "the tail is paid to who stops": "the_last_segment_never_comes",

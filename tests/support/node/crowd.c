@@ -284,6 +284,65 @@ static void run_solver(struct crowd *crowd)
     crowd->busy |= crowd->view.pending != pending;
 }
 
+/* ---- the keeper ---------------------------------------------------------------------- */
+
+void crowd_keep(struct crowd *crowd, int player)
+{
+    assert_true(game_segment_count(&crowd->scene->terms) <= CROWD_SEGMENTS_MAX);
+    crowd->keeper = player;
+    crowd->scene->terms.keeper = *signer_address(crowd->scene->stage.signers[player]);
+}
+
+/* What it has, and since when it waits for it. Ledger and mirror never failed it. */
+static struct keep_known *look_up(struct crowd *crowd, const struct job_segment *segment,
+                                  uint32_t index)
+{
+    struct keep_known *known = &crowd->kept[index];
+
+    if (known->first_end_s == 0) {
+        known->first_end_s = job_segment_reveal_end(segment);
+        known->well_s = segment->start_s;
+    }
+    if (!known->has_states && index < crowd->serving.hides_from) {
+        known->has_states = true;
+        known->late = stage_clock(&crowd->scene->stage) > known->first_end_s;
+    }
+    return known;
+}
+
+static void keep_segment(struct crowd *crowd, uint32_t index)
+{
+    static const struct keep_policy usual = {.refuses = true, .replays = true};
+    struct scene *scene = crowd->scene;
+    const struct job_segment segment = job_record_segment(&scene->record, index);
+    struct keep_known *known;
+    struct keep_needs needs;
+
+    if (!segment.drawn || !segment.covered || segment.noted) {
+        return;
+    }
+    known = look_up(crowd, &segment, index);
+    needs = keep_plan(&segment, known, &usual, stage_clock(&scene->stage));
+    if (needs.replay) {
+        known->replayed = true;
+        known->is_false = scene_replay(scene, index) < scene->terms.segment_steps;
+    }
+    if (needs.refuse) {
+        STAGE_PLAY(&scene->stage, crowd->keeper, ledger_refuse, &scene->job);
+        scene_read(scene);
+    } else if (needs.vouch || needs.bring) {
+        scene_vouch(scene, crowd->keeper, crowd->keeper, index);
+    }
+}
+
+static void run_keeper(struct crowd *crowd)
+{
+    scene_read(crowd->scene);
+    for (uint32_t i = crowd->scene->record.finalized; i < crowd->scene->record.committed; i++) {
+        keep_segment(crowd, i);
+    }
+}
+
 /* ---- time ------------------------------------------------------------------------------ */
 
 static void run_all(struct crowd *crowd)
@@ -298,6 +357,9 @@ static void run_all(struct crowd *crowd)
     }
     if (crowd->solver != NULL) {
         run_solver(crowd);
+    }
+    if (crowd->keeper != 0) {
+        run_keeper(crowd);
     }
 }
 

@@ -1,17 +1,18 @@
 /*
- * crowd.h - real programs in a scene: verifier's nodes and a solver with the policies of their
- * defaults, beside players whom a test moves by hand.
+ * crowd.h - real programs in a scene: verifier's nodes, a solver and a keeper with the policies of
+ * their defaults, beside players whom a test moves by hand.
  *
  * A node is verifier/node/node_round.h and the solver prover/post/solver.h. Each node has an
- * account, a ledger handle, a store and a verdict database of its own; the solver is one of the
- * stage's players. Nothing is computed: states are those of made_states.h, and a node's children
- * are virtual_checks.h, to whom the test says what is served. All of them live by the ledger's
- * clock: crowd_live() passes time and lets each make its rounds in between. CROWD_LOG=1 shows what
- * the nodes log.
+ * account, a ledger handle, a store and a verdict database of its own; solver and keeper are
+ * players of the stage. Of the keeper only the plan is real (client/keeper/keep_plan.h). Nothing is
+ * computed: states are those of made_states.h, and a node's children are virtual_checks.h, to whom
+ * the test says what is served. All of them live by the ledger's clock: crowd_live() passes time
+ * and lets each make its rounds in between. CROWD_LOG=1 shows what the nodes log.
  */
 #ifndef TESTS_SUPPORT_NODE_CROWD_H
 #define TESTS_SUPPORT_NODE_CROWD_H
 
+#include "client/keeper/keep_plan.h"
 #include "prover/post/solver.h"
 #include "tests/support/game/scene.h"
 #include "tests/support/node/virtual_checks.h"
@@ -19,7 +20,8 @@
 
 enum {
     CROWD_NODES_MAX = 12,
-    CROWD_STEP_S = 800, /* between two rounds of who has nothing to do */
+    CROWD_SEGMENTS_MAX = 16, /* that a keeper looks at */
+    CROWD_STEP_S = 800,      /* between two rounds of who has nothing to do */
 };
 
 /* What nodes get of what the parties of a job should serve. */
@@ -55,6 +57,8 @@ struct crowd {
     uint32_t node_count;
     struct solver *solver; /* NULL: the test plays it */
     struct solver_view view;
+    int keeper; /* a player; 0: there is none */
+    struct keep_known kept[CROWD_SEGMENTS_MAX];
     bool busy; /* somebody had something to do */
     /* What the test's players do whenever the others do something; NULL: nothing. The scene's
      * record is read before. */
@@ -70,6 +74,9 @@ void crowd_close(struct crowd *crowd);
 
 /* After the job is open: a player of the stage is a solver who has trained all of it. */
 void crowd_solve(struct crowd *crowd, int player);
+
+/* Before the job is open: a player of the stage is its keeper. */
+void crowd_keep(struct crowd *crowd, int player);
 
 void crowd_live(struct crowd *crowd, uint32_t seconds);
 
