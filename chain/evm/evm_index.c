@@ -19,9 +19,36 @@ static struct event_log_block log_block_of(const struct evm_block *block)
     return made;
 }
 
-/* Blocks that continue what is there, with all their logs, at once. */
-static enum status add_blocks(struct evm_index *index, const struct evm_block *blocks, size_t count,
+/* Where the event log stands. */
+struct place {
+    struct event_log_block top;
+    bool empty;
+};
+
+static enum status find_place(const struct evm_index *index, struct place *place,
                               struct error *error)
+{
+    enum status status = event_log_top(index->sql, &place->top, error);
+
+    place->empty = status == STATUS_NOT_FOUND;
+    return place->empty ? STATUS_OK : status;
+}
+
+/* STATUS_NOT_FOUND: another process that reads into the same log was quicker, or went back. */
+static enum status stand_still_at(const struct evm_index *index, const struct place *place,
+                                  struct error *error)
+{
+    struct place now;
+
+    TRY(find_place(index, &now, error));
+    return now.empty == place->empty && (now.empty || hash32_equal(&now.top.hash, &place->top.hash))
+               ? STATUS_OK
+               : STATUS_NOT_FOUND;
+}
+
+/* Blocks that continue what is there, with all their logs, at once. */
+static enum status add_blocks(struct evm_index *index, const struct place *place,
+                              const struct evm_block *blocks, size_t count, struct error *error)
 {
     struct evm_logs logs;
     size_t next = 0;
@@ -30,6 +57,7 @@ static enum status add_blocks(struct evm_index *index, const struct evm_block *b
     TRY_OUT(evm_logs_of(index->rpc, &logs, blocks, count, index->contracts, index->contract_count,
                         error));
     TRY_OUT(database_begin(index->sql, error));
+    status = stand_still_at(index, place, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         struct event_log_block kept = log_block_of(&blocks[i]);
 
@@ -162,12 +190,6 @@ static enum status compare_again(struct evm_index *index, struct error *error)
     return STATUS_OK;
 }
 
-/* Where the event log stands. */
-struct place {
-    struct event_log_block top;
-    bool empty;
-};
-
 static uint64_t next_height(const struct evm_index *index, const struct place *place)
 {
     return place->empty ? index->first_height : place->top.height + 1;
@@ -182,7 +204,7 @@ static size_t next_count(const struct evm_index *index, uint64_t first)
 }
 
 /* Adds the next blocks to the event log. STATUS_NOT_FOUND: there are none yet, or they do not
- * continue it, and the next round drops the orphans. */
+ * continue it (the next round drops the orphans), or another process added them. */
 static enum status take_next(struct evm_index *index, struct place *place,
                              struct evm_block blocks[EVM_BLOCKS_MAX], size_t count,
                              struct error *error)
@@ -191,7 +213,7 @@ static enum status take_next(struct evm_index *index, struct place *place,
     if (!place->empty && !hash32_equal(&blocks[0].parent, &place->top.hash)) {
         return STATUS_NOT_FOUND;
     }
-    TRY(add_blocks(index, blocks, count, error));
+    TRY(add_blocks(index, place, blocks, count, error));
     place->top = log_block_of(&blocks[count - 1]);
     place->empty = false;
     return STATUS_OK;
@@ -237,14 +259,12 @@ static enum status catch_up(struct evm_index *index, struct evm_block blocks[EVM
     uint32_t added = 0;
     uint32_t singles = 0;
     enum status failed = STATUS_OK;
-    enum status status = event_log_top(index->sql, &place.top, error);
+    enum status status = find_place(index, &place, error);
 
-    place.empty = status == STATUS_NOT_FOUND;
-    if (status != STATUS_OK && !place.empty) {
+    if (status != STATUS_OK) {
         return status;
     }
     find_finalized(index, &place);
-    status = STATUS_OK;
     while (status == STATUS_OK && added < EVM_INDEX_BLOCKS_MAX && singles < EVM_INDEX_SINGLES_MAX &&
            next_height(index, &place) <= index->head) {
         size_t count = next_count(index, next_height(index, &place));

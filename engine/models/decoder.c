@@ -541,7 +541,7 @@ static uint32_t feed_forward(const struct decoder *decoder, uint32_t x)
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* The rows of the position table that the tokens have. */
+/* The rows of the position table: the first `length`, or where each token stands in its example. */
 static uint32_t learned_positions(const struct decoder *decoder)
 {
     const struct model_options *options = decoder->options;
@@ -551,6 +551,16 @@ static uint32_t learned_positions(const struct decoder *decoder)
         write_matrix(decoder, decoder->layout->positions, rows, options->width, WEIGHT_DEVIATION);
     uint32_t *index;
 
+    if (decoder->writer->reach != TENSOR_NONE && first != 0) {
+        const uint64_t starts[2] = {first, 0};
+        const uint64_t counts[2] = {rows - first, options->width};
+        static const int64_t steps[2] = {1, 1};
+
+        table = build_slice(decoder->builder, as_real(decoder, table), starts, counts, steps);
+    }
+    if (decoder->writer->reach != TENSOR_NONE) {
+        return build_gather(decoder->builder, table, decoder->writer->reach);
+    }
     if (rows == options->length) {
         return as_real(decoder, table);
     }

@@ -169,21 +169,28 @@ struct model_options {
     uint32_t classes;
 
     /* The data. */
-    uint64_t data_count;  /* tokens, or samples */
-    bool masked;          /* a mask says which tokens are targets; the loss is their mean */
+    uint64_t data_count; /* tokens, samples, or packed rows */
+    bool masked;         /* a mask says which tokens are targets; the loss is their mean */
+    /* Rows of `length` tokens with a mask and a reach, each once per epoch, instead of windows at
+     * any place of one stream: a token sees the tokens of its own example, and GPT-2's positions
+     * count them. The loss is the mean over the targets that the mask counts. */
+    bool packed;
+    enum dtype reach_dtype;
     uint32_t sample_rank; /* of a sample in the data, whose shape the job binds; 0: a row */
     uint64_t sample_dims[TENSOR_RANK_MAX - 1];
     enum dtype data_dtype;
 
     /*
      * Held-out data: after every so many steps, and after the last, the loss over as many batches
-     * as this, drawn once for all, without dropout. It is a state ("held_out.loss"), and of
-     * classifiers the share of right answers too ("held_out.accuracy").
+     * as this, without dropout. It is a state ("held_out.loss"), and of classifiers and packed rows
+     * the share of right answers too ("held_out.accuracy"). Batches are drawn once for all; those
+     * of packed rows are the first ones, in their order, and the figures are over the counted
+     * targets.
      */
     struct held_out_options {
         uint32_t batches; /* 0: there is none */
         uint32_t every;   /* steps */
-        uint64_t count;   /* tokens, or samples */
+        uint64_t count;   /* tokens, samples, or packed rows */
         enum dtype dtype;
     } held_out;
 
@@ -222,8 +229,11 @@ struct model {
     uint32_t data;            /* tokens or samples; TENSOR_NONE for inference */
     uint32_t labels;          /* of samples, or TENSOR_NONE */
     uint32_t mask;            /* of tokens, or TENSOR_NONE */
+    uint32_t reach;           /* of packed rows, or TENSOR_NONE */
     uint32_t held_out;        /* tokens or samples, or TENSOR_NONE */
     uint32_t held_out_labels; /* of samples, or TENSOR_NONE */
+    uint32_t held_out_mask;   /* of packed rows, or TENSOR_NONE */
+    uint32_t held_out_reach;  /* likewise */
     uint32_t input;           /* inference: the tensor to write, or TENSOR_NONE */
     uint32_t output;          /* inference: the logits, or TENSOR_NONE */
 };

@@ -127,7 +127,8 @@ enum status model_build(struct model *model, const struct model_options *options
 {
     static void (*const writers[MODEL_COUNT])(struct model_writer *) = {
         write_mlp, write_convnet, write_decoder, write_decoder};
-    struct model_writer writer = {.model = model, .options = &model->options, .mask = TENSOR_NONE};
+    struct model_writer writer = {
+        .model = model, .options = &model->options, .mask = TENSOR_NONE, .reach = TENSOR_NONE};
     enum status status = check_options(options, error);
     uint64_t control;
 
@@ -135,8 +136,11 @@ enum status model_build(struct model *model, const struct model_options *options
                             .data = TENSOR_NONE,
                             .labels = TENSOR_NONE,
                             .mask = TENSOR_NONE,
+                            .reach = TENSOR_NONE,
                             .held_out = TENSOR_NONE,
                             .held_out_labels = TENSOR_NONE,
+                            .held_out_mask = TENSOR_NONE,
+                            .held_out_reach = TENSOR_NONE,
                             .input = TENSOR_NONE,
                             .output = TENSOR_NONE};
     if (status != STATUS_OK) {

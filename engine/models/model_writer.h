@@ -16,6 +16,7 @@ struct model_writer {
     uint32_t frozen_room;
     char scope[MODEL_SCOPE_MAX]; /* of the builder: write_scope() */
     uint32_t mask;               /* of the batch's targets, or TENSOR_NONE */
+    uint32_t reach;              /* of the batch's tokens, or TENSOR_NONE */
     struct shifts *shifts;       /* of the calibration, as far as they are written */
     uint32_t first_product;      /* of the pass */
     uint32_t stream;             /* the next stream of random draws that no other operation uses */
@@ -29,9 +30,10 @@ struct held_out_pass {
     uint32_t parameters;
     uint32_t frozen;
     uint32_t constants;
-    uint32_t counter;  /* that all its batches are drawn by */
+    uint32_t counter;  /* that its batch is drawn by */
     uint32_t loss;     /* sums over the passes so far; TENSOR_NONE at first */
-    uint32_t accuracy; /* likewise; TENSOR_NONE where the model is no classifier */
+    uint32_t accuracy; /* likewise; TENSOR_NONE of windows of tokens */
+    uint32_t marked;   /* likewise: targets that count; TENSOR_NONE but of packed rows */
 };
 
 /* A parameter of rank 1 (columns 0) or 2, drawn as init says. */

@@ -170,8 +170,8 @@ static void add_product(float *weight, const float *a, const float *b,
     }
 }
 
-static enum status merge(float *weight, const struct exporter *exporter,
-                         const struct adapter *adapter, uint64_t count, struct error *error)
+static enum status merge_adapter(float *weight, const struct exporter *exporter,
+                                 const struct adapter *adapter, uint64_t count, struct error *error)
 {
     float *a = NULL;
     float *b = NULL;
@@ -300,7 +300,7 @@ static enum status write_tensor(struct safetensors_writer *writer, const struct 
         TRY_OUT(weights_read(values, exported->from, 0, count, error));
         find_adapter(&adapter, exporter, entry->name);
         if (adapter.a != NULL) {
-            TRY_OUT(merge(values, exporter, &adapter, count, error));
+            TRY_OUT(merge_adapter(values, exporter, &adapter, count, error));
         }
     }
     TRY_OUT(safetensors_writer_add(writer, error, values, count * sizeof(*values)));
@@ -321,8 +321,8 @@ static bool is_frozen(const struct tape *tape, const char *name)
 
 /* The tensors of the base that the job trains or reads, and those beside a text part; masks and the
  * like stay behind. */
-static uint32_t choose(struct exported *chosen, struct safetensors_entry *entries,
-                       const struct exporter *exporter, bool adapters)
+static uint32_t choose_tensors(struct exported *chosen, struct safetensors_entry *entries,
+                               const struct exporter *exporter, bool adapters)
 {
     uint32_t count = 0;
 
@@ -368,7 +368,8 @@ static enum status write_model(const struct exporter *exporter, struct error *er
         status = error_set(error, STATUS_NO_MEMORY, "no memory for a model");
         goto out;
     }
-    uint32_t count = choose(chosen, entries, exporter, model_export_has_adapters(exporter->tape));
+    uint32_t count =
+        choose_tensors(chosen, entries, exporter, model_export_has_adapters(exporter->tape));
 
     TRY_OUT(part_path(path, exporter, "model.safetensors", error));
     TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, pytorch, 1));
@@ -445,6 +446,7 @@ static enum status write_adapters(const struct exporter *exporter, struct error 
         if (!is_adapter(from->entries[i].name)) {
             continue;
         }
+        /* One tensor at a time in memory: the adapters of all layers together may not fit. */
         status = read_whole(&values, from, &from->entries[i], error);
         if (status == STATUS_OK) {
             status = safetensors_writer_add(&writer, error, values, (size_t)from->entries[i].size);

@@ -388,7 +388,7 @@ static enum status settle_layers(struct reading *reading, struct error *error)
     return STATUS_OK;
 }
 
-static enum status settle(struct reading *reading, struct error *error)
+static enum status settle_model(struct reading *reading, struct error *error)
 {
     struct model_options *model = &reading->config.model;
 
@@ -445,7 +445,7 @@ static enum status read_text(struct reading *reading, json_t *root, struct error
         }
     }
     TRY(check_needed(reading, error));
-    return settle(reading, error);
+    return settle_model(reading, error);
 }
 
 /* The keys around the text part. */

@@ -207,7 +207,7 @@ static int by_name(const void *left, const void *right)
 }
 
 /* Once all files are open: they do not move any more. */
-static enum status collect(struct weights *weights, struct error *error)
+static enum status collect_entries(struct weights *weights, struct error *error)
 {
     size_t count = 0;
 
@@ -281,7 +281,7 @@ static enum status open_shards(struct weights *weights, const struct weights_ind
         }
         TRY(add_file(weights, path, error));
     }
-    return collect(weights, error);
+    return collect_entries(weights, error);
 }
 
 /* The last part of a path. */
@@ -367,6 +367,8 @@ static enum status say_missing(const char *folder, struct error *error)
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
         shards = shards || text_ends_with(entry->d_name, suffix);
         adapters = adapters || strcmp(entry->d_name, "adapter_model.safetensors") == 0;
+        /* Formats that are programs (pickles) or that hold names of their own: said by name, never
+         * opened. */
         if (text_ends_with(entry->d_name, ".bin") || text_ends_with(entry->d_name, ".pt") ||
             text_ends_with(entry->d_name, ".pth") || text_ends_with(entry->d_name, ".gguf") ||
             text_ends_with(entry->d_name, ".h5") || text_ends_with(entry->d_name, ".msgpack")) {
@@ -429,7 +431,7 @@ static enum status open_folder(struct weights *weights, const char *folder, stru
         return say_missing(folder, error);
     }
     TRY(add_file(weights, whole, error));
-    return collect(weights, error);
+    return collect_entries(weights, error);
 }
 
 enum status weights_open(struct weights *weights, const char *path, struct error *error)
@@ -443,7 +445,7 @@ enum status weights_open(struct weights *weights, const char *path, struct error
         status = open_folder(weights, path, error);
     } else {
         status = add_file(weights, path, error);
-        status = status == STATUS_OK ? collect(weights, error) : status;
+        status = status == STATUS_OK ? collect_entries(weights, error) : status;
     }
     if (status != STATUS_OK) {
         weights_close(weights);

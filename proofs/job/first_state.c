@@ -88,7 +88,7 @@ static bool is_known_extra(const struct tape *tape, const char *name)
 }
 
 /* "F32 [768,2304]" */
-static void describe(char text[SHAPE_TEXT_MAX], const struct safetensors_entry *entry)
+static void describe_tensor(char text[SHAPE_TEXT_MAX], const struct safetensors_entry *entry)
 {
     size_t size =
         (size_t)snprintf(text, SHAPE_TEXT_MAX, "%s [", element_safetensors_name(entry->element));
@@ -126,8 +126,8 @@ static enum status check_shape(const struct tensor *tensor, const struct weights
         return STATUS_OK;
     }
     safetensors_describe(&wanted, tensor);
-    describe(found_text, entry);
-    describe(wanted_text, &wanted);
+    describe_tensor(found_text, entry);
+    describe_tensor(wanted_text, &wanted);
     same_shape = entry->rank == wanted.rank &&
                  memcmp(entry->dims, wanted.dims, entry->rank * sizeof(entry->dims[0])) == 0;
     (void)error_set(error, STATUS_BAD_FORMAT, "%s: '%s' is %s, and the model wants %s",
@@ -155,8 +155,8 @@ static enum status say_missing(const char *path, const char *name, struct error 
     return STATUS_BAD_FORMAT;
 }
 
-static enum status match(struct first_state *first, uint32_t state, bool *taken, const char *path,
-                         struct error *error)
+static enum status match_state(struct first_state *first, uint32_t state, bool *taken,
+                               const char *path, struct error *error)
 {
     const struct tape *tape = first->tape;
     const struct tensor *tensor = &tape->tensors[tape->states[state].before];
@@ -171,8 +171,8 @@ static enum status match(struct first_state *first, uint32_t state, bool *taken,
 }
 
 /* Do two tensors hold the same numbers? */
-static enum status compare(bool *equal, const struct weights_entry *a,
-                           const struct weights_entry *b, struct error *error)
+static enum status compare_tensors(bool *equal, const struct weights_entry *a,
+                                   const struct weights_entry *b, struct error *error)
 {
     uint64_t count = a->entry->size / element_size(a->entry->element);
     float *pieces = malloc(2 * sizeof(float) * COMPARED);
@@ -208,7 +208,7 @@ static enum status check_tied_head(const struct weights *weights, struct error *
     if (head == NULL || embedding == NULL) {
         return STATUS_OK;
     }
-    TRY(compare(&equal, head, embedding, error));
+    TRY(compare_tensors(&equal, head, embedding, error));
     if (equal) {
         return STATUS_OK;
     }
@@ -238,7 +238,7 @@ static enum status match_all(struct first_state *first, bool *taken, const char 
                              struct error *error)
 {
     for (uint32_t i = 0; i < first->tape->state_count; i++) {
-        TRY(match(first, i, taken, path, error));
+        TRY(match_state(first, i, taken, path, error));
     }
     TRY(check_rest(&first->weights, first->tape, taken, error));
     return is_state(first->tape, tied_head) ? STATUS_OK : check_tied_head(&first->weights, error);

@@ -15,6 +15,7 @@
 #include "chain/evm/evm.h"
 #include "chain/evm/evm_index.h"
 #include "chain/game/event_log.h"
+#include "tests/support/folder.h"
 #include "tests/support/game/anvil.h"
 #include "tests/support/game/rpc_server.h"
 
@@ -41,6 +42,8 @@ enum lie {
 
 /* Where the event OPENED has what: terms, then the offset and the size of a contact. */
 enum {
+    OTHERS = 8000, /* events of a ledger, */
+    OPENINGS = 8,  /* ... and jobs among them */
     TERMS_WORDS = 24,
     SOLVERS_WORD = 15,
     VERIFIERS_WORD = 16,
@@ -53,6 +56,7 @@ enum {
 struct liar {
     struct rpc *rpc; /* of the chain that it stands before */
     enum lie lie;
+    struct evm_index *other; /* NULL, or who does a round before the first logs are told */
 };
 
 struct world {
@@ -181,10 +185,17 @@ static int answer(char *reply, int reply_size, const char *request, void *contex
     json_t *queried = json_loads(request, 0, NULL);
     const char *method = json_string_value(json_object_get(queried, "method"));
     json_t *truth = NULL;
-    enum status status =
+    enum status status;
+    int size;
+
+    if (liar->other != NULL && strcmp(method, "eth_getLogs") == 0) {
+        assert_int_equal(evm_index_work(liar->other, NULL), STATUS_OK);
+        liar->other = NULL;
+    }
+    status =
         rpc_call(liar->rpc, &truth, method, json_incref(json_object_get(queried, "params")), NULL);
-    int size = rpc_server_write(reply, reply_size, queried,
-                                status == STATUS_OK ? distort(truth, liar->lie, method) : NULL);
+    size = rpc_server_write(reply, reply_size, queried,
+                            status == STATUS_OK ? distort(truth, liar->lie, method) : NULL);
 
     json_decref(queried);
     return size;
@@ -214,7 +225,8 @@ static uint32_t count_true(struct database *sql)
     uint8_t payload[GAME_LOG_SIZE_MAX];
     uint32_t count = 0;
 
-    while (event_log_next(sql, &entry, payload, entry.number, UINT64_MAX, NULL) == STATUS_OK) {
+    while (event_log_next(sql, &entry, payload, entry.number, UINT64_MAX, NULL, NULL) ==
+           STATUS_OK) {
         struct hash32 expected;
 
         if (entry.kind == LEDGER_REWIND) {
@@ -238,7 +250,7 @@ static void open_index(struct evm_index *index, struct database *sql, struct rpc
 
 static void read_with_a_liar(struct world *world, enum lie lie)
 {
-    struct liar liar = {anvil_rpc(world->anvil), lie};
+    struct liar liar = {anvil_rpc(world->anvil), lie, NULL};
     struct rpc_server *server = rpc_server_start_answering(answer, &liar);
     const char *honest = anvil_url(world->anvil);
     const char *urls[3] = {rpc_server_url(server), honest, honest};
@@ -279,7 +291,7 @@ static void test_of_two_that_differ_a_false_one_is_never_believed(void **state)
     set_up(&world);
     for (int lie = LIE_NO_LOGS; lie < LIES; lie++) {
         const bool open = lie == LIE_NO_BLOCKS || lie == LIE_OTHER_PLACE;
-        struct liar liar = {anvil_rpc(world.anvil), (enum lie)lie};
+        struct liar liar = {anvil_rpc(world.anvil), (enum lie)lie, NULL};
         struct rpc_server *server = rpc_server_start_answering(answer, &liar);
         const char *urls[2] = {rpc_server_url(server), anvil_url(world.anvil)};
         struct rpc *rpc = rpc_of(urls, 2);
@@ -343,7 +355,7 @@ static void test_a_reply_about_something_else_is_refused_with_its_endpoint(void 
     (void)state;
     set_up(&world);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct liar liar = {anvil_rpc(world.anvil), cases[i].lie};
+        struct liar liar = {anvil_rpc(world.anvil), cases[i].lie, NULL};
         struct rpc_server *server = rpc_server_start_answering(answer, &liar);
         const char *url = rpc_server_url(server);
         struct rpc *rpc = rpc_of(&url, 1);
@@ -387,7 +399,7 @@ static void test_logs_that_come_late_are_added(void **state)
 
     (void)state;
     set_up(&world);
-    liar = (struct liar){anvil_rpc(world.anvil), LIE_NOT};
+    liar = (struct liar){anvil_rpc(world.anvil), LIE_NOT, NULL};
     server = rpc_server_start_answering(answer, &liar);
     url = rpc_server_url(server);
     rpc = rpc_of(&url, 1);
@@ -400,7 +412,8 @@ static void test_logs_that_come_late_are_added(void **state)
     for (int i = 0; i < 4; i++) {
         assert_int_equal(evm_index_work(&index, NULL), STATUS_OK);
     }
-    while (event_log_next(&sql, &entry, payload, entry.number, UINT64_MAX, NULL) == STATUS_OK) {
+    while (event_log_next(&sql, &entry, payload, entry.number, UINT64_MAX, NULL, NULL) ==
+           STATUS_OK) {
         events += entry.kind == LEDGER_EVENT ? 1 : 0;
     }
     assert_int_equal(events, EVENTS + 1);
@@ -409,6 +422,50 @@ static void test_logs_that_come_late_are_added(void **state)
     rpc_server_stop(server);
     rpc_free(liar.rpc);
     tear_down(&world);
+}
+
+/* A node and a command of one account read into one file at once. */
+static void test_two_readers_of_one_event_log_add_each_event_once(void **state)
+{
+    char folder[FOLDER_PATH_MAX];
+    char path[FOLDER_PATH_MAX + 16];
+    struct world world;
+    struct liar liar;
+    struct rpc_server *server;
+    const char *url;
+    struct rpc *rpc;
+    struct database sql[2];
+    struct evm_index index[2];
+
+    (void)state;
+    folder_make(folder);
+    (void)snprintf(path, sizeof(path), "%s/ledger.db", folder);
+    set_up(&world);
+    liar = (struct liar){anvil_rpc(world.anvil), LIE_NOT, &index[1]};
+    server = rpc_server_start_answering(answer, &liar);
+    url = rpc_server_url(server);
+    rpc = rpc_of(&url, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(database_open(&sql[i], path, EVENT_LOG_SCHEMA, NULL), STATUS_OK);
+        index[i] = (struct evm_index){.sql = &sql[i],
+                                      .rpc = i == 0 ? rpc : world.rpc,
+                                      .contracts = {world.referee},
+                                      .contract_count = 1};
+    }
+    assert_int_equal(evm_index_work(&index[0], NULL), STATUS_OK);
+    assert_null(liar.other); /* which was quicker */
+    assert_int_equal(count_true(&sql[0]), EVENTS);
+    happen(&world, EVENTS + 1);
+    liar.other = &index[1];
+    assert_int_equal(evm_index_work(&index[0], NULL), STATUS_OK);
+    assert_int_equal(count_true(&sql[0]), EVENTS + 1);
+    database_close(&sql[0]);
+    database_close(&sql[1]);
+    rpc_free(rpc);
+    rpc_server_stop(server);
+    rpc_free(liar.rpc);
+    tear_down(&world);
+    folder_remove(folder);
 }
 
 static void add_log(struct database *sql, uint64_t height, const struct game_log *log)
@@ -450,12 +507,57 @@ static void test_absurd_events_are_passed_over(void **state)
     add_log(&sql, height++, &log);
     log.topic_count = 0;
     add_log(&sql, height++, &log);
-    assert_int_equal(event_log_next(&sql, &entry, bytes, 0, UINT64_MAX, NULL), STATUS_NOT_FOUND);
+    assert_int_equal(event_log_next(&sql, &entry, bytes, 0, UINT64_MAX, NULL, NULL),
+                     STATUS_NOT_FOUND);
     game_event_encode(&log, bytes, &sealed);
     add_log(&sql, height, &log);
-    assert_int_equal(event_log_next(&sql, &entry, bytes, 0, UINT64_MAX, NULL), STATUS_OK);
+    assert_int_equal(event_log_next(&sql, &entry, bytes, 0, UINT64_MAX, NULL, NULL), STATUS_OK);
     assert_int_equal(entry.event.kind, GAME_SEALED);
     assert_int_equal(entry.height, height);
+    database_close(&sql);
+}
+
+static int count_thousand(void *context)
+{
+    ++*(int *)context;
+    return 0;
+}
+
+/* However many events there are: `job list` reads the openings alone. A voided one is left out. */
+static void test_events_of_one_kind_are_found_without_the_others(void **state)
+{
+    struct game_event opened = {.kind = GAME_OPENED};
+    struct game_event sealed = {.kind = GAME_SEALED};
+    const struct hash32 topic = game_event_topic(GAME_OPENED);
+    struct ledger_entry entry = {0};
+    uint8_t bytes[GAME_LOG_SIZE_MAX];
+    struct game_log log;
+    struct database sql;
+    uint64_t height = 1;
+    int thousands = 0;
+    int found = 0;
+
+    (void)state;
+    assert_int_equal(database_open(&sql, ":memory:", EVENT_LOG_SCHEMA EVENT_LOG_TOPICS, NULL),
+                     STATUS_OK);
+    assert_int_equal(database_begin(&sql, NULL), STATUS_OK);
+    for (int i = 0; i < OTHERS; i++) {
+        game_event_encode(&log, bytes, i % (OTHERS / OPENINGS) == 0 ? &opened : &sealed);
+        add_log(&sql, height++, &log);
+    }
+    game_event_encode(&log, bytes, &opened);
+    add_log(&sql, height, &log);
+    assert_int_equal(event_log_rewind(&sql, height - 1, NULL), STATUS_OK);
+    assert_int_equal(database_end(&sql, STATUS_OK, NULL), STATUS_OK);
+    sqlite3_progress_handler(sql.database, 1000, count_thousand, &thousands);
+    while (event_log_next(&sql, &entry, bytes, entry.number, UINT64_MAX, &topic, NULL) ==
+           STATUS_OK) {
+        assert_int_equal(entry.kind, LEDGER_EVENT);
+        assert_int_equal(entry.event.kind, GAME_OPENED);
+        found++;
+    }
+    assert_int_equal(found, OPENINGS);
+    assert_in_range(thousands, 0, OPENINGS);
     database_close(&sql);
 }
 
@@ -466,7 +568,9 @@ int main(void)
         cmocka_unit_test(test_of_two_that_differ_a_false_one_is_never_believed),
         cmocka_unit_test(test_a_reply_about_something_else_is_refused_with_its_endpoint),
         cmocka_unit_test(test_logs_that_come_late_are_added),
+        cmocka_unit_test(test_two_readers_of_one_event_log_add_each_event_once),
         cmocka_unit_test(test_absurd_events_are_passed_over),
+        cmocka_unit_test(test_events_of_one_kind_are_found_without_the_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
