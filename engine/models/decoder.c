@@ -258,13 +258,13 @@ static uint32_t write_matrix(const struct decoder *decoder, const char *name, ui
 }
 
 /* x times a factor; a factor of 0 stands for none. */
-static uint32_t scaled(const struct decoder *decoder, uint32_t x, double factor)
+static uint32_t scale_numbers(const struct decoder *decoder, uint32_t x, double factor)
 {
     return factor == 0.0 || factor == 1.0 ? x : build_scale(decoder->builder, x, (float)factor);
 }
 
 /* cap * tanh(x / cap); a cap of 0 stands for none. */
-static uint32_t capped(const struct decoder *decoder, uint32_t x, double cap)
+static uint32_t cap_numbers(const struct decoder *decoder, uint32_t x, double cap)
 {
     if (cap == 0.0) {
         return x;
@@ -381,7 +381,8 @@ static bool has_flag(const struct decoder *decoder, uint32_t layer, enum layer_f
 }
 
 /* x (batch, length, heads * head_width), whose heads are turned, or their first elements. */
-static uint32_t turn(const struct decoder *decoder, uint32_t x, uint32_t table, uint64_t heads)
+static uint32_t turn_heads(const struct decoder *decoder, uint32_t x, uint32_t table,
+                           uint64_t heads)
 {
     struct builder *builder = decoder->builder;
     const uint64_t length = decoder->options->length;
@@ -423,7 +424,7 @@ static uint32_t place_heads(const struct decoder *decoder, uint32_t x, const cha
     if (decoder->layout->positions != NULL || has_flag(decoder, layer, LAYER_UNTURNED)) {
         return x;
     }
-    return turn(decoder, x, local ? decoder->rotary_local : decoder->rotary, heads);
+    return turn_heads(decoder, x, local ? decoder->rotary_local : decoder->rotary, heads);
 }
 
 /* What the scores of a layer are multiplied by. */
@@ -619,7 +620,7 @@ static uint32_t embed(struct decoder *decoder, uint32_t *table, uint32_t tokens)
                           WEIGHT_DEVIATION);
     if (layout->positions == NULL) {
         x = build_gather(decoder->builder, *table, tokens);
-        return scaled(decoder, x, embedding_scale(decoder));
+        return scale_numbers(decoder, x, embedding_scale(decoder));
     }
     uint32_t positions = learned_positions(decoder);
 
@@ -630,7 +631,7 @@ static uint32_t embed(struct decoder *decoder, uint32_t *table, uint32_t tokens)
 /* x, and what a half of a layer adds to it. */
 static uint32_t add_to(const struct decoder *decoder, uint32_t x, uint32_t y)
 {
-    y = scaled(decoder, write_dropout(decoder->writer, y), decoder->options->residual_scale);
+    y = scale_numbers(decoder, write_dropout(decoder->writer, y), decoder->options->residual_scale);
     return build_add(decoder->builder, x, y, 1);
 }
 
@@ -672,7 +673,8 @@ static uint32_t write_head(const struct decoder *decoder, uint32_t x, uint32_t h
 
     x = build_linear(decoder->builder, x, head);
     x = bias ? build_add(decoder->builder, x, shift, 1) : x;
-    return capped(decoder, scaled(decoder, x, options->logit_scale), options->logit_cap);
+    return cap_numbers(decoder, scale_numbers(decoder, x, options->logit_scale),
+                       options->logit_cap);
 }
 
 void write_decoder(struct model_writer *writer)

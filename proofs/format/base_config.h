@@ -5,7 +5,7 @@
  * the model computes, or must have the one value under which we compute the same; any other key is
  * refused by its name and value. So no published choice is ever ignored silently.
  *
- * The families are the rows of base_families.c. Of a folder of more than text we read its text part.
+ * The families are the rows of base_families.c. Of a folder of more than text it is the text part.
  */
 #ifndef PROOFS_FORMAT_BASE_CONFIG_H
 #define PROOFS_FORMAT_BASE_CONFIG_H
