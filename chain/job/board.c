@@ -9,7 +9,8 @@
 #define PLACES_FIRST 1024u
 #define CLAIMS_FIRST 64u
 
-void board_release(struct board *board)
+/* Nothing was read: the ledger, the listener and the limit stay. */
+static void forget_jobs(struct board *board)
 {
     for (uint32_t i = 0; i < board->count; i++) {
         job_record_free(&board->jobs[i]);
@@ -17,6 +18,17 @@ void board_release(struct board *board)
     free(board->jobs);
     free(board->places);
     free(board->claims);
+    board->jobs = NULL;
+    board->places = NULL;
+    board->claims = NULL;
+    board->count = board->room = board->left_out = board->place_count = 0;
+    board->claim_room = board->claim_count = 0;
+    board->read = 0;
+}
+
+void board_release(struct board *board)
+{
+    forget_jobs(board);
     memset(board, 0, sizeof(*board));
 }
 
@@ -170,16 +182,10 @@ static enum status tell(const struct board *board, const struct job_record *job,
 static enum status take_rewind(struct board *board, const struct ledger_entry *entry,
                                struct error *error)
 {
-    const struct board old = *board;
-
     if (entry->number <= board->rewound) {
         return STATUS_OK;
     }
-    board_release(board);
-    board->place = old.place;
-    board->currency = old.currency;
-    board->most = old.most;
-    board->listener = old.listener;
+    forget_jobs(board);
     board->rewound = entry->number;
     return tell(board, NULL, entry, error);
 }

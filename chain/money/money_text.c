@@ -154,7 +154,7 @@ static json_t *day_json(const struct money_day *day)
 
     name_day(name, day->day);
     (void)json_object_set_new(object, "day", json_string(name));
-    (void)json_object_set_new(object, "time", json_integer((json_int_t)(day->day * DAY_S)));
+    (void)json_object_set_new(object, "time", json_integer((json_int_t)day->day * DAY_S));
     set_amounts(object, day->amounts);
     return object;
 }

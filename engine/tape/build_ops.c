@@ -143,9 +143,10 @@ void build_split_widths(struct builder *builder, uint32_t *parts, const uint64_t
     for (uint32_t i = 0; i < count && count <= OP_OUTPUTS_MAX; i++) {
         sum += widths[i];
     }
-    if (sum != width || builder_tensor(builder, x)->rank == 0) {
+    if (width == 0 || sum != width || builder_tensor(builder, x)->rank == 0) {
         builder_fail(builder, STATUS_USAGE, "cannot split a width of %llu into %u parts",
                      (unsigned long long)width, count);
+        width = 1;
         count = 0;
     }
     op_attribute(&op, element_count(builder, x) / width);

@@ -220,12 +220,12 @@ static enum status collect_entries(struct weights *weights, struct error *error)
     }
     for (uint32_t i = 0; i < weights->file_count; i++) {
         for (uint32_t j = 0; j < weights->files[i].entry_count; j++) {
+            const struct safetensors_entry *entry = &weights->files[i].entries[j];
+
             weights->entries[weights->entry_count++] =
-                (struct weights_entry){&weights->files[i].entries[j], &weights->files[i]};
+                (struct weights_entry){entry, &weights->files[i]};
+            weights->text_part = weights->text_part || is_of_text(entry->name);
         }
-    }
-    for (uint32_t i = 0; i < weights->entry_count; i++) {
-        weights->text_part = weights->text_part || is_of_text(weights->entries[i].entry->name);
     }
     qsort(weights->entries, weights->entry_count, sizeof(*weights->entries), by_name);
     for (uint32_t i = 1; i < weights->entry_count; i++) {

@@ -799,7 +799,7 @@ static uint32_t write_heads(struct net *net, uint64_t heads, uint64_t kv_heads, 
     uint32_t k = net_cube(net, 2, 5, kv_heads * 4);
     uint32_t v = net_cube(net, 2, 5, kv_heads * 4);
 
-    return write_attention(&writer, q, k, v, heads, kv_heads, 0.7);
+    return write_attention(&writer, q, k, v, heads, kv_heads, 0.7, 0);
 }
 
 static uint32_t write_attention_plain(struct net *net)
