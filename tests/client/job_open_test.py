@@ -102,9 +102,9 @@ def defaults_are_round_and_amounts_say_what_is_not_shared():
     assert "2 for each covered segment" in said, "a job without a keeper has two seats"
     covered = min(12, 3 + int(12 * coverage * 3 / 2))
     escrow = 12 * share + 3 * 2 * fee * covered
-    assert "0.%018d ether" % share in said, said
+    assert "0.%018d eth" % share in said, said
     assert "%d wei of the 0.5 eth: 12 segments" % (10**18 // 2 - 12 * share) in said, said
-    assert "%d.%018d ether, paid" % divmod(escrow, 10**18) in said, said
+    assert "%d.%018d eth, paid" % divmod(escrow, 10**18) in said, said
     assert "seal 2h, reveal 1h, claim 3h; a clock of 12h" in said, said
 
 
