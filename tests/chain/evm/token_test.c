@@ -15,6 +15,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/evm/evm_token.h"
 #include "chain/evm/ledger_evm.h"
+#include "tests/support/folder.h"
 #include "tests/support/game/scene.h"
 
 enum {
@@ -249,17 +250,19 @@ static void test_amounts_are_in_the_tokens_own_name(void **state)
     struct ledger *ledger = NULL;
     struct ledger_options options;
     struct stage stage;
+    char place[FOLDER_PATH_MAX]; /* each player has its own, and holds it */
     struct address token;
     struct error error;
 
     (void)state;
     error_init(&error);
+    folder_make(place);
     stage_open(&stage, STAGE_TOKEN, "named");
     assert_string_equal(currency_name(ledger_get_currency(stage.ledgers[STAGE_CLIENT])), "units");
     token = anvil_deploy(stage.rpc, 0, names_itself, NULL, "0x0");
     options = stage.options;
     options.signer = stage.signers[STAGE_OTHER];
-    options.state_dir = stage.state_dirs[STAGE_OTHER];
+    options.state_dir = place;
     stage_check(ledger_evm_deploy(&options, "named", &options.registry, &options.first_height,
                                   &token, DEPLOY_S, &error),
                 &error);
@@ -269,6 +272,7 @@ static void test_amounts_are_in_the_tokens_own_name(void **state)
     assert_int_equal(ledger_get_currency(ledger)->places, 6);
     ledger_close(ledger);
     stage_close(&stage);
+    folder_remove(place);
 }
 
 int main(void)
