@@ -32,7 +32,7 @@ void buffer_clear(struct buffer *buffer)
     }
 }
 
-static void fail(struct buffer *buffer, enum status status)
+static void fail_buffer(struct buffer *buffer, enum status status)
 {
     free(buffer->data);
     buffer->data = NULL;
@@ -42,7 +42,7 @@ static void fail(struct buffer *buffer, enum status status)
 }
 
 /* Room for more bytes and a NUL. Not STATUS_OK means that the buffer has failed. */
-static enum status reserve(struct buffer *buffer, size_t more)
+static enum status reserve_bytes(struct buffer *buffer, size_t more)
 {
     size_t needed;
     size_t capacity;
@@ -52,7 +52,7 @@ static enum status reserve(struct buffer *buffer, size_t more)
         return buffer->status;
     }
     if (more > buffer->size_max - buffer->size) {
-        fail(buffer, STATUS_OVER_LIMIT);
+        fail_buffer(buffer, STATUS_OVER_LIMIT);
         return STATUS_OVER_LIMIT;
     }
     needed = buffer->size + more + 1;
@@ -65,7 +65,7 @@ static enum status reserve(struct buffer *buffer, size_t more)
     }
     data = realloc(buffer->data, capacity);
     if (data == NULL) {
-        fail(buffer, STATUS_NO_MEMORY);
+        fail_buffer(buffer, STATUS_NO_MEMORY);
         return STATUS_NO_MEMORY;
     }
     buffer->data = data;
@@ -75,7 +75,7 @@ static enum status reserve(struct buffer *buffer, size_t more)
 
 void buffer_add(struct buffer *buffer, const void *bytes, size_t size)
 {
-    if (reserve(buffer, size) != STATUS_OK) {
+    if (reserve_bytes(buffer, size) != STATUS_OK) {
         return;
     }
     if (size > 0) {
@@ -128,10 +128,10 @@ void buffer_add_format(struct buffer *buffer, const char *format, ...)
     length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
     if (length < 0) {
-        fail(buffer, STATUS_BAD_FORMAT);
+        fail_buffer(buffer, STATUS_BAD_FORMAT);
         return;
     }
-    if (reserve(buffer, (size_t)length) != STATUS_OK) {
+    if (reserve_bytes(buffer, (size_t)length) != STATUS_OK) {
         return;
     }
     va_start(arguments, format);

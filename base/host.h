@@ -1,6 +1,6 @@
 /*
- * host.h - what this machine is: cores, memory, instruction sets. Facts only, read
- * anew each time; nothing here changes the machine.
+ * host.h - what this machine is: cores, memory, instruction sets. Facts only, read again each time;
+ * nothing here changes the machine.
  */
 #ifndef BASE_HOST_H
 #define BASE_HOST_H

@@ -1,6 +1,6 @@
 /*
- * steady.h - a clock that only goes forward, whatever is done to the machine's time: for spans and
- * limits of time, not for dates. It counts from some moment of this machine's.
+ * steady.h - a clock that only goes forward, also where somebody sets the machine's time: for spans
+ * and limits of time, not for dates. It counts from some moment of this machine's.
  */
 #ifndef BASE_STEADY_H
 #define BASE_STEADY_H

@@ -42,7 +42,8 @@ static unsigned row_of(const struct canvas *canvas, double value)
 }
 
 /* From the last dot to this one, without a gap. */
-static void join(struct canvas *canvas, unsigned from_x, unsigned from_y, unsigned x, unsigned y)
+static void join_dots(struct canvas *canvas, unsigned from_x, unsigned from_y, unsigned x,
+                      unsigned y)
 {
     int high = (int)y - (int)from_y;
     unsigned wide = x - from_x;
@@ -69,7 +70,7 @@ static void draw_line(struct canvas *canvas)
         if (last_x == dots) {
             set_dot(canvas, x, row_of(canvas, mean));
         } else {
-            join(canvas, last_x, last_y, x, row_of(canvas, mean));
+            join_dots(canvas, last_x, last_y, x, row_of(canvas, mean));
         }
         last_x = x;
         last_y = row_of(canvas, mean);

@@ -13,7 +13,7 @@ import re
 import struct
 import sys
 
-# The low nine bits, whatever the operands are.
+# The low nine bits, for any operands.
 PRODUCT = {0x1F1, 0x037}
 MEMORY_BARRIER = {0x192, 0x1AB}
 BLOCK_BARRIER = {0x11D}

@@ -5,10 +5,12 @@
  *
  *     build/bench/network_bench build/bench/network.json
  *
- * The seed is fixed, so every machine prints the same figures (docs/ECONOMICS.md shows them). Fails
+ * The seed is fixed, so every machine prints the same figures (docs/ECONOMICS.md shows them); below
+ * the table it says in which setting each attacker does best (bench/results has these lines). Fails
  * if anybody but a trusting verifier gains, if the ledger pays what it does not hold, if an honest
  * solver is convicted, or if a rival with 60 % of a panel voids what a keeper vouched.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -21,6 +23,7 @@
 #define GRID_SEGMENTS  2000 /* of each setting of the grid */
 #define BEST_SEGMENTS  40000
 #define KILLS          20
+#define PLAYS_MAX      40
 
 static bool play_at(struct network *network, struct network_gain *gain, uint64_t seed,
                     const struct network_play *play, const struct network_setting *setting,
@@ -33,15 +36,22 @@ static bool play_at(struct network *network, struct network_gain *gain, uint64_t
     return network_is_sound(network) && (play->may_gain || !network_gains(gain));
 }
 
+/* Where an attacker does best. */
+struct best {
+    struct network_setting setting; /* class NULL: nobody attacks */
+    struct network_gain gain;
+};
+
 /* The most that a play gains, or the least that it loses, in all settings: where it seemed so, it
  * is played again, and more often. */
-static bool play_grid(double *most, const struct network_play *play)
+static bool play_grid(struct best *best, const struct network_play *play)
 {
-    struct network_setting best = {.class = NULL};
     struct network network;
     struct network_gain gain;
     double highest = -INFINITY;
     bool good = true;
+
+    *best = (struct best){.setting = {.class = NULL}};
 
     for (uint32_t i = 0; i < NETWORK_SETTINGS; i++) {
         struct network_setting setting;
@@ -53,21 +63,25 @@ static bool play_grid(double *most, const struct network_play *play)
             play_at(&network, &gain, SEED, play, &setting, network_jobs(&setting, GRID_SEGMENTS));
         if (gain.mean > highest) {
             highest = gain.mean;
-            best = setting;
+            best->setting = setting;
         }
     }
-    if (best.class == NULL) { /* nobody attacks */
-        *most = 0.0;
-        return good;
+    return best->setting.class == NULL
+               ? good
+               : good & play_at(&network, &best->gain, SEED + 1, play, &best->setting,
+                                network_jobs(&best->setting, BEST_SEGMENTS));
+}
+
+static void show_best(const struct network_play *play, const struct best *best)
+{
+    const struct network_setting *setting = &best->setting;
+
+    if (setting->class != NULL) {
+        printf("- %s: %+.3f, error %.3f: %s, %u segments of %u s, %.0f %% of %u entries, %s\n",
+               play->name, best->gain.mean, best->gain.error, setting->class->name,
+               setting->segments, setting->segment_s, 100.0 * setting->share, setting->panel,
+               setting->keeper ? "keeper" : "no keeper");
     }
-    good &= play_at(&network, &gain, SEED + 1, play, &best, network_jobs(&best, BEST_SEGMENTS));
-    *most = gain.mean;
-    if (!good) {
-        (void)fprintf(stderr, "network: %s: %+.3f, error %.3f: %s, %u of %u s, %g of %u%s\n",
-                      play->name, gain.mean, gain.error, best.class->name, best.segments,
-                      best.segment_s, best.share, best.panel, best.keeper ? ", keeper" : "");
-    }
-    return good;
 }
 
 static double rounded(double value)
@@ -84,14 +98,13 @@ static void print_net(double net)
     }
 }
 
-static bool show_play(struct bench *bench, const struct network_play *play)
+static bool show_play(struct bench *bench, struct best *best, const struct network_play *play)
 {
     static const double shares[] = {0.33, 0.45};
     struct network network;
     struct network first;
     struct network_gain gain;
     bool good = true;
-    double most;
 
     printf("| %s |", play->name);
     for (int keeper = 0; keeper < 2; keeper++) {
@@ -109,14 +122,14 @@ static bool show_play(struct bench *bench, const struct network_play *play)
             first = keeper == 0 && i == 0 ? network : first;
         }
     }
-    good &= play_grid(&most, play);
-    printf(" %+.2f |", rounded(most));
+    good &= play_grid(best, play);
+    printf(" %+.2f |", rounded(best->gain.mean));
     print_net(network_solver_net(&first));
     print_net(network_seat_net(&first));
     printf(" %.1f |%s\n", (double)first.client_burned / NETWORK_UNIT / (double)first.jobs,
            good ? "" : " **gains**");
     (void)fflush(stdout);
-    bench_record(bench, play->name, "gain of a job at most", most, 0.0, 0);
+    bench_record(bench, play->name, "gain of a job at most", best->gain.mean, 0.0, 0);
     return good;
 }
 
@@ -168,15 +181,21 @@ static bool show_kills(bool keeper)
 int main(int argc, char **argv)
 {
     static struct bench bench;
+    struct best best[PLAYS_MAX];
     bool good = true;
     double busy;
 
+    assert(network_play_count <= PLAYS_MAX);
     bench_init(&bench, "network", "nothing", argc, argv);
     printf("| attack | no keeper, 33 %% | 45 %% | keeper, 33 %% | 45 %% | most anywhere | honest "
            "solver, "
            "a segment | honest seat | client burns |\n|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < network_play_count; i++) {
-        good &= show_play(&bench, &network_plays[i]);
+        good &= show_play(&bench, &best[i], &network_plays[i]);
+    }
+    printf("\nWhere each does best:\n\n");
+    for (size_t i = 0; i < network_play_count; i++) {
+        show_best(&network_plays[i], &best[i]);
     }
     printf("\n");
     good &= show_rival();

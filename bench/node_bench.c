@@ -3,9 +3,9 @@
  *
  * A solver trains a small GPT in this process. After each segment a child process, as a node starts
  * it, checks the segment, once plainly and once as for a seat, so all three run under the
- * same load; the cost is the median of the ratios, by processor time and by the clock. What runs
- * right after the training and what runs second is not alike, whatever it is: each kind comes first
- * in every other segment, and its cost is the mean of both medians. Then a node
+ * same load; the cost is the median of the ratios, by processor time and by the clock. The check
+ * that runs right after the training has not the same conditions as the one that runs second: each
+ * kind comes first in every other segment, and its cost is the mean of both medians. Then a node
  * gets 200 small jobs at once. Then cheats are timed from the block with the commitment to the
  * block with the claim; and audits by one worker and by two.
  *

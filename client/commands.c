@@ -73,7 +73,8 @@ static const struct command commands[] = {
          "'prover run KEY' and 'verifier "
          "run' find them with nothing but the ledger, where 'job open --contact URL' has told the "
          "address. With --push-token it also takes in and serves what solvers behind a router "
-         "push ('prover publish --push'). With --keep it is the job's keeper too.",
+         "push ('prover publish --push'). With --keep it is the job's keeper too. A folder stands "
+         "for all files NAME.job in it.",
      .arguments = "JOB",
      .example =
          "lockstep job serve text.job --data text.u8 --at 0.0.0.0:" PORT_JOB_SERVE "\n"
@@ -111,9 +112,9 @@ static const struct command commands[] = {
          "them, and signs for it: then nobody can deny that they are there. Hands the signature "
          "to the solver; announces it, or brings it itself, where the account has gas. Where it "
          "could not have the states in time it refuses. Where seats disagree, or none says right, "
-         "it replays the segment and claims what is false; that takes a bond and gas. Whoever has "
-         "its key can give this escrow away, and nothing else. Stop it with SIGTERM; it resumes "
-         "where it was.",
+         "it replays the segment and claims what is false; that takes a bond and gas. Anybody "
+         "with its key can give this escrow away, and nothing else. Stop it with SIGTERM; it "
+         "resumes where it was.",
      .arguments = "KEY",
      .example =
          "lockstep job keep 0x51dc0a7f --account 0x9f2c...41 --serve 0.0.0.0:" PORT_JOB_KEEP "\n"
@@ -147,7 +148,7 @@ static const struct command commands[] = {
      .option_count = JOB_CHANGE_PAID_OPTIONS,
      .run = job_change_resume},
     {.name = "refuse",
-     .summary = "say that the states of what is open cannot be had",
+     .summary = "say that the states of what is open cannot be fetched",
      .description =
          "Ends the tenure of the solver. What nobody has vouched for and what still waits for "
          "claims becomes void: its price burns on both sides. What is vouched is paid first.",

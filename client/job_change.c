@@ -134,8 +134,8 @@ static enum status look_resume(struct change *change, struct error *error)
         return refuse_to(error, "the deadline of the job is over",
                          "'lockstep job close' takes back the rest");
     }
-    wei_print(escrow, change->job.missing_escrow);
-    wei_print(pool, change->job.missing_pool);
+    currency_print(escrow, ledger_get_currency(change->ledger), change->job.missing_escrow);
+    currency_print(pool, ledger_get_currency(change->ledger), change->job.missing_pool);
     if (!change->context->json) {
         fprintf(stderr, "a void burned %s of the escrow and %s of the pool; you put both back\n",
                 escrow, pool);
@@ -182,8 +182,8 @@ static enum status look_refuse(struct change *change, struct error *error)
     }
     lost = leg_void(&change->terms, change->job.pool, open,
                     change->job.segments - change->job.finalized, 0, false);
-    wei_print(stake, lost.stake);
-    wei_print(yours, lost.escrow + lost.pool);
+    currency_print(stake, ledger_get_currency(change->ledger), lost.stake);
+    currency_print(yours, ledger_get_currency(change->ledger), lost.escrow + lost.pool);
     if (!change->context->json) {
         fprintf(stderr,
                 "%" PRIu32 " segments are open; where none of them is vouched for or about to be "
@@ -234,7 +234,8 @@ static int report(const struct change *change, const struct change_kind *kind, w
                                                "withdrawn_wei", text));
     }
     fprintf(context->out, "%s: job %.14s\n", kind->done, key);
-    return kind->withdraws ? job_moves_report(context, amount) : COMMAND_OK;
+    return kind->withdraws ? job_moves_report(context, ledger_get_currency(change->ledger), amount)
+                           : COMMAND_OK;
 }
 
 static int run(struct command_context *context, const struct change_kind *kind)

@@ -29,7 +29,7 @@ const struct option_spec job_collect_options[JOB_COLLECT_OPTIONS] = {
     CHAIN_ACCOUNT_OPTION,
     {.name = "wait",
      .kind = OPTION_FLAG,
-     .help = "stay, and do whatever becomes due, until the job is closed",
+     .help = "stay, and do all that becomes due, until the job is closed",
      .command_line_only = true},
     CHAIN_POLL_OPTION("with --wait: how often to look at the ledger"),
     JOB_MOVES_TIMEOUT_OPTION,
@@ -180,7 +180,7 @@ static enum status withdraw(struct collector *collector, struct error *error)
     }
     collector->withdrawn += amount;
     if (!collector->context->json) {
-        wei_print(text, amount);
+        currency_print(text, ledger_get_currency(collector->ledger), amount);
         fprintf(collector->context->out, "withdraw: %s came back\n", text);
         (void)fflush(collector->context->out);
     }
@@ -287,10 +287,11 @@ int job_collect_run(struct command_context *context)
                                              collector.account, collector.timeout_s, &error)
                         : collect_job(&collector, job, waiting, &error));
 out:
-    ledger_close(collector.ledger);
     code = status != STATUS_OK ? command_fail(context, &error)
-           : job == NULL       ? job_moves_report(context, collector.withdrawn)
+           : job == NULL       ? job_moves_report(context, ledger_get_currency(collector.ledger),
+                                                  collector.withdrawn)
                                : report(&collector);
+    ledger_close(collector.ledger);
     job_record_free(&collector.record);
     json_decref(collector.done);
     signer_free(signer);

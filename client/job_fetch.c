@@ -91,7 +91,7 @@ static enum status choose_state(struct fetching *fetching, struct error *error)
     return job_states_end(&fetching->place, fetching->source.ledger, record, segment, error);
 }
 
-static void show(void *context, uint64_t bytes, uint64_t total)
+static void show_progress(void *context, uint64_t bytes, uint64_t total)
 {
     struct progress *progress = context;
 
@@ -109,18 +109,20 @@ static enum status fetch_state(struct fetching *fetching, struct error *error)
     enum status status;
 
     if (whole) {
+        /* The name of a checkpoint in a bundle: a run can resume from it. */
         (void)snprintf(name, sizeof(name), "%012" PRIu64 ".safetensors", fetching->place.step);
     }
     TRY(file_make_folder(folder, error, 0755));
     TRY(file_path_join(fetching->path, sizeof(fetching->path), error, folder, name));
     TRY(file_path_join(job, sizeof(job), error, folder, "job"));
+    /* The job's tape says which tensors the state has, and so which hashes there are. */
     TRY(job_source_get(&fetching->source, job, error));
     fetching->fetch = (struct piece_fetch){.mirrors = &fetching->source.mirrors,
                                            .job = fetching->source.job,
                                            .step = fetching->place.step,
                                            .root = fetching->place.root,
                                            .whole = whole,
-                                           .progress = show,
+                                           .progress = show_progress,
                                            .context = &fetching->progress};
     progress_init(&fetching->progress, fetching->context->json ? NULL : stderr, "fetching", "KiB",
                   0, 0, steady_seconds());
@@ -136,7 +138,7 @@ static enum status fetch_state(struct fetching *fetching, struct error *error)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static int report(const struct fetching *fetching)
+static int report_fetched(const struct fetching *fetching)
 {
     struct command_context *context = fetching->context;
     const struct piece_fetch *fetch = &fetching->fetch;
@@ -208,10 +210,12 @@ int job_fetch_run(struct command_context *context)
     TRY_OUT(fetch_state(fetching, &error));
     TRY_OUT(export_model(fetching, &error));
 out:
+    /* JSON has the mirrors in the one object that a success prints, and a failure prints its
+     * own. */
     if (status != STATUS_OK && !context->json) {
         job_source_report(&fetching->source, NULL);
     }
-    code = status == STATUS_OK ? report(fetching) : command_fail(context, &error);
+    code = status == STATUS_OK ? report_fetched(fetching) : command_fail(context, &error);
     stop_close(&fetching->stop);
     job_source_close(&fetching->source);
     free(fetching);
@@ -241,6 +245,7 @@ static enum status find_job_file(struct job_source *source, const struct options
     }
     (void)snprintf(path, sizeof(path), "%s/job", folder);
     status = job_source_get(source, path, error);
+    /* Only for as long as it takes to read it: nothing of a check stays behind. */
     (void)unlink(path);
     (void)rmdir(folder);
     return status;
@@ -295,6 +300,7 @@ int job_fetch_check(struct command_context *context)
                            : job_source_open(source, arguments[0], context, NULL, &error));
     TRY_OUT(find_job_file(source, context->options, &error));
     TRY_OUT(check_file(&place, source, arguments[1], &error));
+    /* The state follows from the ledger's root; whether it is final is a fact of now. */
     final = place.segment < source->record.finalized;
 out:
     if (source != NULL) {

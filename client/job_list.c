@@ -44,6 +44,7 @@ struct listed {
     struct game_terms terms;
     struct job_card card;
     struct ledger_job job;
+    struct currency currency;
     struct job_price price;
 };
 
@@ -85,14 +86,14 @@ static enum status read_openings(struct listed *ring, uint64_t room, uint64_t *c
     enum status status;
 
     *count = 0;
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED) {
-            struct listed *listed = &ring[(*count)++ % room];
+    while ((status = ledger_next_of(ledger, &entry, entry.number, GAME_OPENED, error)) ==
+           STATUS_OK) {
+        struct listed *listed = &ring[(*count)++ % room];
 
-            listed->key = entry.event.job;
-            listed->terms = entry.event.terms;
-            job_card_read(&listed->card, &entry.event.contact);
-        }
+        listed->key = entry.event.job;
+        listed->terms = entry.event.terms;
+        listed->currency = *ledger_get_currency(ledger);
+        job_card_read(&listed->card, &entry.event.contact);
     }
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
@@ -105,11 +106,11 @@ static bool is_over(const struct listed *listed)
     return listed->job.phase == GAME_PHASE_CLOSED;
 }
 
-static void print_rate(FILE *out, bool known, wei amount)
+static void print_rate(FILE *out, const struct currency *currency, bool known, wei amount)
 {
-    char text[TERMS_AMOUNT_SIZE];
+    char text[WEI_TEXT_SIZE];
 
-    terms_amount_about(text, amount);
+    currency_print_about(text, currency, amount);
     fprintf(out, "%12.12s  ", known ? text : "not measured");
 }
 
@@ -117,21 +118,21 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
                        uint64_t now_s, bool per_hour)
 {
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
-    char reward[TERMS_AMOUNT_SIZE];
-    char stake[TERMS_AMOUNT_SIZE];
+    char reward[WEI_TEXT_SIZE];
+    char stake[WEI_TEXT_SIZE];
     char deadline[TERMS_TIME_SIZE];
     char segments[32];
 
     hex_write(key, listed->key.bytes, HASH32_SIZE, true);
-    terms_amount_about(reward, listed->terms.reward * listed->job.segments);
-    terms_amount_about(stake, listed->terms.stake);
+    currency_print_about(reward, &listed->currency, listed->terms.reward * listed->job.segments);
+    currency_print_about(stake, &listed->currency, listed->terms.stake);
     terms_time(deadline, listed->terms.deadline_s);
     (void)snprintf(segments, sizeof(segments), "%u/%u", listed->job.finalized,
                    listed->job.segments);
     fprintf(out, "%.14s  %-7s  ", key, phase_word(listed, now_s));
     if (per_hour) { /* in place of what 'job show' has too: a line fits a terminal */
-        print_rate(out, listed->price.measured, listed->price.hour);
-        print_rate(out, listed->price.million > 0, listed->price.million);
+        print_rate(out, &listed->currency, listed->price.measured, listed->price.hour);
+        print_rate(out, &listed->currency, listed->price.million > 0, listed->price.million);
         fprintf(out, "%11s  ", reward);
     } else {
         fprintf(out, "%7s  %11s  %11s  %-10.10s  ", segments, reward, stake, deadline);
@@ -241,6 +242,7 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
                      (int)listed->job.open_claims, "panel", (int)listed->job.panel, "barred",
                      (int)listed->job.barred, "refused_until",
                      (json_int_t)listed->job.refused_until_s, "terms", terms_json(&listed->terms));
+    (void)json_object_set_new(json, "currency", currency_json(&listed->currency));
     set_amount(json, "escrow_wei", game_escrow(&listed->terms));
     set_amount(json, "pool_wei", listed->job.pool);
     set_amount(json, "missing_wei", listed->job.missing_escrow + listed->job.missing_pool);
@@ -338,7 +340,7 @@ static enum status list(struct command_context *context, json_t *array, struct l
     enum status status;
 
     TRY_OUT(rows == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a list") : STATUS_OK);
-    TRY_OUT(job_policy_read(&policy, context->options, error));
+    TRY_OUT(job_policy_read(&policy, context->options, ledger_get_currency(ledger), error));
     TRY_OUT(read_openings(ring, room, &count, ledger, error));
     TRY_OUT(ledger_get_clock(ledger, &clock, error));
     TRY_OUT(find_rows(rows, &shown, context, ring, room, count, policy.solver.price, ledger,
@@ -382,12 +384,21 @@ out:
 
 /* ---- job show --------------------------------------------------------------------------- */
 
-static void print_amount(FILE *out, const char *what, wei amount)
+static void print_amount(FILE *out, const struct currency *currency, const char *what, wei amount)
 {
     char text[WEI_TEXT_SIZE];
 
-    wei_print(text, amount);
+    currency_print(text, currency, amount);
     fprintf(out, "%-12s %s\n", what, text);
+}
+
+static void print_escrow(FILE *out, const struct currency *currency, const struct game_terms *terms)
+{
+    char text[WEI_TEXT_SIZE];
+
+    currency_print(text, currency, game_escrow(terms));
+    fprintf(out, "%-12s %s; what nobody earns of it comes back when the job is over\n", "escrow",
+            text);
 }
 
 /* What the client says of it. */
@@ -412,9 +423,9 @@ static enum status find_card(struct job_card *card, struct ledger *ledger, const
     struct ledger_entry entry = {0};
     enum status status;
 
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED &&
-            hash32_equal(&entry.event.job, key)) {
+    while ((status = ledger_next_of(ledger, &entry, entry.number, GAME_OPENED, error)) ==
+           STATUS_OK) {
+        if (hash32_equal(&entry.event.job, key)) {
             job_card_read(card, &entry.event.contact);
         }
     }
@@ -428,7 +439,8 @@ static void print_trouble(FILE *out, const struct listed *listed)
     char time[TERMS_TIME_SIZE];
 
     if (listed->job.barred) {
-        wei_print(burned, listed->job.missing_escrow + listed->job.missing_pool);
+        currency_print(burned, &listed->currency,
+                       listed->job.missing_escrow + listed->job.missing_pool);
         fprintf(out,
                 "barred       %s of escrow and pool burned; 'lockstep job resume' puts it back\n",
                 burned);
@@ -443,6 +455,7 @@ static void print_trouble(FILE *out, const struct listed *listed)
 
 static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
 {
+    const struct currency *currency = &listed->currency;
     const struct game_terms *terms = &listed->terms;
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
     char periods[5][TERMS_PERIOD_SIZE];
@@ -464,16 +477,16 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
     fprintf(out, "segments     %u of %u steps: %u committed, %u final\n", listed->job.segments,
             terms->segment_steps, listed->job.committed, listed->job.finalized);
     print_trouble(out, listed);
-    print_amount(out, "a segment", terms->reward);
-    print_amount(out, "stake", terms->stake);
+    print_amount(out, currency, "a segment", terms->reward);
+    print_amount(out, currency, "stake", terms->stake);
     fprintf(out, "panel        %u entries; a solver waits for %u\n", listed->job.panel,
             terms->panel_least);
     fprintf(out, "seats        %u for each covered segment, %.4g %% are covered\n", terms->seats,
             terms->coverage_ppm / 1e4);
     if (terms->seats > 0) {
-        print_amount(out, "fee", terms->fee);
+        print_amount(out, currency, "fee", terms->fee);
     }
-    print_amount(out, "bond", terms->bond);
+    print_amount(out, currency, "bond", terms->bond);
     terms_period(periods[0], terms->segment_period_s);
     terms_period(periods[1], terms->seal_period_s);
     terms_period(periods[2], terms->reveal_period_s);
@@ -485,7 +498,7 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
         address_print(text, &terms->keeper);
         fprintf(out, "keeper       %s\n", text);
     }
-    print_amount(out, "escrow", game_escrow(terms));
+    print_escrow(out, currency, terms);
     if (listed->job.open_claims > 0) {
         fprintf(out, "claims       %u are open\n", listed->job.open_claims);
     }
@@ -503,6 +516,7 @@ int job_list_show(struct command_context *context)
     TRY_OUT(open_reader(&ledger, context, &error));
     TRY_OUT(terms_find(&listed.key, &listed.terms, ledger, context->options->arguments[0], NULL,
                        &error));
+    listed.currency = *ledger_get_currency(ledger);
     TRY_OUT(find_card(&listed.card, ledger, &listed.key, &error));
     TRY_OUT(ledger_get_job(ledger, &listed.job, &listed.key, &error));
     TRY_OUT(ledger_get_clock(ledger, &clock, &error));

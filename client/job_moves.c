@@ -73,7 +73,7 @@ out:
     return status;
 }
 
-int job_moves_report(struct command_context *context, wei amount)
+int job_moves_report(struct command_context *context, const struct currency *currency, wei amount)
 {
     char text[WEI_TEXT_SIZE];
 
@@ -81,7 +81,7 @@ int job_moves_report(struct command_context *context, wei amount)
         wei_print_plain(text, amount);
         return command_emit(context, json_pack("{s:s}", "withdrawn_wei", text));
     }
-    wei_print(text, amount);
+    currency_print(text, currency, amount);
     fprintf(context->out, "%s came back\n", text);
     return COMMAND_OK;
 }

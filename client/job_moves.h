@@ -29,6 +29,6 @@ MUST_CHECK enum status job_moves_wait(struct ledger *ledger, const char *name, c
 MUST_CHECK enum status job_moves_withdraw(wei *amount, struct ledger *ledger,
                                           const struct address *account, uint64_t timeout_s,
                                           struct error *error);
-int job_moves_report(struct command_context *context, wei amount);
+int job_moves_report(struct command_context *context, const struct currency *currency, wei amount);
 
 #endif /* CLIENT_JOB_MOVES_H */

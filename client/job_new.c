@@ -14,7 +14,9 @@
 #include "chain/commands/commands.h"
 #include "client/job_list.h"
 #include "client/job_new_options.h"
+#include "client/tokens/job_rows.h"
 #include "client/tokens/job_tokens.h"
+#include "engine/models/layouts.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
@@ -103,8 +105,8 @@ static enum status take_shape(struct model_options *model, const struct dataset 
 }
 
 /* Opens the data, checks it and puts its size into the model's options. */
-static enum status measure_data(struct model_options *model, const struct options *options,
-                                struct error *error)
+static enum status measure_data(struct model_options *model, struct job_rows *rows,
+                                const struct options *options, struct error *error)
 {
     const char *path = options_list_item(options, "data", 0);
     const char *labels = options_text(options, "labels");
@@ -113,6 +115,9 @@ static enum status measure_data(struct model_options *model, const struct option
     struct dataset classes;
     enum status status;
 
+    if (job_rows_is(path)) {
+        return job_rows_measure(rows, model, options, error);
+    }
     if (is_language(model)) {
         if (options_text(options, "base") != NULL) {
             TRY(job_tokens_check_type(path, options_given(options, "data-type"), error));
@@ -156,20 +161,22 @@ static enum status refuse_masked(struct error *error)
 }
 
 /* The same of held-out data, which is like the data. */
-static enum status measure_held_out(struct model_options *model, const struct options *options,
-                                    struct error *error)
+static enum status measure_held_out(struct model_options *model, struct job_rows *rows,
+                                    const struct options *options, struct error *error)
 {
     const char *path = options_text(options, "eval");
     const char *labels = options_text(options, "eval-labels");
     struct held_out_options *held_out = &model->held_out;
-    struct dataset data;
+    struct dataset data = {0};
     struct dataset classes;
     uint64_t batch = model->batch == 0 ? 1 : model->batch;
 
     if (path == NULL) {
         return job_new_check_eval(options, error);
     }
-    if (is_language(model)) {
+    if (model->packed) {
+        TRY(job_rows_measure_held_out(rows, model, options, error));
+    } else if (is_language(model)) {
         if (model->masked) {
             return refuse_masked(error);
         }
@@ -188,7 +195,7 @@ static enum status measure_held_out(struct model_options *model, const struct op
         }
         held_out->count = data.rows;
     }
-    held_out->dtype = data.dtype;
+    held_out->dtype = model->data_dtype;
     dataset_close(&data);
     if (!is_language(model)) {
         TRY(dataset_open_labels(&classes, error, labels, held_out->count, model->classes));
@@ -257,7 +264,20 @@ static const char *find_in(enum dtype *dtype, const void *weights, const char *n
     if (entry != NULL && weights_widen(entry->entry->element)) {
         (void)element_dtype(dtype, entry->entry->element);
     }
-    return entry == NULL ? name : entry->entry->name;
+    /* Under the modules of a text part names can be too long for a tape. */
+    return entry == NULL || ((const struct weights *)weights)->text_part ? name
+                                                                         : entry->entry->name;
+}
+
+/* How the folder holds the embedding: some families scale it by a number of its type. */
+static enum dtype embedding_type(const struct weights *weights, const struct layout *layout)
+{
+    char name[TENSOR_NAME_MAX + 1];
+    enum dtype dtype;
+
+    (void)snprintf(name, sizeof(name), "%s.weight", layout->embedding);
+    (void)find_in(&dtype, weights, name);
+    return dtype;
 }
 
 /* The weights of the base stay as and where they are. */
@@ -300,12 +320,74 @@ out:
     return status;
 }
 
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Those of packed rows, or those that the options name; returns how many. */
+static size_t list_side(const char **files, const struct job_rows *rows,
+                        const struct options *options, const char *const *names)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < (rows->count > 0 ? ROW_TENSORS : 0); i++) {
+        files[count++] = rows->paths[i];
+    }
+    for (; rows->count == 0 && *names != NULL; names++) {
+        files[count] = options_text(options, *names);
+        count += files[count] != NULL;
+    }
+    return count;
+}
+
+/* The files of a model's data in the tape's order; frozen: the folder of its weights, or NULL. */
+static size_t list_files(const char **files, const struct job_rows rows[2],
+                         const struct options *options, const char *frozen)
+{
+    static const char *const beside[] = {"mask", "labels", NULL};
+    static const char *const held_out[] = {"eval", "eval-labels", NULL};
+    size_t count = 0;
+
+    if (rows[0].count == 0) {
+        files[count++] = options_list_item(options, "data", 0);
+    }
+    count += list_side(files + count, &rows[0], options, beside);
+    if (frozen != NULL) {
+        files[count++] = frozen;
+    }
+    return count + list_side(files + count, &rows[1], options, held_out);
+}
+
+/* The roots of a job's data stand in the tape's order. */
+static const struct digest *root_of(const struct digest *roots, const struct tape *tape,
+                                    uint32_t data)
+{
+    for (uint32_t id = 0; id < data; id++) {
+        roots += tape->tensors[id].role == ROLE_DATA;
+    }
+    return roots;
+}
+
+/* The job binds the roots of the manifests. */
+static enum status check_rows(const struct job_rows rows[2], const struct model *model,
+                              const struct digest *roots, struct error *error)
+{
+    const uint32_t first[2] = {model->data, model->held_out};
+
+    for (int side = 0; side < 2; side++) {
+        if (rows[side].count > 0) {
+            TRY(job_rows_check_roots(&rows[side], root_of(roots, model->tape, first[side]), error));
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status job_of_model(struct job **job, struct job_terms *terms,
                                 const struct options *options, struct error *error)
 {
-    static const char *const beside[] = {"mask", "labels"}; /* the tape's order */
-    static const char *const held_out[] = {"eval", "eval-labels"};
-    const char *files[6];
+    struct job_rows rows[2] = {0}; /* trained on, held out */
+    const char *files[8];
     const char *base = options_text(options, "base");
     struct calibration calibration = {0};
     struct model_options model_options;
@@ -313,7 +395,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     struct weights weights = {0};
     struct digest *roots = NULL;
     struct model model = {0};
-    size_t count = 1;
+    size_t count;
     enum status status;
 
     if (options_list_count(options, "data") != 1) {
@@ -322,28 +404,24 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     }
     TRY(job_new_model(&model_options, options, error));
     job_new_model_name(name, &model_options, options);
-    TRY(measure_data(&model_options, options, error));
-    TRY(measure_held_out(&model_options, options, error));
-    files[0] = options_list_item(options, "data", 0);
-    for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
-        files[count] = options_text(options, beside[i]);
-        count += files[count] != NULL;
-    }
+    TRY(measure_data(&model_options, &rows[0], options, error));
+    TRY(job_new_settle_steps(&model_options, options, error));
+    TRY(measure_held_out(&model_options, &rows[1], options, error));
+    terms->steps = model_options.steps;
+    terms->segment_length = least_of(options_number(options, "segment"), terms->steps);
+    count = list_files(files, rows, options, model_options.lora.rank == 0 ? NULL : base);
     if (base != NULL) {
         TRY_OUT(weights_open(&weights, base, error));
+        model_options.embedding_type = embedding_type(&weights, model_options.layout);
     }
     if (model_options.lora.rank != 0) {
-        files[count++] = base;
         freeze(&model_options.lora, &weights);
-    }
-    for (size_t i = 0; i < sizeof(held_out) / sizeof(held_out[0]); i++) {
-        files[count] = options_text(options, held_out[i]);
-        count += files[count] != NULL;
     }
     TRY_OUT(model_build(&model, &model_options, error));
     TRY_OUT(
         first_state_check_frozen(&weights, model.tape, model.frozen, model.frozen_count, error));
     TRY_OUT(find_roots(terms, &roots, model.tape, files, count, error));
+    TRY_OUT(check_rows(rows, &model, roots, error));
     if (model_options.lora.rank == 0) {
         TRY_OUT(give_first_state(terms, model.tape, options, error));
     }
@@ -403,9 +481,7 @@ static enum status make_job(struct job **job, const struct options *options, str
         .requirements.compute_capability = (uint32_t)options_number(options, "compute-capability"),
         .requirements.contraction_rate = (uint32_t)options_number(options, "contraction-rate")};
 
-    if (terms.segment_length > terms.steps) {
-        terms.segment_length = terms.steps;
-    }
+    terms.segment_length = least_of(terms.segment_length, terms.steps);
     return options_text(options, "tape") != NULL ? job_of_tape(job, &terms, options, error)
                                                  : job_of_model(job, &terms, options, error);
 }
@@ -456,6 +532,33 @@ static void print_memory(FILE *out, const struct step_memory *memory)
     fprintf(out, "             on a GPU   %s\n", text);
 }
 
+/* Whole rows and how often, or windows. */
+static void print_rows(FILE *out, const struct job_facts *facts)
+{
+    const uint64_t step = facts->micro_batches * facts->batch;
+
+    if (facts->rows == 0) {
+        fprintf(out, "windows      of %" PRIu64 " tokens, drawn from any place with replacement\n",
+                facts->length);
+        return;
+    }
+    if (facts->in_order) {
+        fprintf(out, "rows         %" PRIu64 " of %" PRIu64 " tokens, in their order\n",
+                facts->rows, facts->length);
+        return;
+    }
+    fprintf(out, "rows         %" PRIu64 " of %" PRIu64 " tokens, each %" PRIu64 " time%s",
+            facts->rows, facts->length, facts->epochs, facts->epochs == 1 ? "" : "s");
+    if (facts->rows_of_next == 0) {
+        fputc('\n', out);
+    } else if (facts->rows_of_next < step) {
+        fprintf(out, "; the last step takes %" PRIu64 " rows of the next epoch\n",
+                facts->rows_of_next);
+    } else {
+        fprintf(out, ", and %" PRIu64 " once more\n", facts->rows_of_next);
+    }
+}
+
 static void print_job(FILE *out, const struct job *job, const struct step_memory *memory)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
@@ -475,6 +578,9 @@ static void print_job(FILE *out, const struct job *job, const struct step_memory
     if (facts.tokens + facts.samples > 0) {
         fprintf(out, "learns from  %" PRIu64 " %s\n", facts.tokens + facts.samples,
                 facts.tokens > 0 ? "tokens" : "samples");
+    }
+    if (facts.tokens > 0) {
+        print_rows(out, &facts);
     }
     fprintf(out, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n", job->steps,
             job_segments(job), job->segment_length);
@@ -517,8 +623,8 @@ static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const
                                   const struct options *options, struct error *error)
 {
     const char *path = options_list_item(options, "data", 0);
+    struct job_rows rows;
     struct job_facts facts;
-    uint64_t length = options_number(options, "length");
     uint32_t id = 0;
 
     job_facts(&facts, job);
@@ -529,8 +635,12 @@ static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const
     while (job->tape->tensors[id].role != ROLE_DATA) {
         id++;
     }
+    if (job_rows_is(path)) {
+        TRY(job_rows_open(&rows, path, error));
+        path = rows.paths[ROW_TOKENS];
+    }
     return job_tokens_look(tokens, error, path, job->tape->tensors[id].dtype, UINT32_MAX,
-                           options_text(options, "base"), length == 0 ? UINT64_MAX : length);
+                           options_text(options, "base"), facts.length);
 }
 
 static void print_tokens(FILE *out, const struct job_tokens *tokens)

@@ -9,6 +9,7 @@
 
 #include "chain/commands/commands.h"
 #include "client/job_new_options.h"
+#include "engine/models/layouts.h"
 #include "proofs/format/base_config.h"
 #include "proofs/job/job_check.h"
 
@@ -25,7 +26,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "DIR",
      .help = "fine-tune this model: a folder of Hugging Face with config.json and .safetensors "
-             "(GPT-2, Llama, Mistral, Qwen2, Qwen3, SmolLM)"},
+             "(GPT-2, Llama, Mistral, Qwen, Gemma, Phi, OLMo, Granite, GLM, Pythia and others)"},
     {.name = "lora",
      .kind = OPTION_INTEGER,
      .value = "RANK",
@@ -44,7 +45,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "NAMES",
      .help = "layers that get adapters, such as q_proj,v_proj, or all-linear (default: as PEFT, "
-             "q_proj,v_proj or c_attn)"},
+             "q_proj,v_proj or the joined layer)"},
     {.name = "tape",
      .kind = OPTION_TEXT,
      .value = "FILE",
@@ -61,8 +62,9 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
     {.name = "data",
      .kind = OPTION_LIST,
      .value = "FILE",
-     .help = "tokens (flat or .npy) or samples (.npy; pictures are height, width, channels); for a "
-             "tape, each of its data files in order"},
+     .help = "a folder of 'data pack', whose rows are each read once per epoch; or windows at any "
+             "place of a stream of tokens (flat or .npy); or samples (.npy; pictures are height, "
+             "width, channels); for a tape, each of its data files in order"},
     {.name = "mask",
      .kind = OPTION_TEXT,
      .value = "FILE",
@@ -85,8 +87,15 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "N",
      .fallback = "300",
      .minimum = 1,
-     .maximum = 10000000,
+     .maximum = JOB_NEW_STEPS_MAX,
      .help = "how many steps to train"},
+    {.name = "epochs",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = 1000000,
+     .help = "as many steps as read every packed row N times, instead of --steps; 'job show' says "
+             "how many rows the last step takes of the next epoch"},
     {.name = "segment",
      .kind = OPTION_INTEGER,
      .value = "N",
@@ -253,7 +262,8 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "held-out data: what the model loses on it is found, committed and disputed like all "
-             "of the job. Whoever runs the job needs this file too"},
+             "of the job. The solver of the job needs this file too. Of packed rows a folder: its "
+             "held-out rows, or all if it has none, in their order"},
     {.name = "eval-labels",
      .kind = OPTION_TEXT,
      .value = "FILE",
@@ -272,8 +282,8 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "N",
      .minimum = 1,
      .maximum = 1024,
-     .help = "as many batches of it, drawn once for all steps (default: as many as the file holds, "
-             "16 at most)"},
+     .help = "as many batches of it, drawn once for all steps, of packed rows the first ones "
+             "(default: as many as the file holds, 16 at most)"},
     {.name = "title",
      .kind = OPTION_TEXT,
      .value = "TEXT",
@@ -339,6 +349,7 @@ static const struct {
     {"batch", FROM_PROGRAM},
     {"accumulate", FROM_PROGRAM},
     {"accumulate-group", FROM_PROGRAM},
+    {"epochs", FROM_DECODER},
     {"length", FROM_DECODER},
     {"positions", FROM_GPT2},
     {"vocabulary", FROM_LANGUAGE},
@@ -415,12 +426,6 @@ static enum status check_model_options(const struct options *options, struct err
         TRY(check_belongings(options, FROM_BASE, "a base: its folder says it", error));
     } else {
         TRY(check_belongings(options, source, what, error));
-    }
-    if (options_flagged(options, "warmup") &&
-        options_number(options, "warmup") >= options_number(options, "steps")) {
-        return error_set(error, STATUS_USAGE,
-                         "--warmup: it must end before the last of %" PRIu64 " steps",
-                         options_number(options, "steps"));
     }
     return STATUS_OK;
 }
@@ -501,9 +506,48 @@ static void read_training(struct model_options *model, const struct options *opt
     take_real(&model->beta2, options, "beta2");
     take_real(&model->epsilon, options, "epsilon");
     take_real(&model->clip, options, "clip");
+}
+
+/* As many as read every packed row --epochs times. */
+static enum status count_epochs(struct model_options *model, const struct options *options,
+                                struct error *error)
+{
+    const uint64_t step = (uint64_t)model->batch * model->accumulate;
+    uint64_t rows;
+
+    if (!model->packed) {
+        (void)error_set(error, STATUS_USAGE, "--epochs counts packed rows, and --data has none");
+        error_advise(error, "name a folder of 'lockstep data pack' with --data");
+        return STATUS_USAGE;
+    }
+    if (options_flagged(options, "steps")) {
+        return error_set(error, STATUS_USAGE, "--epochs says how many steps: leave --steps out");
+    }
+    rows = options_number(options, "epochs") * model->data_count; /* 10^6 times 2^31 */
+    if (step == 0 || (rows + step - 1) / step > JOB_NEW_STEPS_MAX) {
+        return error_set(error, STATUS_USAGE,
+                         "--epochs: %" PRIu64 " rows, %" PRIu64
+                         " of them in a step, are over the limit of %d steps",
+                         rows, step, JOB_NEW_STEPS_MAX);
+    }
+    model->steps = (uint32_t)((rows + step - 1) / step);
+    return STATUS_OK;
+}
+
+enum status job_new_settle_steps(struct model_options *model, const struct options *options,
+                                 struct error *error)
+{
+    if (options_given(options, "epochs")) {
+        TRY(count_epochs(model, options, error));
+    }
+    if (options_flagged(options, "warmup") && model->warmup >= model->steps) {
+        return error_set(error, STATUS_USAGE, "--warmup: it must end before the last of %u steps",
+                         model->steps);
+    }
     if (model->warmup >= model->steps) {
         model->warmup = model->steps / 10;
     }
+    return STATUS_OK;
 }
 
 /* A rate that rises is nothing that a schedule here does. */
@@ -521,8 +565,8 @@ static enum status settle_rate(struct model_options *model, const struct options
     return STATUS_OK;
 }
 
-static enum status read_lora(struct lora *lora, enum model_kind kind, const struct options *options,
-                             struct error *error)
+static enum status read_lora(struct lora *lora, const struct layout *layout,
+                             const struct options *options, struct error *error)
 {
     static const char *const parts[] = {"lora-alpha", "lora-dropout", "target"};
     const char *targets = options_text(options, "target");
@@ -540,7 +584,7 @@ static enum status read_lora(struct lora *lora, enum model_kind kind, const stru
     take_real(&lora->alpha, options, "lora-alpha");
     take_real(&lora->dropout, options, "lora-dropout");
     if (targets == NULL) {
-        targets = kind == MODEL_GPT2 ? "c_attn" : "q_proj,v_proj";
+        targets = layout->targets;
     }
     if (snprintf(lora->targets, sizeof(lora->targets), "%s", targets) >=
         (int)sizeof(lora->targets)) {
@@ -562,7 +606,7 @@ static enum status read_base(struct model_options *model, const struct options *
     }
     read_training(model, options);
     TRY(settle_rate(model, options, error));
-    TRY(read_lora(&model->lora, model->kind, options, error));
+    TRY(read_lora(&model->lora, model->layout, options, error));
     return base_config_check_length(&config, model->length, error);
 }
 
@@ -571,7 +615,7 @@ void job_new_model_name(char name[JOB_TITLE_MAX + 2], const struct model_options
 {
     const char *given = options_text(options, "model-name");
     const char *base = options_text(options, "base");
-    const char *kind = model == NULL ? "" : model_kind_name(model->kind);
+    const char *kind = model == NULL ? "" : model_name(model);
     const size_t size = JOB_TITLE_MAX + 2; /* one byte too many is seen */
     size_t length = base == NULL ? 0 : strlen(base);
 

@@ -7,11 +7,13 @@
 #include "client/job_open.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/io/whole_file.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
@@ -20,6 +22,12 @@
 #include "client/job_policy.h"
 #include "client/job_terms.h"
 #include "proofs/job/job_file.h"
+#include "proofs/mirror/mirror_set.h"
+
+enum {
+    CONTACT_TIMEOUT_S = 15,
+    CONTACT_TRIES = 6, /* 'job serve' may have begun a moment ago */
+};
 
 const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
     CHAIN_LEDGER_OPTIONS,
@@ -30,10 +38,11 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "TEXT",
      .help = "where solvers and verifiers find the job file and the data, such as a URL; it stands "
-             "on the ledger"},
+             "on the ledger, and a URL is asked for the job before"},
     {.name = "any-terms",
      .kind = OPTION_FLAG,
-     .help = "open it even if no node or no solver takes the terms at its defaults",
+     .help = "open it even if no node or no solver takes the terms at its defaults, or --contact "
+             "does not serve the job",
      .command_line_only = true},
     {.name = "yes",
      .kind = OPTION_FLAG,
@@ -45,12 +54,12 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
 /* ---- confirming -------------------------------------------------------------------------- */
 
 static enum status confirm(struct command_context *context, const struct game_terms *terms,
-                           struct error *error)
+                           const struct currency *currency, struct error *error)
 {
     if (context->json || options_flag(context->options, "yes")) {
         return STATUS_OK;
     }
-    job_terms_show(stderr, terms, context->options);
+    job_terms_show(stderr, currency, terms, context->options);
     if (isatty(STDIN_FILENO) != 1) {
         (void)error_set(error, STATUS_USAGE, "no terminal to confirm the escrow on");
         error_advise(error, "--yes opens it without a prompt");
@@ -59,6 +68,87 @@ static enum status confirm(struct command_context *context, const struct game_te
     return command_confirms("Open the job with this escrow?")
                ? STATUS_OK
                : error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
+}
+
+/* ---- the contact -------------------------------------------------------------------------- */
+
+static enum status take_any(void *context, const char *path, struct error *error)
+{
+    const struct job *wanted = context;
+    struct job *found = NULL;
+    enum status status;
+
+    TRY(job_read(&found, path, error));
+    status = digest_equal(&found->id, &wanted->id)
+                 ? STATUS_OK
+                 : error_set(error, STATUS_BAD_FORMAT, "it is another job");
+    job_free(found);
+    return status;
+}
+
+/* Asks the address as a stranger will: who cannot fetch the job takes no part in it. */
+static enum status ask_address(const struct job *job, const char *address, struct error *error)
+{
+    const struct mirror_wanted wanted = {.kind = MIRROR_JOB,
+                                         .root = job->id,
+                                         .job = job->id,
+                                         .size_max = JOB_FILE_SIZE_MAX,
+                                         .check = take_any,
+                                         .context = (void *)(uintptr_t)job};
+    struct mirror_set *mirrors = calloc(1, sizeof(*mirrors));
+    char folder[] = "/tmp/lockstep-XXXXXX";
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    if (mirrors == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to ask --contact");
+    }
+    mirrors->timeout_s = CONTACT_TIMEOUT_S;
+    status = mirror_set_add(mirrors, address, error);
+    if (status == STATUS_OK && whole_file_make_part(folder, 0700, true) < 0) {
+        status = error_set_errno(error, "cannot make a folder below /tmp");
+    } else if (status == STATUS_OK) {
+        (void)snprintf(path, sizeof(path), "%s/job", folder);
+        status = mirror_set_get(path, mirrors, &wanted, error);
+        (void)unlink(path);
+        (void)rmdir(folder);
+        if (status != STATUS_OK) {
+            (void)error_set(error, status, "%.200s does not serve this job: %.160s", address,
+                            mirrors->mirrors[0].note.trouble);
+        }
+    }
+    free(mirrors);
+    return status;
+}
+
+/* What is no URL is for people, and nobody asks it. */
+static enum status ask_contact(const struct job *job, const struct command_context *context,
+                               struct error *error)
+{
+    const bool any = options_flag(context->options, "any-terms");
+    const char *address;
+    enum status status;
+
+    TRY(chain_contact(&address, context->options, error));
+    if (address == NULL || strncmp(address, "http", 4) != 0) {
+        return STATUS_OK;
+    }
+    status = ask_address(job, address, error);
+    for (int i = 1; i < CONTACT_TRIES && status == STATUS_UNREACHABLE && !any; i++) {
+        (void)sleep(1);
+        status = ask_address(job, address, error);
+    }
+    if (status != STATUS_UNREACHABLE && status != STATUS_BAD_FORMAT) {
+        return status;
+    }
+    if (any) {
+        log_warn(context->log, "job", "%s", error->text);
+        error_init(error);
+        return STATUS_OK;
+    }
+    error_advise(error, "start 'lockstep job serve JOB --data FILE' there first; --any-terms opens"
+                        " it all the same");
+    return status;
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
@@ -159,7 +249,8 @@ static int report_opened(struct command_context *context, const struct hash32 *k
 
 /* Settles all that needs no key: the deadline, the refusals, and that the user agrees. */
 static enum status agree(bool *opened, struct hash32 *key, struct game_terms *terms,
-                         struct command_context *context, struct error *error)
+                         const struct job *job, struct command_context *context,
+                         struct error *error)
 {
     struct ledger_clock clock = {0};
     struct ledger *ledger = NULL;
@@ -175,10 +266,11 @@ static enum status agree(bool *opened, struct hash32 *key, struct game_terms *te
         goto out;
     }
     if (!options_flag(context->options, "any-terms")) {
-        TRY_OUT(
-            job_policy_check(terms, job_terms_are_quick(context->options), clock.time_s, error));
+        TRY_OUT(job_policy_check(terms, ledger_get_currency(ledger),
+                                 job_terms_are_quick(context->options), clock.time_s, error));
     }
-    TRY_OUT(confirm(context, terms, error));
+    TRY_OUT(ask_contact(job, context, error));
+    TRY_OUT(confirm(context, terms, ledger_get_currency(ledger), error));
 out:
     ledger_close(ledger);
     return status;
@@ -201,7 +293,7 @@ int job_open_run(struct command_context *context)
     TRY_OUT(job_read(&job, context->options->arguments[0], &error));
     TRY_OUT(job_terms_make(&terms, job, context->options, &error));
     TRY_OUT(make_contact(contact, job, context->options, &error));
-    TRY_OUT(agree(&opened, &key, &terms, context, &error));
+    TRY_OUT(agree(&opened, &key, &terms, job, context, &error));
     TRY_OUT(job_moves_open(&ledger, &signer, context, &error));
     TRY_OUT(send_open(ledger, &key, &terms, contact, context->options, &error));
     if (opened) {

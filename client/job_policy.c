@@ -4,10 +4,13 @@
 static const struct policy_pace unknown;
 
 enum status job_policy_read(struct job_policy *policy, const struct options *options,
-                            struct error *error)
+                            const struct currency *currency, struct error *error)
 {
     TRY(policy_options_node(&policy->node, options, error));
-    return policy_options_solver(&policy->solver, options, error);
+    TRY(policy_options_solver(&policy->solver, options, error));
+    policy->node.currency = *currency;
+    policy->solver.currency = *currency;
+    return STATUS_OK;
 }
 
 static bool ask_solver(struct policy_refusal *refusal, const struct job_policy *policy,
@@ -51,12 +54,13 @@ json_t *job_policy_json(const struct job_policy *policy, const struct game_terms
                      refusal_json(node, &refusals[1]));
 }
 
-enum status job_policy_check(const struct game_terms *terms, bool quick, uint64_t now_s,
-                             struct error *error)
+enum status job_policy_check(const struct game_terms *terms, const struct currency *currency,
+                             bool quick, uint64_t now_s, struct error *error)
 {
-    const struct policy policy = quick ? policy_quick() : policy_default();
+    struct policy policy = quick ? policy_quick() : policy_default();
     struct policy_refusal refusal;
 
+    policy.currency = *currency;
     if (policy_open(&refusal, &policy, terms, now_s)) {
         return STATUS_OK;
     }

@@ -23,7 +23,7 @@ struct job_policy {
 };
 
 MUST_CHECK enum status job_policy_read(struct job_policy *policy, const struct options *options,
-                                       struct error *error);
+                                       const struct currency *currency, struct error *error);
 
 /* The term that one of them refuses, the solver's first; "ok" where there is none. */
 const char *job_policy_word(const struct job_policy *policy, const struct game_terms *terms,
@@ -35,7 +35,8 @@ json_t *job_policy_json(const struct job_policy *policy, const struct game_terms
 
 /* For `job open`: STATUS_REFUSED for terms that no node or no solver takes at its defaults, with
  * what to change. */
-MUST_CHECK enum status job_policy_check(const struct game_terms *terms, bool quick, uint64_t now_s,
+MUST_CHECK enum status job_policy_check(const struct game_terms *terms,
+                                        const struct currency *currency, bool quick, uint64_t now_s,
                                         struct error *error);
 
 #endif /* CLIENT_JOB_POLICY_H */

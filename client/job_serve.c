@@ -1,8 +1,12 @@
 /* job_serve.c - see job_serve.h. */
 #include "client/job_serve.h"
 
+#include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hex.h"
@@ -21,6 +25,7 @@
 
 enum {
     WAIT_MS_MAX = 3600000,
+    JOBS_MAX = 1024,
     TOKEN_LEAST = 16,
     TOKEN_FILE_MAX = 4096,
 };
@@ -48,7 +53,7 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
     {.name = "push-token",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "whoever shows the first line of this file may push ('prover publish --push'); "
+     .help = "a solver that shows the first line of this file may push ('prover publish --push'); "
              "without it nobody may"},
     {.name = "most",
      .kind = OPTION_SIZE,
@@ -78,9 +83,15 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
     KEEPER_OPTIONS,
 };
 
+struct served_job {
+    char path[FILE_PATH_MAX];
+    struct job *job;
+};
+
 struct serving {
     struct command_context *context;
-    struct job *job;
+    struct served_job *jobs;
+    uint32_t job_count;
     struct depot *depot;
     struct serve *serve;
     struct stop stop;
@@ -138,17 +149,18 @@ static bool show_data(struct serving *serving, const struct tensor *tensor,
 }
 
 /* Every data tensor of the job, from one of the files. */
-static enum status show_all_data(struct serving *serving, struct error *error)
+static enum status show_all_data(struct serving *serving, const struct job *job,
+                                 struct error *error)
 {
     const struct options *options = serving->context->options;
-    const struct tape *tape = serving->job->tape;
+    const struct tape *tape = job->tape;
     uint32_t at = 0;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         bool found = tape->tensors[id].role != ROLE_DATA;
 
         for (size_t i = 0; i < options_list_count(options, "data") && !found; i++) {
-            found = show_data(serving, &tape->tensors[id], &serving->job->data_roots[at],
+            found = show_data(serving, &tape->tensors[id], &job->data_roots[at],
                               options_list_item(options, "data", i));
         }
         if (!found) {
@@ -162,18 +174,88 @@ static enum status show_all_data(struct serving *serving, struct error *error)
     return STATUS_OK;
 }
 
-static enum status show_job(struct serving *serving, struct error *error)
+static enum status show_job(struct serving *serving, const struct served_job *served,
+                            struct error *error)
 {
-    const char *path = serving->context->options->arguments[0];
     char id[HEX_SIZE(DIGEST_SIZE)];
     char name[SERVE_PATH_MAX];
 
-    hex_encode(id, serving->job->id.bytes, DIGEST_SIZE);
+    hex_encode(id, served->job->id.bytes, DIGEST_SIZE);
     (void)snprintf(name, sizeof(name), "v1/jobs/%s/job", id);
-    TRY(depot_show(serving->depot, name, path, 0, 0, error));
+    TRY(depot_show(serving->depot, name, served->path, 0, 0, error));
     (void)snprintf(name, sizeof(name), "v1/roots/%s", id);
-    TRY(depot_show(serving->depot, name, path, 0, 0, error));
-    return show_all_data(serving, error);
+    TRY(depot_show(serving->depot, name, served->path, 0, 0, error));
+    return show_all_data(serving, served->job, error);
+}
+
+/* ---- the jobs ------------------------------------------------------------------------------ */
+
+static enum status read_one(struct serving *serving, const char *path, struct error *error)
+{
+    struct served_job *more =
+        serving->job_count == JOBS_MAX
+            ? NULL
+            : realloc(serving->jobs, (serving->job_count + 1) * sizeof(*more));
+
+    if (more == NULL) {
+        return error_set(error, STATUS_OVER_LIMIT, "no more than %d jobs are served at once",
+                         JOBS_MAX);
+    }
+    serving->jobs = more;
+    more += serving->job_count;
+    *more = (struct served_job){.job = NULL};
+    if (snprintf(more->path, sizeof(more->path), "%s", path) >= (int)sizeof(more->path)) {
+        return error_set(error, STATUS_USAGE, "the path %.80s... is too long", path);
+    }
+    TRY(job_read(&more->job, path, error));
+    serving->job_count++;
+    return STATUS_OK;
+}
+
+static int is_job_file(const struct dirent *entry)
+{
+    size_t size = strlen(entry->d_name);
+
+    return size > 4 && strcmp(entry->d_name + size - 4, ".job") == 0;
+}
+
+static enum status read_folder(struct serving *serving, const char *folder, struct error *error)
+{
+    struct dirent **names = NULL;
+    int count = scandir(folder, &names, is_job_file, alphasort);
+    enum status status = STATUS_OK;
+
+    for (int i = 0; i < count; i++) {
+        char path[FILE_PATH_MAX];
+
+        if (status == STATUS_OK) {
+            status = file_path_join(path, sizeof(path), error, folder, names[i]->d_name);
+            status = status == STATUS_OK ? read_one(serving, path, error) : status;
+        }
+        free(names[i]);
+    }
+    free(names);
+    if (status == STATUS_OK && serving->job_count == 0) {
+        return error_set(error, STATUS_NOT_FOUND, "%s has no file NAME.job", folder);
+    }
+    return status;
+}
+
+/* The job file that is named, or all of a folder. */
+static enum status read_jobs(struct serving *serving, struct error *error)
+{
+    const struct options *given = serving->context->options;
+    const char *path = given->arguments[0];
+    struct stat about;
+
+    if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) {
+        return read_one(serving, path, error);
+    }
+    if (options_text(given, "keep") != NULL || options_text(given, "first-state") != NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "--keep and --first-state are about one job: name its file, not a folder");
+    }
+    return read_folder(serving, path, error);
 }
 
 /* ---- the first state ----------------------------------------------------------------------- */
@@ -219,7 +301,7 @@ static enum status give_first_state(struct serving *serving, struct error *error
 {
     const struct options *given = serving->context->options;
     const char *from = options_text(given, "first-state");
-    const struct job *job = serving->job;
+    const struct job *job = serving->jobs[0].job;
     char path[FILE_PATH_MAX];
     char pieces[FILE_PATH_MAX];
     struct kept *kept = NULL;
@@ -281,7 +363,7 @@ static enum status give_job(const struct serving *serving, struct error *error)
         return STATUS_OK;
     }
     TRY_OUT(kept_open(&kept, options_text(given, "folder"), NULL, error));
-    TRY_OUT(kept_path(path, kept, &serving->job->id, 0, KEPT_JOB, error));
+    TRY_OUT(kept_path(path, kept, &serving->jobs[0].job->id, 0, KEPT_JOB, error));
     if (!file_exists(path)) {
         TRY_OUT(file_read(&bytes, error, given->arguments[0], JOB_FILE_SIZE_MAX));
         TRY_OUT(file_write(path, error, bytes.data, bytes.size, 0644));
@@ -294,7 +376,7 @@ out:
 
 static enum status check_key(const struct serving *serving, struct error *error)
 {
-    return digest_equal(&keeper_record(serving->keeper)->terms.job_id, &serving->job->id)
+    return digest_equal(&keeper_record(serving->keeper)->terms.job_id, &serving->jobs[0].job->id)
                ? STATUS_OK
                : error_set(error, STATUS_USAGE, "--keep: that job is of another file than %.200s",
                            serving->context->options->arguments[0]);
@@ -308,6 +390,7 @@ static enum status open_keeper(struct serving *serving, const struct listen_plac
     struct keeper_options options = {.context = serving->context,
                                      .key = options_text(given, "keep"),
                                      .stop = &serving->stop,
+                                     .notify = &serving->notify,
                                      .sight = &serving->page.sight,
                                      .folder = options_text(given, "folder")};
 
@@ -367,12 +450,14 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     TRY(stop_open(&serving->stop, error)); /* before there are threads */
     TRY(listen_place_read(place, options_text(given, "at"), error));
     TRY(read_token(serving, error));
-    TRY(job_read(&serving->job, given->arguments[0], error));
+    TRY(read_jobs(serving, error));
     TRY(give_first_state(serving, error)); /* before its size is counted */
     TRY(give_job(serving, error));
     TRY(depot_open(&serving->depot, options_text(given, "folder"), options_number(given, "most"),
                    error));
-    TRY(show_job(serving, error));
+    for (uint32_t i = 0; i < serving->job_count; i++) {
+        TRY(show_job(serving, &serving->jobs[i], error));
+    }
     source = depot_source(serving->depot, serving->token[0] == '\0' ? NULL : serving->token);
     options.place = *place;
     TRY(serve_open(&serving->serve, &source, &options, error));
@@ -380,28 +465,41 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     return open_keeper(serving, place, error);
 }
 
+static void free_jobs(struct serving *serving)
+{
+    for (uint32_t i = 0; i < serving->job_count; i++) {
+        job_free(serving->jobs[i].job);
+    }
+    free(serving->jobs);
+}
+
 static int show_address(struct serving *serving, const struct listen_place *place)
 {
     struct command_context *context = serving->context;
     char url[LISTEN_URL_MAX];
+    char what[32] = "the job";
     int code = COMMAND_OK;
 
+    if (serving->job_count > 1) {
+        (void)snprintf(what, sizeof(what), "%" PRIu32 " jobs", serving->job_count);
+    }
     listen_place_url(url, place, options_text(context->options, "certificate") != NULL);
     if (context->json) {
         code =
-            command_emit(context, json_pack("{s:s, s:b, s:b, s:b}", "serving", url, "takes_pushes",
+            command_emit(context, json_pack("{s:s, s:i, s:b, s:b, s:b}", "serving", url, "jobs",
+                                            (int)serving->job_count, "takes_pushes",
                                             serving->token[0] != '\0', "first_state",
                                             serving->has_state, "keeps", serving->keeper != NULL));
     } else {
         fprintf(context->out,
-                "serving the job%s%s at %s%s%s\n"
+                "serving %s%s%s at %s%s%s\n"
                 "%s"
                 "'lockstep job open --contact URL' tells it on the ledger    Ctrl-C ends it\n",
-                options_list_count(context->options, "data") > 0 ? " and its data" : "",
+                what, options_list_count(context->options, "data") > 0 ? " and its data" : "",
                 serving->has_state ? " and its first state" : "", url,
                 serving->token[0] != '\0' ? ", and taking in what is pushed" : "",
                 serving->keeper != NULL ? ", and keeping its states" : "",
-                serving->job->first_state_given && !serving->has_state
+                serving->jobs[0].job->first_state_given && !serving->has_state
                     ? "its first state is not served: --first-state FILE serves it\n"
                     : "");
     }
@@ -437,7 +535,7 @@ out:
     keeper_close(serving.keeper);
     serve_close(serving.serve);
     depot_close(serving.depot);
-    job_free(serving.job);
+    free_jobs(&serving);
     stop_close(&serving.stop);
     notify_close(&serving.notify);
     keep_page_release(&serving.page);

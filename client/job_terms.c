@@ -8,6 +8,7 @@
 #include "chain/game/ledger.h"
 #include "chain/game/leg.h"
 #include "chain/game/terms.h"
+#include "proofs/run/known_pace.h"
 
 /* A fee pays a replay with something to spare, and a reward the computing: 13/10 of the cost. */
 #define COVER_NUMERATOR   13
@@ -22,6 +23,11 @@
 #define BURN_USUAL_LEAST 5
 #define BURN_USUAL_MOST  25
 #define DEFAULT_UNITS    1000 /* a default has three digits */
+
+/* Periods are at least so many measured checks of a segment. */
+#define CHECKS_SEAL    4
+#define CHECKS_CLAIM   2
+#define CHECKS_SEGMENT 4
 
 /* Coverage is this many times what makes cheating a loss. */
 #define COVERAGE_SPARE 1.5
@@ -118,9 +124,40 @@ uint64_t job_terms_deadline_s(const struct options *options)
                                               : times_of(options)->deadline_s;
 }
 
+/* What a check of a segment takes, by what 'prover probe' measured on this machine; 0: nobody
+ * did. */
+static uint32_t check_s(const struct game_terms *terms, const struct options *options)
+{
+    struct known_pace pace;
+    struct error none;
+    double seconds;
+
+    error_init(&none);
+    if (known_pace_find(&pace, &terms->job_id, options_text(options, "device"), &none) !=
+        STATUS_OK) {
+        return 0;
+    }
+    seconds = (double)pace.step_ns * terms->segment_steps / 1e9;
+    return seconds < 1 ? 1 : seconds > DAY_S ? DAY_S : (uint32_t)seconds;
+}
+
+/* A verifier that is slower than this machine, and fetches first, still has its time. */
+static uint32_t least_s(uint32_t usual_s, uint32_t measured_s, uint32_t checks)
+{
+    uint32_t least = (measured_s * checks + 9) / 10 * 10;
+
+    return usual_s > least ? usual_s : least;
+}
+
 static void take_times(struct game_terms *terms, const struct options *options)
 {
-    const struct times *times = times_of(options);
+    struct times stretched = *times_of(options);
+    const struct times *times = &stretched;
+    const uint32_t measured_s = check_s(terms, options);
+
+    stretched.seal_s = least_s(stretched.seal_s, measured_s, CHECKS_SEAL);
+    stretched.claim_s = least_s(stretched.claim_s, measured_s, CHECKS_CLAIM);
+    stretched.segment_s = least_s(stretched.segment_s, measured_s, CHECKS_SEGMENT);
 
     terms->segment_period_s = period(options, "segment-period", times->segment_s);
     terms->seal_period_s = period(options, "seal-period", times->seal_s);
@@ -382,16 +419,18 @@ struct economy job_terms_economy(const struct game_terms *terms, wei segment_cos
 
 /* ---- for people ---------------------------------------------------------------------------- */
 
-static void show_amount(FILE *out, const char *what, wei amount, const char *why)
+static void show_amount(FILE *out, const struct currency *currency, const char *what, wei amount,
+                        const char *why)
 {
     char text[WEI_TEXT_SIZE];
 
-    wei_print(text, amount);
+    currency_print(text, currency, amount);
     fprintf(out, "%-16s %s%s\n", what, text, why);
 }
 
 /* What the segments cannot share of the reward that was asked for, to the wei. */
-static void show_remainder(FILE *out, const struct game_terms *terms, wei reward)
+static void show_remainder(FILE *out, const struct currency *currency,
+                           const struct game_terms *terms, wei reward)
 {
     uint32_t segments = game_segment_count(terms);
     wei rest = reward - terms->reward * segments;
@@ -400,14 +439,15 @@ static void show_remainder(FILE *out, const struct game_terms *terms, wei reward
 
     if (rest > 0) {
         wei_print_plain(text, rest);
-        wei_print(wanted, reward);
+        currency_print(wanted, currency, reward);
         fprintf(out, "%-16s %s wei of the %s: %u segments cannot share them\n", "not paid in", text,
                 wanted, segments);
     }
 }
 
 /* What the reward is for an hour and for a million tokens, where somebody has measured. */
-static void show_rates(FILE *out, const struct game_terms *terms, const struct options *options)
+static void show_rates(FILE *out, const struct currency *currency, const struct game_terms *terms,
+                       const struct options *options)
 {
     const char *device = options_text(options, "device");
     struct job_price price = job_price_of(terms, terms->reward, device);
@@ -415,28 +455,30 @@ static void show_rates(FILE *out, const struct game_terms *terms, const struct o
     char million[WEI_TEXT_SIZE];
 
     if (price.measured) {
-        wei_print(hour, price.hour);
-        wei_print(million, price.million);
+        currency_print(hour, currency, price.hour);
+        currency_print(million, currency, price.million);
         fprintf(out, "%-16s %s for an hour of this machine's %s, %s for a million tokens\n",
                 "which is", hour, device, price.million > 0 ? million : "nothing");
     }
 }
 
-static void show_reward(FILE *out, const struct game_terms *terms, const struct options *options)
+static void show_reward(FILE *out, const struct currency *currency, const struct game_terms *terms,
+                        const struct options *options)
 {
     struct error error;
     wei reward = 0;
 
-    show_amount(out, "a segment pays", terms->reward, " to the solver");
-    show_rates(out, terms, options);
+    show_amount(out, currency, "a segment pays", terms->reward, " to the solver");
+    show_rates(out, currency, terms, options);
     error_init(&error);
     if (!job_price_is_rate(options) &&
         take_amount(&reward, options, "reward", &error) == STATUS_OK) {
-        show_remainder(out, terms, reward);
+        show_remainder(out, currency, terms, reward);
     }
 }
 
-static void show_panel(FILE *out, const struct game_terms *terms, const struct economy *economy)
+static void show_panel(FILE *out, const struct currency *currency, const struct game_terms *terms,
+                       const struct economy *economy)
 {
     char verifying[WEI_TEXT_SIZE];
     double all = economy_verifying(economy) * economy->segments;
@@ -450,8 +492,8 @@ static void show_panel(FILE *out, const struct game_terms *terms, const struct e
             "seats", terms->seats, terms->coverage_ppm / 1e4);
     fprintf(out, "%-16s a solver waits for %u entries%s\n", "panel", terms->panel_least,
             hash32_is_zero(&terms->verifiers) ? "" : " of the allow-list");
-    show_amount(out, "a seat gets", terms->fee, "");
-    wei_print(verifying, round_up((wei)all));
+    show_amount(out, currency, "a seat gets", terms->fee, "");
+    currency_print(verifying, currency, round_up((wei)all));
     share = all / (economy->reward * economy->segments);
     fprintf(out, "%-16s about %s in all, %.3g %% of the reward; what nobody earns comes back\n",
             "verifying costs", verifying, 100.0 * share);
@@ -511,11 +553,11 @@ static wei burned_by(const struct game_terms *terms, uint32_t open)
     return lost.escrow + lost.pool;
 }
 
-static void show_risk(FILE *out, const struct game_terms *terms)
+static void show_risk(FILE *out, const struct currency *currency, const struct game_terms *terms)
 {
-    char most[TERMS_AMOUNT_SIZE];
-    char few[TERMS_AMOUNT_SIZE];
-    char many[TERMS_AMOUNT_SIZE];
+    char most[WEI_TEXT_SIZE];
+    char few[WEI_TEXT_SIZE];
+    char many[WEI_TEXT_SIZE];
     char keeper[ADDRESS_TEXT_SIZE];
     char away[TERMS_PERIOD_SIZE];
     char down[TERMS_PERIOD_SIZE];
@@ -524,7 +566,7 @@ static void show_risk(FILE *out, const struct game_terms *terms)
     terms_period(down, terms->claim_period_s);
     if (!address_is_zero(&terms->keeper)) {
         address_print(keeper, &terms->keeper);
-        fprintf(out, "%-16s %s: whoever has its key can give this escrow away, and nothing else\n",
+        fprintf(out, "%-16s %s: anybody with its key can give this escrow away, and nothing else\n",
                 "the keeper", keeper);
         fprintf(out,
                 "%-16s until the deadline, where 'lockstep job keep' is never down for longer "
@@ -532,18 +574,19 @@ static void show_risk(FILE *out, const struct game_terms *terms)
                 "you may be away", down, away);
         return;
     }
-    terms_amount_about(most, burned_by(terms, GAME_OPEN_MAX));
-    terms_amount_about(few, burned_by(terms, BURN_USUAL_LEAST - 1));
-    terms_amount_about(many, burned_by(terms, BURN_USUAL_MOST - 1));
+    currency_print_about(most, currency, burned_by(terms, GAME_OPEN_MAX));
+    currency_print_about(few, currency, burned_by(terms, BURN_USUAL_LEAST - 1));
+    currency_print_about(many, currency, burned_by(terms, BURN_USUAL_MOST - 1));
     fprintf(out,
             "%-16s usually %s to %s (%d to %d segments), at most %s (%d), once for each time you "
-            "resume it, by whoever burns as much\n",
+            "resume it, by anybody who burns as much\n",
             "can burn", few, many, BURN_USUAL_LEAST, BURN_USUAL_MOST, most, GAME_OPEN_MAX + 1);
     fprintf(out, "%-16s %s: nobody refuses for you later; with --keeper, until the deadline\n",
             "you may be away", away);
 }
 
-void job_terms_show(FILE *out, const struct game_terms *terms, const struct options *options)
+void job_terms_show(FILE *out, const struct currency *currency, const struct game_terms *terms,
+                    const struct options *options)
 {
     struct economy economy;
     struct error error;
@@ -560,19 +603,25 @@ void job_terms_show(FILE *out, const struct game_terms *terms, const struct opti
     terms_time(deadline, terms->deadline_s);
     fprintf(out, "%-16s %u of %u steps, one at least every %s, all by %s\n", "segments",
             game_segment_count(terms), terms->segment_steps, period, deadline);
-    show_reward(out, terms, options);
-    show_panel(out, terms, &economy);
-    show_amount(out, "a solver stakes", terms->stake, "");
-    show_amount(out, "a bond is", terms->bond, ", of a seat or a claim");
+    show_reward(out, currency, terms, options);
+    show_panel(out, currency, terms, &economy);
+    show_amount(out, currency, "a solver stakes", terms->stake, "");
+    show_amount(out, currency, "a bond is", terms->bond, ", of a seat or a claim");
     show_times(out, terms);
-    show_risk(out, terms);
+    show_risk(out, currency, terms);
     show_cheating(out, &economy);
     if (job_terms_are_quick(options)) {
         fprintf(out,
-                "%-16s whoever is away for a minute loses money, and one verifier is the whole "
+                "%-16s a party away for a minute loses money, and one verifier is the whole "
                 "panel: not for real money\n",
                 "quick terms");
+        if (check_s(terms, options) == 0) {
+            fprintf(out,
+                    "%-16s nobody has measured a check: one that takes over %u s makes segments "
+                    "void; 'lockstep prover probe JOB --data FILE' measures it\n",
+                    "WARNING", terms->seal_period_s / CHECKS_SEAL);
+        }
     }
-    show_amount(out, "ESCROW", game_escrow(terms),
+    show_amount(out, currency, "ESCROW", game_escrow(terms),
                 ", paid now; what no segment and no seat earns comes back when the job is over");
 }

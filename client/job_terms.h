@@ -110,6 +110,7 @@ const char *job_terms_differ(const struct game_terms *there, const struct game_t
 struct economy job_terms_economy(const struct game_terms *terms, wei segment_cost);
 
 /* The terms, what verifying costs, and what a cheat may expect. */
-void job_terms_show(FILE *out, const struct game_terms *terms, const struct options *options);
+void job_terms_show(FILE *out, const struct currency *currency, const struct game_terms *terms,
+                    const struct options *options);
 
 #endif /* CLIENT_JOB_TERMS_H */

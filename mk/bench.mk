@@ -24,7 +24,7 @@ rescaled_curves = if /usr/bin/python3 -c "import torch" 2>/dev/null; then \
     TEST_LOCKSTEP=$(BUILD)/lockstep /usr/bin/python3 bench/rescaled_curves.py $(CURVES_STEPS); \
     else echo "bench: skipped: rescaled curves, for PyTorch is not installed (make bench TORCH=1)"; fi
 
-# One after the other, whatever -j says: two benchmarks at once measure each other.
+# One after the other, under any -j: two benchmarks at once measure each other.
 bench: $(if $(TORCH),$(BUILD)/setup/torch.ok) $(addprefix $(BUILD)/,$(bench_chosen)) $(cuda_here) ## run all benchmarks, or one: NAME=contraction
 	$(Q)for name in $(patsubst bench/%_bench,%,$(bench_chosen)); do \
 	    $(BUILD)/bench/$${name}_bench $(BUILD)/bench/$$name.json || exit 1; \

@@ -1,6 +1,6 @@
 # compile.mk - how a file is compiled and linked: numerics, warnings, variants, what a recipe says.
 
-# Numerics are protocol: no contraction, no fast math, whatever CFLAGS says.
+# Numerics are protocol: no contraction, no fast math, under any CFLAGS.
 NUMERICS := -ffp-contract=off -fno-fast-math
 # Code that is sanitized, or optimized in another way than ours, is too twisted for these warnings of
 # gcc; clang does not know the first.
@@ -47,7 +47,7 @@ LDLIBS = -lcrypto -lcurl -lsqlite3 -ljansson -lsecp256k1 $(scrypt) -lmicrohttpd 
 
 # A variant is a folder below build/ and the flags that make it different.
 variant := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
-# At -O1 loops stay loops, whatever a pragma asks for: clang need not say so.
+# At -O1 loops stay loops, even where a pragma asks for vectors: clang need not say so.
 sanitized := -O1 -U_FORTIFY_SOURCE -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-pass-failed
 $(BUILD)/asan/%: variant := $(sanitized) $(gcc_only) -fsanitize=address,undefined
 $(BUILD)/fuzz/%: variant := $(sanitized) -fsanitize=fuzzer-no-link,address,undefined

@@ -13,7 +13,7 @@ unit_dir = $(DESTDIR)$(PREFIX)/lib/systemd/system
 sysusers_dir = $(DESTDIR)$(PREFIX)/lib/sysusers.d
 tmpfiles_dir = $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 units := lockstep-verifier.service lockstep-verifier-gpu.service lockstep-solver.service lockstep-solver-gpu.service \
-    lockstep-prover-serve@.service
+    lockstep-keeper@.service lockstep-prover-serve@.service
 documents := README.md CHANGELOG.md LICENSE $(wildcard docs/*.md docs/*.svg)
 version := $(shell sed -n 's/^.define LOCKSTEP_VERSION "\(.*\)"/\1/p' base/version.h)
 

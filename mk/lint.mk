@@ -45,7 +45,7 @@ lint-scripts: | $(BUILD)/setup/lint.ok
 
 .PHONY: lint lint-format lint-tidy lint-source lint-globals lint-scripts
 
-count: ## lines of product and tests by room, bytecode apart
+count: ## lines of product and tests by room, bytecode apart, and the share of comments
 	$(Q)scripts/count $(rooms)
 
 .PHONY: count

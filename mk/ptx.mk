@@ -1,6 +1,6 @@
 # ptx.mk - ptxcheck: the PTX that nvcc makes of the kernels runs on the emulated device, in place of
 # their C, under the same tests. tests/ptx/translate.py makes C of it, a file for each kernel. Fake
-# device and emulator are compiled anew for it; all else is what `make test` links.
+# device and emulator are compiled again for it; all else is what `make test` links.
 
 ptx_code := $(BUILD)/ptx/made
 ptx_kernels := $(shell grep -o 'kernel_[a-z_]*, struct' engine/cuda/kernels/args.h | cut -d, -f1)

@@ -1,5 +1,5 @@
 # race.mk - racecheck: the emulated device's kernels with every access to memory looked at
-# (tests/race/race.h). Kernels, rules, emulator and fake device are compiled anew for it; all else
+# (tests/race/race.h). Kernels, rules, emulator and fake device are compiled again for it; all else
 # is what `make test` links. The compiler's calls are answered by tests/race/race_hooks.c, not by
 # its own library: nothing is linked with -fsanitize=thread.
 

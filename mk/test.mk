@@ -113,7 +113,7 @@ $(addprefix $(ran)/,$(light)): | test-begins
 test-begins:
 	$(Q)$(call run_part,begin) $(runs)
 
-# All that is missing is installed before. Make starts whatever it can before it looks at what has
+# All that is missing is installed before. Make starts all that it can before it looks at what has
 # become possible: so the light ones are a make of their own.
 test: | $(BUILD)/setup/test.ok $(evm_ready) ## run all tests; installs what is missing first
 	+$(Q)$(MAKE) --no-print-directory test-light

@@ -5,6 +5,7 @@ import re
 import sys
 
 SOURCES = re.compile(r"\.(c|h|cu|cuh)$")
+COMMENT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.S)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 
 
@@ -46,6 +47,16 @@ def sources(rooms):
                     with open(path, encoding="utf-8") as file:
                         texts[path] = file.read()
     return texts
+
+
+def commented(text):
+    """How many lines of a source hold a comment."""
+    lines = set()
+    for found in COMMENT.finditer(text):
+        if found.group().startswith("/"):
+            first = text.count("\n", 0, found.start())
+            lines.update(range(first, first + found.group().count("\n") + 1))
+    return len(lines)
 
 
 def module(path):

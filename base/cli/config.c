@@ -32,7 +32,7 @@ static bool is_blank(char letter)
 }
 
 /* Cuts blanks off both ends, in place. */
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
     size_t length;
 
@@ -50,7 +50,7 @@ static char *trim(char *text)
 static enum status parse_line(struct config *config, struct error *error, const char *name,
                               char *text, unsigned line)
 {
-    char *start = trim(text);
+    char *start = trim_blanks(text);
     char *equals = strchr(start, '=');
     char *key;
 
@@ -62,7 +62,7 @@ static enum status parse_line(struct config *config, struct error *error, const 
                          start);
     }
     *equals = '\0';
-    key = trim(start);
+    key = trim_blanks(start);
     if (!is_key(key)) {
         return error_set(error, STATUS_USAGE, "%s:%u: '%.40s' is not a key", name, line, key);
     }
@@ -71,7 +71,7 @@ static enum status parse_line(struct config *config, struct error *error, const 
                          CONFIG_ENTRIES_MAX);
     }
     config->entries[config->entry_count++] =
-        (struct config_entry){.key = key, .value = trim(equals + 1), .line = line};
+        (struct config_entry){.key = key, .value = trim_blanks(equals + 1), .line = line};
     return STATUS_OK;
 }
 

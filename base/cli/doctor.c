@@ -28,10 +28,11 @@
 #define CUDA_DEVICES_MAX     16
 #define CUDA_DEVICE_NAME_MAX 128
 
-static void say(struct doctor_finding *finding, enum doctor_grade grade, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static void set_finding(struct doctor_finding *finding, enum doctor_grade grade, const char *format,
+                        ...) __attribute__((format(printf, 3, 4)));
 
-static void say(struct doctor_finding *finding, enum doctor_grade grade, const char *format, ...)
+static void set_finding(struct doctor_finding *finding, enum doctor_grade grade, const char *format,
+                        ...)
 {
     va_list arguments;
 
@@ -41,7 +42,7 @@ static void say(struct doctor_finding *finding, enum doctor_grade grade, const c
     finding->grade = grade;
 }
 
-static void advise(struct doctor_finding *finding, const char *advice)
+static void add_advice(struct doctor_finding *finding, const char *advice)
 {
     snprintf(finding->advice, sizeof(finding->advice), "%s", advice);
 }
@@ -62,10 +63,10 @@ static void look_at_cpu(struct doctor_finding *finding, const struct command_con
               : host.has_i8mm ? "NEON with products of bytes"
               : host.has_neon ? "NEON"
                               : "no vector instructions that Lockstep uses";
-    say(finding, quick ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu, host.cores,
-        fastest);
+    set_finding(finding, quick ? DOCTOR_GOOD : DOCTOR_NOTE, "%s, %u cores, %s", host.cpu,
+                host.cores, fastest);
     if (!quick) {
-        advise(finding, "everything works and gives the same bits, by scalar code, slowly");
+        add_advice(finding, "everything works and gives the same bits, by scalar code, slowly");
     }
 }
 
@@ -77,10 +78,11 @@ static void look_at_arithmetic(struct doctor_finding *finding,
     (void)context;
     host_look(&host);
     if (host.flushes_subnormals) {
-        say(finding, DOCTOR_BROKEN, "subnormal numbers are flushed to zero: results would differ");
-        advise(finding, "look for a preloaded library (LD_PRELOAD) that was built for speed");
+        set_finding(finding, DOCTOR_BROKEN,
+                    "subnormal numbers are flushed to zero: results would differ");
+        add_advice(finding, "look for a preloaded library (LD_PRELOAD) that was built for speed");
     } else {
-        say(finding, DOCTOR_GOOD, "binary32 keeps its subnormal numbers");
+        set_finding(finding, DOCTOR_GOOD, "binary32 keeps its subnormal numbers");
     }
 }
 
@@ -92,22 +94,23 @@ static void look_at_memory(struct doctor_finding *finding, const struct command_
     (void)context;
     host_look(&host);
     enough = host.memory_free_bytes >= MEMORY_ENOUGH_BYTES;
-    say(finding, enough ? DOCTOR_GOOD : DOCTOR_NOTE, "%.1f GiB, %.1f GiB free",
-        (double)host.memory_bytes / GIBIBYTE, (double)host.memory_free_bytes / GIBIBYTE);
+    set_finding(finding, enough ? DOCTOR_GOOD : DOCTOR_NOTE, "%.1f GiB, %.1f GiB free",
+                (double)host.memory_bytes / GIBIBYTE, (double)host.memory_free_bytes / GIBIBYTE);
     if (!enough) {
-        advise(finding, "less than 2 GiB is free: small models only");
+        add_advice(finding, "less than 2 GiB is free: small models only");
     }
 }
 
 static void look_at_libraries(struct doctor_finding *finding, const struct command_context *context)
 {
     (void)context;
-    say(finding, DOCTOR_GOOD, "OpenSSL %s, curl %s, sqlite %s, jansson %s, microhttpd %s, zstd %s",
+    set_finding(
+        finding, DOCTOR_GOOD, "OpenSSL %s, curl %s, sqlite %s, jansson %s, microhttpd %s, zstd %s",
         OpenSSL_version(OPENSSL_VERSION_STRING), curl_version_info(CURLVERSION_NOW)->version,
         sqlite3_libversion(), JANSSON_VERSION, MHD_get_version(), ZSTD_versionString());
     if (sqlite3_threadsafe() == 0) {
-        say(finding, DOCTOR_BROKEN, "sqlite was built without threads");
-        advise(finding, "install the sqlite3 library of the distribution");
+        set_finding(finding, DOCTOR_BROKEN, "sqlite was built without threads");
+        add_advice(finding, "install the sqlite3 library of the distribution");
     }
 }
 
@@ -147,12 +150,12 @@ static void list_devices(struct doctor_finding *finding, const struct cuda_drive
 
     (void)driver->version(&version);
     if (driver->device_count(&count) != 0 || count <= 0) {
-        say(finding, DOCTOR_NOTE, "a CUDA driver, but no device");
-        advise(finding, "see what nvidia-smi says");
+        set_finding(finding, DOCTOR_NOTE, "a CUDA driver, but no device");
+        add_advice(finding, "see what nvidia-smi says");
         return;
     }
-    say(finding, DOCTOR_GOOD, "driver for CUDA %d.%d, %d device%s:", version / 1000,
-        version % 1000 / 10, count, count == 1 ? "" : "s");
+    set_finding(finding, DOCTOR_GOOD, "driver for CUDA %d.%d, %d device%s:", version / 1000,
+                version % 1000 / 10, count, count == 1 ? "" : "s");
     used = strlen(finding->text);
     for (int i = 0; i < count && i < CUDA_DEVICES_MAX && used < sizeof(finding->text); i++) {
         char name[CUDA_DEVICE_NAME_MAX] = "unknown";
@@ -169,15 +172,15 @@ static void look_at_cuda(struct doctor_finding *finding, const struct command_co
 
     (void)context;
     if (!cuda_driver_open(&driver)) {
-        say(finding, DOCTOR_NOTE, "no CUDA driver: work runs on the processor");
+        set_finding(finding, DOCTOR_NOTE, "no CUDA driver: work runs on the processor");
     } else {
         int code = driver.init(0);
 
         if (code == 0) {
             list_devices(finding, &driver);
         } else {
-            say(finding, DOCTOR_NOTE, "a CUDA driver that does not start (error %d)", code);
-            advise(finding, "see what nvidia-smi says");
+            set_finding(finding, DOCTOR_NOTE, "a CUDA driver that does not start (error %d)", code);
+            add_advice(finding, "see what nvidia-smi says");
         }
     }
     if (driver.library != NULL) {
@@ -197,23 +200,25 @@ static void look_at_disk(struct doctor_finding *finding, const struct command_co
     (void)context;
     error_init(&error);
     if (file_place(folder, sizeof(folder), &error, FILE_PLACE_STATE, "") != STATUS_OK) {
-        say(finding, DOCTOR_BROKEN, "%s", error.text);
-        advise(finding, error.advice);
+        set_finding(finding, DOCTOR_BROKEN, "%s", error.text);
+        add_advice(finding, error.advice);
         return;
     }
     while (access(folder, F_OK) != 0 && strrchr(folder, '/') > folder) {
         *strrchr(folder, '/') = '\0';
     }
     if (access(folder, W_OK | X_OK) != 0 || statvfs(folder, &disk) != 0) {
-        say(finding, DOCTOR_BROKEN, "%.400s: %s", folder, strerror(errno));
-        advise(finding, "the state of nodes and outboxes is kept there; XDG_STATE_HOME moves it");
+        set_finding(finding, DOCTOR_BROKEN, "%.400s: %s", folder, strerror(errno));
+        add_advice(finding,
+                   "the state of nodes and outboxes is kept there; XDG_STATE_HOME moves it");
         return;
     }
     free_gib = (double)disk.f_bavail * (double)disk.f_frsize / GIBIBYTE;
-    say(finding, free_gib >= DISK_ENOUGH_GIB ? DOCTOR_GOOD : DOCTOR_NOTE,
-        "%.1f GiB free below %.400s", free_gib, folder);
+    set_finding(finding, free_gib >= DISK_ENOUGH_GIB ? DOCTOR_GOOD : DOCTOR_NOTE,
+                "%.1f GiB free below %.400s", free_gib, folder);
     if (free_gib < DISK_ENOUGH_GIB) {
-        advise(finding, "a node keeps up to --disk of what it fetches, a run its checkpoints");
+        add_advice(finding, "a verifier's node keeps up to disk-max= of what it fetches, a run "
+                            "its checkpoints");
     }
 }
 
@@ -231,15 +236,17 @@ static void look_at_clock(struct doctor_finding *finding, const struct command_c
         (void)strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &utc);
     }
     if (now < CLOCK_LEAST_S) {
-        say(finding, DOCTOR_BROKEN, "%s: this clock was never set", text);
-        advise(finding, "set it; chrony or systemd-timesyncd keep it right");
+        set_finding(finding, DOCTOR_BROKEN, "%s: this clock was never set", text);
+        add_advice(finding, "set it; chrony or systemd-timesyncd keep it right");
     } else if (state < 0) {
-        say(finding, DOCTOR_NOTE, "%s; whether it is kept right is not known", text);
+        set_finding(finding, DOCTOR_NOTE, "%s; whether it is kept right is not known", text);
     } else if (state == TIME_ERROR || (clock.status & STA_UNSYNC) != 0) {
-        say(finding, DOCTOR_NOTE, "%s, and nothing keeps it right", text);
-        advise(finding, "chrony or systemd-timesyncd do; a machine inside another may be right");
+        set_finding(finding, DOCTOR_NOTE, "%s, and nothing keeps it right", text);
+        add_advice(finding,
+                   "chrony or systemd-timesyncd do; a machine inside another may be right");
     } else {
-        say(finding, DOCTOR_GOOD, "%s, kept right to %.3g s", text, (double)clock.maxerror / 1e6);
+        set_finding(finding, DOCTOR_GOOD, "%s, kept right to %.3g s", text,
+                    (double)clock.maxerror / 1e6);
     }
 }
 
@@ -258,11 +265,11 @@ static void look_at_nvcc(struct doctor_finding *finding, const struct command_co
         int length = snprintf(candidate, sizeof(candidate), "%s/nvcc", folder);
 
         if (length > 0 && (size_t)length < sizeof(candidate) && access(candidate, X_OK) == 0) {
-            say(finding, DOCTOR_GOOD, "%s", candidate);
+            set_finding(finding, DOCTOR_GOOD, "%s", candidate);
             return;
         }
     }
-    say(finding, DOCTOR_NOTE, "not found: the CUDA backend cannot be built here");
+    set_finding(finding, DOCTOR_NOTE, "not found: the CUDA backend cannot be built here");
 }
 
 const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
@@ -274,7 +281,7 @@ const struct doctor_check doctor_checks[DOCTOR_CHECK_COUNT] = {
 
 /* ---- for checks of other rooms --------------------------------------------------------------- */
 
-static const char *environment(const char *name)
+static const char *environment_value(const char *name)
 {
     return getenv(name);
 }
@@ -291,7 +298,7 @@ enum status doctor_options(struct options *options, const struct command_context
                            const struct option_table *table, struct error *error)
 {
     const struct option_dictionary dictionary = {.knows = knows_any};
-    struct option_sources sources = {.environment = environment, .dictionary = &dictionary};
+    struct option_sources sources = {.environment = environment_value, .dictionary = &dictionary};
     char config[FILE_PATH_MAX];
 
     sources.config_path = options_text(context->options, "config");

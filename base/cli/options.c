@@ -99,7 +99,7 @@ static bool is_free_of_controls(const char *text)
 }
 
 /* Reads text as its kind; the return is what the text should have been, or NULL when it is fine. */
-static const char *convert(struct option_value *value, const char *text)
+static const char *convert_value(struct option_value *value, const char *text)
 {
     static const uint64_t sizes[] = {1024,     1024,     1u << 20,         1u << 20,
                                      1u << 30, 1u << 30, UINT64_C(1) << 40};
@@ -156,7 +156,7 @@ static enum status set_value(struct options *options, struct error *error,
     if (strlen(text) > OPTION_VALUE_MAX) {
         return error_set(error, STATUS_USAGE, "%s: longer than %d bytes", place, OPTION_VALUE_MAX);
     }
-    wanted = convert(value, text);
+    wanted = convert_value(value, text);
     if (wanted != NULL) {
         return error_set(error, STATUS_USAGE, "%s: '%.60s' is not %s%s", place, text,
                          value->spec->kind == OPTION_CHOICE ? "one of " : "", wanted);

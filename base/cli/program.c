@@ -269,7 +269,7 @@ static const char *nearest_key(const void *context, const char *key)
 
 /* ---- running ---------------------------------------------------------------------------- */
 
-static const char *environment(const char *name)
+static const char *environment_value(const char *name)
 {
     return getenv(name);
 }
@@ -298,7 +298,7 @@ static int run_command(struct command_context *context, const char *const *words
     const struct option_dictionary dictionary = {knows_key, nearest_key, context};
     struct option_sources sources = {.words = words,
                                      .word_count = word_count,
-                                     .environment = environment,
+                                     .environment = environment_value,
                                      .dictionary = &dictionary};
     char config_path[FILE_PATH_MAX];
     struct options *options = calloc(1, sizeof(*options));
@@ -343,6 +343,7 @@ static int run_words(struct command_context *context, const char *const *words, 
         help_program(context->out, context->groups, context->group_count);
         return COMMAND_OK;
     }
+    /* A command of the first level stands where a group would: it has no second word. */
     if (find_top(context, words[0])) {
         return run_command(context, words + 1, word_count - 1);
     }

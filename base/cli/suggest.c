@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static size_t smaller(size_t a, size_t b)
+static size_t smaller_of(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -29,9 +29,9 @@ size_t suggest_distance(const char *left, const char *right)
         for (size_t j = 1; j <= right_length; j++) {
             size_t changed = before[j - 1] + (left[i - 1] != right[j - 1]);
 
-            now[j] = smaller(changed, smaller(before[j], now[j - 1]) + 1);
+            now[j] = smaller_of(changed, smaller_of(before[j], now[j - 1]) + 1);
             if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]) {
-                now[j] = smaller(now[j], rows[(i - 2) % 3][j - 2] + 1);
+                now[j] = smaller_of(now[j], rows[(i - 2) % 3][j - 2] + 1);
             }
         }
     }

@@ -164,6 +164,7 @@ static struct http_caller *find_victim(const struct http_callers *callers,
         }
     }
     if (count > 0) {
+        /* Sorted, the connections of one network stand together: one pass counts them. */
         qsort(networks, count, sizeof(*networks), compare_networks);
     }
     for (uint32_t i = 0; i < count;) {
@@ -181,6 +182,8 @@ static struct http_caller *find_victim(const struct http_callers *callers,
         while (end < count && compare_networks(&networks[i], &networks[end]) == 0) {
             end++;
         }
+        /* Of several networks with as many connections, the one whose caller should go first loses
+         * it. */
         if (end - i == most) {
             struct http_caller *first = first_to_go(callers, &networks[i], but);
 

@@ -3,8 +3,9 @@
  *
  * Where there is no room for another, somebody of the network (an IPv4 address, or 64 bits of IPv6)
  * that has most connections makes room: first who has not even asked yet, then the oldest. So
- * neither ten thousand silent ones nor sixteen addresses that drip keep anybody out. Whoever takes
- * too long over the headers of a request, or sends or reads slower than a trickle, has to go too.
+ * neither ten thousand silent ones nor sixteen addresses that drip keep anybody out. A caller that
+ * takes too long over the headers of a request, or sends or reads slower than a trickle, has to go
+ * too.
  *
  * Many threads may use it at once. Nothing here closes a socket: it is shut down, and its server
  * finds its end.

@@ -60,7 +60,7 @@ static const struct {
     {{0x20, 0x02}, 16, 2},
 };
 
-static bool begins(const uint8_t *bytes, const uint8_t *with, uint8_t bits)
+static bool begins_with(const uint8_t *bytes, const uint8_t *with, uint8_t bits)
 {
     uint8_t rest = bits % 8;
 
@@ -68,10 +68,10 @@ static bool begins(const uint8_t *bytes, const uint8_t *with, uint8_t bits)
            (rest == 0 || (bytes[bits / 8] ^ with[bits / 8]) >> (8 - rest) == 0);
 }
 
-static const char *find(const struct reach_range *ranges, size_t count, const uint8_t *bytes)
+static const char *find_range(const struct reach_range *ranges, size_t count, const uint8_t *bytes)
 {
     for (size_t i = 0; i < count; i++) {
-        if (begins(bytes, ranges[i].bytes, ranges[i].bits)) {
+        if (begins_with(bytes, ranges[i].bytes, ranges[i].bits)) {
             return ranges[i].why;
         }
     }
@@ -83,7 +83,7 @@ static const char *refuses_four(enum http_reach reach, const uint8_t *bytes)
     if (reach == HTTP_REACH_LOOPBACK && bytes[0] == 127) {
         return NULL;
     }
-    return find(four, sizeof(four) / sizeof(four[0]), bytes);
+    return find_range(four, sizeof(four) / sizeof(four[0]), bytes);
 }
 
 static const char *refuses_six(enum http_reach reach, const struct in6_addr *address)
@@ -92,11 +92,11 @@ static const char *refuses_six(enum http_reach reach, const struct in6_addr *add
         return reach == HTTP_REACH_LOOPBACK ? NULL : of_this_machine;
     }
     for (size_t i = 0; i < sizeof(mapped) / sizeof(mapped[0]); i++) {
-        if (begins(address->s6_addr, mapped[i].bytes, mapped[i].bits)) {
+        if (begins_with(address->s6_addr, mapped[i].bytes, mapped[i].bits)) {
             return refuses_four(reach, address->s6_addr + mapped[i].at);
         }
     }
-    return find(six, sizeof(six) / sizeof(six[0]), address->s6_addr);
+    return find_range(six, sizeof(six) / sizeof(six[0]), address->s6_addr);
 }
 
 const char *http_reach_refuses(enum http_reach reach, const struct sockaddr *address)

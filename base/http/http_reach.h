@@ -1,7 +1,7 @@
 /*
  * http_reach.h - which addresses a transfer may call.
  *
- * Whoever writes on a ledger where they are found could write an address of our own machine or
+ * A party that writes on a ledger where it is found could write an address of our own machine or
  * network, where a request from us is more than a request from them. So what a stranger names
  * reaches the public Internet alone; what the user names himself reaches everything.
  */

@@ -99,14 +99,14 @@ static const char *find_fault(unsigned int *code, const struct http_server *serv
     if (headers.host != NULL && listen_place_is_loopback(&server->place) &&
         !is_our_name(&server->place, headers.host)) {
         *code = MHD_HTTP_MISDIRECTED_REQUEST;
-        return "this machine is not called so here; whoever serves may add the name behind a comma "
+        return "this machine is not called so here; its server may add the name behind a comma "
                "to ADDRESS:PORT";
     }
     return NULL;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned int code,
-                              const char *words)
+static enum MHD_Result refuse_request(struct MHD_Connection *connection, unsigned int code,
+                                      const char *words)
 {
     char line[256];
     struct MHD_Response *response;
@@ -126,8 +126,8 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned int co
 
 /* ---- connections ---------------------------------------------------------------------- */
 
-static void turn(struct http_server *server, struct MHD_Connection *connection, enum http_turn turn,
-                 size_t bytes)
+static void note_turn(struct http_server *server, struct MHD_Connection *connection,
+                      enum http_turn turn, size_t bytes)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -139,12 +139,12 @@ static void turn(struct http_server *server, struct MHD_Connection *connection, 
 
 void http_server_holds(struct http_server *server, struct MHD_Connection *connection, size_t bytes)
 {
-    turn(server, connection, HTTP_TURN_ANSWER, bytes);
+    note_turn(server, connection, HTTP_TURN_ANSWER, bytes);
 }
 
-static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *upload,
-                              size_t *upload_size, void **state)
+static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection,
+                                      const char *url, const char *method, const char *version,
+                                      const char *upload, size_t *upload_size, void **state)
 {
     struct http_server *server = context;
     const struct http_server_options *options = &server->options;
@@ -156,35 +156,35 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
         const char *fault = find_fault(&code, server, connection, method, version);
 
         if (fault != NULL) {
-            turn(server, connection, HTTP_TURN_ANSWER, 0);
-            return refuse(connection, code, fault);
+            note_turn(server, connection, HTTP_TURN_ANSWER, 0);
+            return refuse_request(connection, code, fault);
         }
-        turn(server, connection, HTTP_TURN_BODY, 0);
+        note_turn(server, connection, HTTP_TURN_BODY, 0);
     }
     if (!body) {
-        turn(server, connection, HTTP_TURN_WORK, 0);
+        note_turn(server, connection, HTTP_TURN_WORK, 0);
     }
     result = options->answer(options->context, connection, url, method, version, upload,
                              upload_size, state);
     if (!body && result == MHD_YES && options->bytes_max == 0) { /* else it says what it holds */
-        turn(server, connection, HTTP_TURN_ANSWER, 0);
+        note_turn(server, connection, HTTP_TURN_ANSWER, 0);
     }
     return result;
 }
 
-static void complete(void *context, struct MHD_Connection *connection, void **state,
-                     enum MHD_RequestTerminationCode code)
+static void complete_request(void *context, struct MHD_Connection *connection, void **state,
+                             enum MHD_RequestTerminationCode code)
 {
     struct http_server *server = context;
 
     if (server->options.complete != NULL) {
         server->options.complete(server->options.context, connection, state, code);
     }
-    turn(server, connection, HTTP_TURN_HEAD, 0);
+    note_turn(server, connection, HTTP_TURN_HEAD, 0);
 }
 
-static void notice(void *context, struct MHD_Connection *connection, void **socket_context,
-                   enum MHD_ConnectionNotificationCode code)
+static void note_connection(void *context, struct MHD_Connection *connection, void **socket_context,
+                            enum MHD_ConnectionNotificationCode code)
 {
     struct http_server *server = context;
     const union MHD_ConnectionInfo *info =
@@ -202,14 +202,14 @@ static void notice(void *context, struct MHD_Connection *connection, void **sock
     }
 }
 
-static size_t unescape(void *context, struct MHD_Connection *connection, char *text)
+static size_t unescape_text(void *context, struct MHD_Connection *connection, char *text)
 {
     (void)context;
     (void)connection;
     return http_words_unescape(text);
 }
 
-static void *watch(void *context)
+static void *watch_callers(void *context)
 {
     struct http_server *server = context;
 
@@ -230,8 +230,8 @@ static void *watch(void *context)
 
 /* ---- the server ------------------------------------------------------------------------ */
 
-static enum status start(struct http_server *server, const struct http_limits *limits,
-                         struct error *error)
+static enum status start_daemon(struct http_server *server, const struct http_limits *limits,
+                                struct error *error)
 {
     const struct http_server_options *options = &server->options;
     struct sockaddr_storage address;
@@ -248,12 +248,13 @@ static enum status start(struct http_server *server, const struct http_limits *l
     TRY(listen_place_socket(&address, &server->place, error));
     flags |= address.ss_family == AF_INET6 ? (unsigned int)MHD_USE_IPv6 : 0;
     server->daemon = MHD_start_daemon(
-        flags, server->place.port, NULL, NULL, answer, server, MHD_OPTION_SOCK_ADDR, &address,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)http_callers_places(limits),
-        MHD_OPTION_NOTIFY_CONNECTION, notice, server, MHD_OPTION_NOTIFY_COMPLETED, complete, server,
-        MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned int)options->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HTTP_SERVER_REQUEST_MAX, MHD_OPTION_ARRAY, tls ? pems : pems + 2, MHD_OPTION_END);
+        flags, server->place.port, NULL, NULL, answer_request, server, MHD_OPTION_SOCK_ADDR,
+        &address, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)http_callers_places(limits),
+        MHD_OPTION_NOTIFY_CONNECTION, note_connection, server, MHD_OPTION_NOTIFY_COMPLETED,
+        complete_request, server, MHD_OPTION_UNESCAPE_CALLBACK, unescape_text, NULL,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)options->idle_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_SERVER_REQUEST_MAX, MHD_OPTION_ARRAY,
+        tls ? pems : pems + 2, MHD_OPTION_END);
     if (server->daemon == NULL) {
         (void)error_set_errno(error, "cannot serve %s at %s, port %u", options->what,
                               server->place.address, server->place.port);
@@ -261,7 +262,7 @@ static enum status start(struct http_server *server, const struct http_limits *l
                                 : "is the port free, and is the address this machine's?");
         return STATUS_IO;
     }
-    server->watches = pthread_create(&server->watch, NULL, watch, server) == 0;
+    server->watches = pthread_create(&server->watch, NULL, watch_callers, server) == 0;
     return server->watches ? STATUS_OK
                            : error_set(error, STATUS_NO_MEMORY, "no thread to serve with");
 }
@@ -288,7 +289,7 @@ enum status http_server_open(struct http_server **server, const struct http_serv
     (void)pthread_cond_init(&made->ended, NULL);
     made->options = *options;
     made->place = *options->place;
-    status = start(made, &limits, error);
+    status = start_daemon(made, &limits, error);
     if (status != STATUS_OK) {
         http_server_close(made);
         return status;

@@ -14,7 +14,7 @@ enum {
     BUSY_MS = 20000,
 };
 
-static enum status failed(struct database *sql, struct error *error)
+static enum status sql_failed(struct database *sql, struct error *error)
 {
     const char *path = sql->database == NULL ? NULL : sqlite3_db_filename(sql->database, "main");
     int code = sqlite3_errcode(sql->database);
@@ -96,7 +96,7 @@ static sqlite3_stmt *take_kept(struct database *sql, const char *text)
 }
 
 /* Replaces the least recently used statement and returns it. */
-static sqlite3_stmt *keep(struct database_kept *kept, sqlite3_stmt *statement)
+static sqlite3_stmt *keep_statement(struct database_kept *kept, sqlite3_stmt *statement)
 {
     int best = 0;
     sqlite3_stmt *old;
@@ -128,7 +128,7 @@ void database_done(struct database *sql, sqlite3_stmt *statement)
         (void)sqlite3_reset(statement); /* repeats an error that was reported already */
         (void)sqlite3_clear_bindings(statement);
         sqlite3_mutex_enter(mutex);
-        statement = keep(sql->kept, statement);
+        statement = keep_statement(sql->kept, statement);
         sqlite3_mutex_leave(mutex);
     }
     (void)sqlite3_finalize(statement);
@@ -150,12 +150,12 @@ static enum status open_file(struct database *sql, const char *name, int flags, 
 {
     *sql = (struct database){.foreign = foreign};
     if (sqlite3_open_v2(name, &sql->database, flags, NULL) != SQLITE_OK) {
-        return error_set(error, failed(sql, NULL), "cannot open %s: %s", name,
+        return error_set(error, sql_failed(sql, NULL), "cannot open %s: %s", name,
                          sqlite3_errmsg(sql->database)); /* NULL: out of memory */
     }
     sql->kept = calloc(1, sizeof(*sql->kept)); /* without memory: keeps none */
     return sqlite3_busy_timeout(sql->database, BUSY_MS) == SQLITE_OK ? STATUS_OK
-                                                                     : failed(sql, error);
+                                                                     : sql_failed(sql, error);
 }
 
 enum status database_open_foreign(struct database *sql, const char *name, int flags,
@@ -271,8 +271,9 @@ static int bind_all(struct database *sql, sqlite3_stmt *statement, const char *f
     return result;
 }
 
-static enum status prepare(sqlite3_stmt **statement, struct database *sql, struct error *error,
-                           const char *text, const char *format, va_list *values)
+static enum status prepare_statement(sqlite3_stmt **statement, struct database *sql,
+                                     struct error *error, const char *text, const char *format,
+                                     va_list *values)
 {
     int result = SQLITE_OK;
 
@@ -288,7 +289,7 @@ static enum status prepare(sqlite3_stmt **statement, struct database *sql, struc
         result = bind_all(sql, *statement, format, values);
     }
     if (result != SQLITE_OK) {
-        enum status status = failed(sql, error);
+        enum status status = sql_failed(sql, error);
 
         (void)sqlite3_finalize(*statement);
         *statement = NULL;
@@ -304,7 +305,7 @@ enum status database_prepare(sqlite3_stmt **statement, struct database *sql, str
     va_list values;
 
     va_start(values, format);
-    status = prepare(statement, sql, error, text, format, &values);
+    status = prepare_statement(statement, sql, error, text, format, &values);
     va_end(values);
     return status;
 }
@@ -316,7 +317,7 @@ enum status database_first(sqlite3_stmt **row, struct database *sql, struct erro
     va_list values;
 
     va_start(values, format);
-    status = prepare(row, sql, error, text, format, &values);
+    status = prepare_statement(row, sql, error, text, format, &values);
     va_end(values);
     return status == STATUS_OK ? database_step(sql, *row, error) : status;
 }
@@ -328,7 +329,7 @@ sqlite3_stmt *database_query(struct database *sql, struct error *error, const ch
     va_list values;
 
     va_start(values, format);
-    if (prepare(&statement, sql, error, text, format, &values) != STATUS_OK) {
+    if (prepare_statement(&statement, sql, error, text, format, &values) != STATUS_OK) {
         statement = NULL;
     }
     va_end(values);
@@ -343,7 +344,7 @@ enum status database_step(struct database *sql, sqlite3_stmt *statement, struct 
     case SQLITE_DONE:
         return STATUS_NOT_FOUND;
     default:
-        return failed(sql, error);
+        return sql_failed(sql, error);
     }
 }
 
@@ -373,7 +374,7 @@ enum status database_run(struct database *sql, struct error *error, const char *
     va_list values;
 
     va_start(values, format);
-    status = prepare(&statement, sql, error, text, format, &values);
+    status = prepare_statement(&statement, sql, error, text, format, &values);
     va_end(values);
     while (status == STATUS_OK) {
         status = database_step(sql, statement, error);
@@ -384,8 +385,9 @@ enum status database_run(struct database *sql, struct error *error, const char *
 
 enum status database_execute(struct database *sql, const char *text, struct error *error)
 {
-    return sqlite3_exec(sql->database, text, NULL, NULL, NULL) == SQLITE_OK ? STATUS_OK
-                                                                            : failed(sql, error);
+    return sqlite3_exec(sql->database, text, NULL, NULL, NULL) == SQLITE_OK
+               ? STATUS_OK
+               : sql_failed(sql, error);
 }
 
 enum status database_number(struct database *sql, int64_t *number, int64_t fallback,
@@ -396,7 +398,7 @@ enum status database_number(struct database *sql, int64_t *number, int64_t fallb
     va_list values;
 
     va_start(values, format);
-    status = prepare(&statement, sql, error, text, format, &values);
+    status = prepare_statement(&statement, sql, error, text, format, &values);
     va_end(values);
     if (status != STATUS_OK) {
         return status;

@@ -48,8 +48,8 @@ static enum status read_place(struct listen_place *place, const char *text, stru
 }
 
 /* What stands before the first comma, and the names behind it. */
-static enum status split(char *first, size_t room, struct listen_place *place, const char *text,
-                         struct error *error)
+static enum status split_names(char *first, size_t room, struct listen_place *place,
+                               const char *text, struct error *error)
 {
     const char *names = strchr(text, ',');
     size_t size = names == NULL ? strlen(text) : (size_t)(names - text);
@@ -68,7 +68,7 @@ enum status listen_place_read(struct listen_place *place, const char *text, stru
 {
     char first[LISTEN_ADDRESS_MAX + 16];
 
-    TRY(split(first, sizeof(first), place, text, error));
+    TRY(split_names(first, sizeof(first), place, text, error));
     return read_place(place, first, error);
 }
 
@@ -76,7 +76,7 @@ enum status listen_place_at(struct listen_place *place, const char *address, uin
                             struct error *error)
 {
     place->port = port;
-    return split(place->address, sizeof(place->address), place, address, error);
+    return split_names(place->address, sizeof(place->address), place, address, error);
 }
 
 enum status listen_place_socket(struct sockaddr_storage *socket, const struct listen_place *place,

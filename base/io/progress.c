@@ -185,8 +185,8 @@ static void add_curve(struct buffer *text, const struct progress *progress)
     }
 }
 
-static void draw(struct progress *progress, uint64_t count, const char *note, double now_s,
-                 bool last)
+static void draw_line(struct progress *progress, uint64_t count, const char *note, double now_s,
+                      bool last)
 {
     char line[PROGRESS_LINE_MAX];
     struct buffer text;
@@ -215,7 +215,7 @@ void progress_update(struct progress *progress, uint64_t count, const char *note
     }
     measure_rate(progress, count, now_s);
     if (progress->drawn_s < 0 || now_s - progress->drawn_s >= interval) {
-        draw(progress, count, note, now_s, false);
+        draw_line(progress, count, note, now_s, false);
     }
 }
 
@@ -228,5 +228,5 @@ void progress_finish(struct progress *progress, uint64_t count, const char *note
     if (now_s > progress->started_s && count >= progress->first) {
         progress->rate = (double)(count - progress->first) / (now_s - progress->started_s);
     }
-    draw(progress, count, note, now_s, true);
+    draw_line(progress, count, note, now_s, true);
 }

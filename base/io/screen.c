@@ -51,7 +51,7 @@ bool screen_measure(struct screen *screen)
 }
 
 /* How many bytes of the line are at most so many characters. */
-static size_t cut(const char *line, size_t size, unsigned columns)
+static size_t cut_line(const char *line, size_t size, unsigned columns)
 {
     size_t at = 0;
 
@@ -73,7 +73,7 @@ static unsigned add_lines(struct buffer *out, const struct screen *screen, const
     for (const char *line = text; *line != '\0' && count < most; count++) {
         size_t size = strcspn(line, "\n");
 
-        buffer_add(out, line, cut(line, size, screen->columns - 1));
+        buffer_add(out, line, cut_line(line, size, screen->columns - 1));
         buffer_add_text(out, "\033[K\n");
         line += size + (line[size] == '\n');
     }
@@ -81,7 +81,7 @@ static unsigned add_lines(struct buffer *out, const struct screen *screen, const
     return count;
 }
 
-static void begin(struct buffer *out, struct screen *screen)
+static void begin_drawing(struct buffer *out, struct screen *screen)
 {
     bool is_other = screen_measure(screen);
 
@@ -91,7 +91,7 @@ static void begin(struct buffer *out, struct screen *screen)
 }
 
 /* At once, so that nobody sees half of it. */
-static void end(struct buffer *out, struct screen *screen, bool drawn)
+static void end_drawing(struct buffer *out, struct screen *screen, bool drawn)
 {
     if (buffer_check(out, NULL, "the screen") == STATUS_OK) {
         (void)fwrite(out->data, 1, out->size, screen->stream);
@@ -106,10 +106,10 @@ void screen_draw(struct screen *screen, const char *text)
     struct buffer out;
 
     if (screen->terminal) {
-        begin(&out, screen);
+        begin_drawing(&out, screen);
         buffer_add_text(&out, "\n");
         buffer_add_format(&out, "\033[%uA", add_lines(&out, screen, text, screen->rows - 2) + 1);
-        end(&out, screen, true);
+        end_drawing(&out, screen, true);
     }
 }
 
@@ -118,8 +118,8 @@ void screen_finish(struct screen *screen, const char *text)
     struct buffer out;
 
     if (screen->terminal) {
-        begin(&out, screen);
+        begin_drawing(&out, screen);
         (void)add_lines(&out, screen, text, screen->rows - 1);
-        end(&out, screen, false);
+        end_drawing(&out, screen, false);
     }
 }

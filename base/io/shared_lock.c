@@ -106,8 +106,8 @@ static bool read_holder(struct holder *holder, int process)
 }
 
 /* The error says who holds the lock. */
-static enum status refuse(struct shared_lock *lock, const struct stat *info, const char *name,
-                          const char *path, struct error *error)
+static enum status refuse_lock(struct shared_lock *lock, const struct stat *info, const char *name,
+                               const char *path, struct error *error)
 {
     int process = holder_of(info);
     struct holder holder;
@@ -144,7 +144,7 @@ enum status shared_lock_take(struct shared_lock *lock, const char *name, struct 
         return STATUS_OK;
     }
     if (errno == EWOULDBLOCK) {
-        (void)refuse(lock, &info, name, path, error);
+        (void)refuse_lock(lock, &info, name, path, error);
     } else {
         (void)error_set_errno(error, "cannot lock %s", path);
     }

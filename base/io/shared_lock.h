@@ -1,6 +1,6 @@
 /*
- * shared_lock.h - a lock that all of Lockstep's processes on a machine share, whoever runs them:
- * who computes on a device.
+ * shared_lock.h - a lock that all of Lockstep's processes on a machine share, those of other users
+ * too: who computes on a device.
  *
  * It is advice: nothing but our own programs looks at it. The lock is a file in /run/lock, or where
  * the environment variable LOCKSTEP_LOCKS says; the kernel drops it when its holder ends.

@@ -11,7 +11,7 @@
 extern char **environ;
 
 /* The further file is last: its place may be that of a file which has moved by then. */
-static void place(posix_spawn_file_actions_t *actions, const struct spawn_files *files)
+static void place_files(posix_spawn_file_actions_t *actions, const struct spawn_files *files)
 {
     if (files->input < 0) {
         (void)posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -32,10 +32,11 @@ enum status spawn_program(pid_t *process, const char *program, const char *const
     sigset_t none;
     int result;
 
+    /* A mask survives the start of a program: one that blocks SIGTERM could not be stopped. */
     (void)sigemptyset(&none);
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawnattr_init(&attributes);
-    place(&actions, files);
+    place_files(&actions, files);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     /* posix_spawn() promises not to write to the words. */

@@ -8,7 +8,7 @@
 #include "base/io/file.h"
 
 /* Nesting is measured before jansson recurses. Inside text, brackets do not count. */
-static unsigned nesting(const char *bytes, size_t size)
+static unsigned nesting_of(const char *bytes, size_t size)
 {
     unsigned depth = 0;
     unsigned deepest = 0;
@@ -16,7 +16,7 @@ static unsigned nesting(const char *bytes, size_t size)
 
     for (size_t i = 0; i < size; i++) {
         if (quoted && bytes[i] == '\\') {
-            i++; /* whatever follows is part of the text */
+            i++; /* any character may follow, a quote too */
         } else if (quoted) {
             quoted = bytes[i] != '"';
         } else if (bytes[i] == '"') {
@@ -31,8 +31,9 @@ static unsigned nesting(const char *bytes, size_t size)
     return deepest;
 }
 
-static enum status parse(json_t **root, struct error *error, const char *what, const void *bytes,
-                         size_t size, size_t size_max, unsigned depth_max, size_t flags)
+static enum status parse_root(json_t **root, struct error *error, const char *what,
+                              const void *bytes, size_t size, size_t size_max, unsigned depth_max,
+                              size_t flags)
 {
     json_error_t trouble;
 
@@ -45,7 +46,7 @@ static enum status parse(json_t **root, struct error *error, const char *what, c
     if (size > 0 && memchr(bytes, '\0', size) != NULL) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: a NUL in JSON", what);
     }
-    if (nesting(bytes, size) > depth_max) {
+    if (nesting_of(bytes, size) > depth_max) {
         return error_set(error, STATUS_OVER_LIMIT, "%s: nested deeper than %u", what, depth_max);
     }
     *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES | flags, &trouble);
@@ -62,21 +63,21 @@ static enum status parse(json_t **root, struct error *error, const char *what, c
 enum status strict_json_parse(json_t **root, struct error *error, const char *what,
                               const void *bytes, size_t size, size_t size_max, unsigned depth_max)
 {
-    return parse(root, error, what, bytes, size, size_max, depth_max, 0);
+    return parse_root(root, error, what, bytes, size, size_max, depth_max, 0);
 }
 
 enum status strict_json_parse_escaped_nul(json_t **root, struct error *error, const char *what,
                                           const void *bytes, size_t size, size_t size_max,
                                           unsigned depth_max)
 {
-    return parse(root, error, what, bytes, size, size_max, depth_max, JSON_ALLOW_NUL);
+    return parse_root(root, error, what, bytes, size, size_max, depth_max, JSON_ALLOW_NUL);
 }
 
 enum status strict_json_parse_texts(json_t **root, struct error *error, const char *what,
                                     const void *bytes, size_t size, size_t size_max,
                                     unsigned depth_max)
 {
-    return parse(root, error, what, bytes, size, size_max, depth_max, JSON_DECODE_INT_AS_REAL);
+    return parse_root(root, error, what, bytes, size, size_max, depth_max, JSON_DECODE_INT_AS_REAL);
 }
 
 bool strict_json_has_nul(const json_t *json)
@@ -120,8 +121,9 @@ enum status strict_json_read(json_t **root, struct error *error, const char *pat
 }
 
 /* The field, when it is there and passes; otherwise the sentence that says what it should be. */
-static enum status find(const json_t *object, struct error *error, const json_t **field,
-                        const char *key, const char *wanted, bool (*passes)(const json_t *field))
+static enum status find_field(const json_t *object, struct error *error, const json_t **field,
+                              const char *key, const char *wanted,
+                              bool (*passes)(const json_t *field))
 {
     *field = json_object_get(object, key);
     if (*field == NULL) {
@@ -157,7 +159,7 @@ enum status strict_json_text(const json_t *object, struct error *error, const ch
                              const char *key)
 {
     const json_t *field;
-    enum status status = find(object, error, &field, key, "text", is_text);
+    enum status status = find_field(object, error, &field, key, "text", is_text);
 
     *text = status == STATUS_OK ? json_string_value(field) : NULL;
     return status;
@@ -167,7 +169,8 @@ enum status strict_json_number(const json_t *object, struct error *error, uint64
                                const char *key, uint64_t maximum)
 {
     const json_t *field;
-    enum status status = find(object, error, &field, key, "a whole number from 0 on", is_count);
+    enum status status =
+        find_field(object, error, &field, key, "a whole number from 0 on", is_count);
 
     *number = status == STATUS_OK ? (uint64_t)json_integer_value(field) : 0;
     if (*number > maximum) {
@@ -181,7 +184,7 @@ enum status strict_json_number(const json_t *object, struct error *error, uint64
 enum status strict_json_flag(const json_t *object, struct error *error, bool *flag, const char *key)
 {
     const json_t *field;
-    enum status status = find(object, error, &field, key, "true or false", is_flag);
+    enum status status = find_field(object, error, &field, key, "true or false", is_flag);
 
     *flag = status == STATUS_OK && json_is_true(field);
     return status;
@@ -203,7 +206,8 @@ enum status strict_json_hex(const json_t *object, struct error *error, uint8_t *
                             const char *key)
 {
     const json_t *field;
-    enum status status = find(object, error, &field, key, "text of hexadecimal digits", is_text);
+    enum status status =
+        find_field(object, error, &field, key, "text of hexadecimal digits", is_text);
 
     if (status != STATUS_OK) {
         return status;
@@ -218,7 +222,7 @@ enum status strict_json_hex(const json_t *object, struct error *error, uint8_t *
 enum status strict_json_array(const json_t *object, struct error *error, const json_t **array,
                               const char *key, size_t count_max)
 {
-    enum status status = find(object, error, array, key, "an array", is_array);
+    enum status status = find_field(object, error, array, key, "an array", is_array);
 
     if (status == STATUS_OK && json_array_size(*array) > count_max) {
         status =
@@ -251,7 +255,7 @@ enum status strict_json_only(const json_t *object, struct error *error, const ch
     return STATUS_OK;
 }
 
-static int append(const char *bytes, size_t size, void *context)
+static int append_bytes(const char *bytes, size_t size, void *context)
 {
     buffer_add(context, bytes, size);
     return 0; /* the buffer remembers a failure */
@@ -260,7 +264,7 @@ static int append(const char *bytes, size_t size, void *context)
 enum status strict_json_write(struct buffer *text, struct error *error, const json_t *value,
                               size_t flags)
 {
-    if (json_dump_callback(value, append, text, flags) != 0 && text->status == STATUS_OK) {
+    if (json_dump_callback(value, append_bytes, text, flags) != 0 && text->status == STATUS_OK) {
         return error_set(error, STATUS_NO_MEMORY, "no memory to write JSON");
     }
     return buffer_check(text, error, "the JSON");

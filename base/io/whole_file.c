@@ -124,7 +124,7 @@ enum status whole_file_sync_folder(const char *path, struct error *error)
 }
 
 /* Syncs the file, sets its mode and closes it. */
-static enum status finish(struct whole_file *file, struct error *error)
+static enum status finish_file(struct whole_file *file, struct error *error)
 {
     int descriptor = file->descriptor;
     enum status status = STATUS_OK;
@@ -141,7 +141,7 @@ static enum status finish(struct whole_file *file, struct error *error)
 
 enum status whole_file_keep(struct whole_file *file, struct error *error)
 {
-    enum status status = finish(file, error);
+    enum status status = finish_file(file, error);
 
     if (status == STATUS_OK && rename(file->part_path, file->path) != 0) {
         status = error_set_errno(error, "cannot write '%s'", file->path);
@@ -170,7 +170,7 @@ static bool move_new(const char *from, const char *to)
 
 enum status whole_file_keep_new(struct whole_file *file, struct error *error)
 {
-    enum status status = finish(file, error);
+    enum status status = finish_file(file, error);
 
     if (status == STATUS_OK && !move_new(file->part_path, file->path)) {
         status = errno == EEXIST

@@ -111,40 +111,41 @@ static const long denied[] = {
     SYS_clock_settime,
 };
 
-static void add(struct filter *filter, uint16_t code, uint32_t value, uint8_t yes, uint8_t no)
+static void add_instruction(struct filter *filter, uint16_t code, uint32_t value, uint8_t yes,
+                            uint8_t no)
 {
     if (filter->length < FILTER_MAX) {
         filter->code[filter->length++] = (struct sock_filter){code, yes, no, value};
     }
 }
 
-static void load(struct filter *filter, size_t offset)
+static void load_word(struct filter *filter, size_t offset)
 {
-    add(filter, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+    add_instruction(filter, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-static void give(struct filter *filter, uint32_t action)
+static void give_action(struct filter *filter, uint32_t action)
 {
-    add(filter, BPF_RET | BPF_K, action, 0, 0);
+    add_instruction(filter, BPF_RET | BPF_K, action, 0, 0);
 }
 
 /* If what was loaded is this value: the action. */
 static void give_if(struct filter *filter, long value, uint32_t action)
 {
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)value, 0, 1);
-    give(filter, action);
+    add_instruction(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)value, 0, 1);
+    give_action(filter, action);
 }
 
 /* The number of the call is loaded then. Another table of calls is not entered. */
-static void begin(struct filter *filter)
+static void begin_filter(struct filter *filter)
 {
-    load(filter, offsetof(struct seccomp_data, arch));
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
-    give(filter, SECCOMP_RET_KILL_PROCESS);
-    load(filter, offsetof(struct seccomp_data, nr));
+    load_word(filter, offsetof(struct seccomp_data, arch));
+    add_instruction(filter, BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
+    give_action(filter, SECCOMP_RET_KILL_PROCESS);
+    load_word(filter, offsetof(struct seccomp_data, nr));
 #ifdef __x86_64__
-    add(filter, BPF_JMP | BPF_JGE | BPF_K, X32_FIRST, 0, 1);
-    give(filter, SECCOMP_RET_KILL_PROCESS);
+    add_instruction(filter, BPF_JMP | BPF_JGE | BPF_K, X32_FIRST, 0, 1);
+    give_action(filter, SECCOMP_RET_KILL_PROCESS);
 #endif
 }
 
@@ -153,21 +154,21 @@ static void begin(struct filter *filter)
 static void add_clone(struct filter *filter)
 {
     give_if(filter, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4);
-    load(filter, offsetof(struct seccomp_data, args[0]));
-    add(filter, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1);
-    give(filter, SECCOMP_RET_ALLOW);
-    give(filter, SECCOMP_RET_KILL_PROCESS);
+    add_instruction(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4);
+    load_word(filter, offsetof(struct seccomp_data, args[0]));
+    add_instruction(filter, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1);
+    give_action(filter, SECCOMP_RET_ALLOW);
+    give_action(filter, SECCOMP_RET_KILL_PROCESS);
 }
 
 /* abort() signals its own thread. */
 static void add_tgkill(struct filter *filter)
 {
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4);
-    load(filter, offsetof(struct seccomp_data, args[0]));
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 0, 1);
-    give(filter, SECCOMP_RET_ALLOW);
-    give(filter, SECCOMP_RET_KILL_PROCESS);
+    add_instruction(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4);
+    load_word(filter, offsetof(struct seccomp_data, args[0]));
+    add_instruction(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 0, 1);
+    give_action(filter, SECCOMP_RET_ALLOW);
+    give_action(filter, SECCOMP_RET_KILL_PROCESS);
 }
 
 /* A resolver asks the kernel for its interfaces, and tries a service of this machine first. */
@@ -179,20 +180,20 @@ static void add_socket(struct filter *filter, bool network)
         give_if(filter, SYS_bind, SECCOMP_RET_KILL_PROCESS);
         return;
     }
-    add(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 10);
-    load(filter, offsetof(struct seccomp_data, args[0]));
+    add_instruction(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 10);
+    load_word(filter, offsetof(struct seccomp_data, args[0]));
     give_if(filter, AF_INET, SECCOMP_RET_ALLOW);
     give_if(filter, AF_INET6, SECCOMP_RET_ALLOW);
     give_if(filter, AF_NETLINK, SECCOMP_RET_ALLOW);
     give_if(filter, AF_UNIX, SECCOMP_RET_ERRNO | EACCES);
-    give(filter, SECCOMP_RET_KILL_PROCESS);
+    give_action(filter, SECCOMP_RET_KILL_PROCESS);
 }
 
-static void install(struct filter *filter)
+static void install_filter(struct filter *filter)
 {
     struct sock_fprog program = {.filter = filter->code};
 
-    give(filter, SECCOMP_RET_ALLOW);
+    give_action(filter, SECCOMP_RET_ALLOW);
     program.len = filter->length;
     (void)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
 }
@@ -201,14 +202,14 @@ static void restrict_calls(bool network)
 {
     struct filter filter = {.length = 0};
 
-    begin(&filter);
+    begin_filter(&filter);
     for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++) {
         give_if(&filter, denied[i], SECCOMP_RET_KILL_PROCESS);
     }
     add_clone(&filter);
     add_tgkill(&filter);
     add_socket(&filter, network);
-    install(&filter);
+    install_filter(&filter);
 }
 
 void sandbox_network(void)
@@ -216,9 +217,9 @@ void sandbox_network(void)
     struct filter filter = {.length = 0};
 
     if (sandbox_means().calls) {
-        begin(&filter);
+        begin_filter(&filter);
         add_socket(&filter, false);
-        install(&filter);
+        install_filter(&filter);
     }
 }
 
@@ -236,7 +237,7 @@ void sandbox_network(void)
      LANDLOCK_ACCESS_FS_MAKE_SYM)
 
 /* What is not there needs no rule. */
-static void allow(int rules, const char *path, uint64_t access)
+static void allow_path(int rules, const char *path, uint64_t access)
 {
     struct landlock_path_beneath_attr rule = {.allowed_access = access};
     struct stat about;
@@ -283,12 +284,14 @@ static void allow_system(int rules)
     static const char *const variables[] = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
 
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        allow(rules, places[i], MAY_READ);
+        allow_path(rules, places[i], MAY_READ);
     }
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         const char *place = getenv(variables[i]);
 
-        allow(rules, place == NULL ? "" : place, MAY_READ);
+        /* Without the variable the path is empty, and allow_path() gives no right to what is not
+         * there. */
+        allow_path(rules, place == NULL ? "" : place, MAY_READ);
     }
 }
 
@@ -302,10 +305,10 @@ static void restrict_files(const struct sandbox_plan *plan)
     }
     allow_system(rules);
     for (size_t i = 0; i < plan->read_count; i++) {
-        allow(rules, plan->reads[i], MAY_READ);
+        allow_path(rules, plan->reads[i], MAY_READ);
     }
     for (size_t i = 0; i < plan->write_count; i++) {
-        allow(rules, plan->writes[i], MAY_READ | MAY_WRITE);
+        allow_path(rules, plan->writes[i], MAY_READ | MAY_WRITE);
     }
     (void)syscall(SYS_landlock_restrict_self, rules, 0);
     (void)close(rules);

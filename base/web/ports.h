@@ -16,5 +16,6 @@
 #define PORT_JOB_SERVE      "7576" /* job serve */
 #define PORT_PROVER_SERVE   "7577" /* prover serve */
 #define PORT_JOB_KEEP       "7578" /* job keep */
+#define PORT_JOB_KEEP_PAGE  "7579" /* job keep, job serve --keep: --status */
 
 #endif

@@ -32,7 +32,7 @@ void web_parts_table(struct buffer *page, const char *const *headings, size_t co
 /* What squares show: marks index words, and the signs of the page's style, which differ by more
  * than their colours: empty, dotted, full, cut, barred, crossed. */
 struct web_squares {
-    const char *name; /* for whoever does not see it: "segments by state" */
+    const char *name; /* for readers who do not see it: "segments by state" */
     const char *unit; /* "segment" */
     const uint8_t *marks;
     uint32_t count;

@@ -1,7 +1,7 @@
 /*
  * web_plot.h - a drawing of numbers, as all pages have it: lines or bars over steps or time.
  *
- * What it shows is said in words too, for whoever does not see it. Its own words have the size of
+ * What it shows is said in words too, for readers who do not see it. Its own words have the size of
  * the page's in a window of any width.
  */
 #ifndef BASE_WEB_WEB_PLOT_H

@@ -40,7 +40,7 @@ const char *web_query_text(const struct web_query *query, const char *name)
 
 /* ---- answers ------------------------------------------------------------------------ */
 
-static enum status look(struct web_server *server, struct error *error)
+static enum status refresh_site(struct web_server *server, struct error *error)
 {
     uint64_t now_ms = steady_ms();
 
@@ -53,8 +53,9 @@ static enum status look(struct web_server *server, struct error *error)
     return STATUS_OK;
 }
 
-static enum MHD_Result reply(struct web_server *server, struct MHD_Connection *connection,
-                             unsigned int code, const char *type, const void *bytes, size_t size)
+static enum MHD_Result send_reply(struct web_server *server, struct MHD_Connection *connection,
+                                  unsigned int code, const char *type, const void *bytes,
+                                  size_t size)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, MHD_RESPMEM_MUST_COPY);
@@ -74,13 +75,13 @@ static enum MHD_Result reply(struct web_server *server, struct MHD_Connection *c
     return result;
 }
 
-static enum MHD_Result say(struct web_server *server, struct MHD_Connection *connection,
-                           unsigned int code, const char *words)
+static enum MHD_Result send_words(struct web_server *server, struct MHD_Connection *connection,
+                                  unsigned int code, const char *words)
 {
     char line[256];
 
     (void)snprintf(line, sizeof(line), "%s\n", words);
-    return reply(server, connection, code, "text/plain; charset=utf-8", line, strlen(line));
+    return send_reply(server, connection, code, "text/plain; charset=utf-8", line, strlen(line));
 }
 
 static enum MHD_Result say_what_there_is(struct web_server *server,
@@ -93,7 +94,7 @@ static enum MHD_Result say_what_there_is(struct web_server *server,
 
         (void)snprintf(words + size, sizeof(words) - size, ", %s", server->site.routes[i].url);
     }
-    return say(server, connection, MHD_HTTP_NOT_FOUND, words);
+    return send_words(server, connection, MHD_HTTP_NOT_FOUND, words);
 }
 
 static const struct web_route *find_route(const struct web_server *server, const char *url)
@@ -106,23 +107,24 @@ static const struct web_route *find_route(const struct web_server *server, const
     return NULL;
 }
 
-static enum MHD_Result show(struct web_server *server, struct MHD_Connection *connection,
-                            const struct web_route *route)
+static enum MHD_Result show_page(struct web_server *server, struct MHD_Connection *connection,
+                                 const struct web_route *route)
 {
     const struct web_query query = {connection};
 
     buffer_clear(&server->answer);
     route->write(&server->answer, server->site.context, &query);
     if (buffer_check(&server->answer, NULL, "the page") != STATUS_OK) {
-        return say(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE, "the page is too large");
+        return send_words(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                          "the page is too large");
     }
-    return reply(server, connection, MHD_HTTP_OK, route->type, server->answer.data,
-                 server->answer.size);
+    return send_reply(server, connection, MHD_HTTP_OK, route->type, server->answer.data,
+                      server->answer.size);
 }
 
-static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *upload,
-                              size_t *upload_size, void **state)
+static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection,
+                                      const char *url, const char *method, const char *version,
+                                      const char *upload, size_t *upload_size, void **state)
 {
     struct web_server *server = context;
     const struct web_route *route = find_route(server, url);
@@ -132,7 +134,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     (void)upload;
     /* A reply before the end of the request closes the connection: wanted here. */
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        return say(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
+        return send_words(server, connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
     }
     if (*state == NULL) {
         *state = server;
@@ -144,16 +146,17 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     if (route == NULL && strcmp(url, "/health") != 0) {
         return say_what_there_is(server, connection);
     }
-    if (look(server, NULL) != STATUS_OK) {
-        return say(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                   "what is shown cannot be read now");
+    if (refresh_site(server, NULL) != STATUS_OK) {
+        return send_words(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                          "what is shown cannot be read now");
     }
     if (route != NULL) {
-        return show(server, connection, route);
+        return show_page(server, connection, route);
     }
     trouble = server->site.trouble(server->site.context);
-    return say(server, connection, trouble == NULL ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
-               trouble == NULL ? "well" : trouble);
+    return send_words(server, connection,
+                      trouble == NULL ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+                      trouble == NULL ? "well" : trouble);
 }
 
 /* ---- the server ------------------------------------------------------------------------ */
@@ -167,7 +170,7 @@ enum status web_server_open(struct web_server **server, const struct web_site *s
                                                 .room = ROOM,
                                                 .idle_s = WEB_SERVER_TIMEOUT_S,
                                                 .bytes_max = BYTES_MAX,
-                                                .answer = answer,
+                                                .answer = answer_request,
                                                 .context = made};
     enum status status;
 

@@ -24,7 +24,7 @@ struct bench_row {
     char unit[BENCH_UNIT_MAX];
     double ours;
     double peer;  /* 0 where there is no peer */
-    double ratio; /* above 1: ours is better, whatever the unit; 0 where there is no peer */
+    double ratio; /* above 1: ours is better, in any unit; 0 where there is no peer */
 };
 
 struct bench {
@@ -47,7 +47,7 @@ struct bench_case {
 };
 
 /*
- * First thing in main: it may start the program anew, to tell OpenMP how to wait. argv[1], when
+ * First thing in main: it may start the program again, to tell OpenMP how to wait. argv[1], when
  * given, is where the JSON goes. Borrows the texts until bench_finish.
  */
 void bench_init(struct bench *bench, const char *title, const char *peer_name, int argc,

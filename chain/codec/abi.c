@@ -19,7 +19,7 @@ void abi_writer_init(struct abi_writer *writer, uint8_t *bytes, size_t size)
     writer->overflowed = false;
 }
 
-static void put(struct abi_writer *writer, const void *bytes, size_t size)
+static void put_bytes(struct abi_writer *writer, const void *bytes, size_t size)
 {
     if (writer->overflowed || size > writer->size - writer->used) {
         writer->overflowed = true;
@@ -35,12 +35,12 @@ void abi_put_selector(struct abi_writer *writer, const char *signature)
 {
     struct hash32 hash = keccak256(signature, strlen(signature));
 
-    put(writer, hash.bytes, ABI_SELECTOR_SIZE);
+    put_bytes(writer, hash.bytes, ABI_SELECTOR_SIZE);
 }
 
 void abi_put_hash(struct abi_writer *writer, const struct hash32 *hash)
 {
-    put(writer, hash->bytes, HASH32_SIZE);
+    put_bytes(writer, hash->bytes, HASH32_SIZE);
 }
 
 void abi_put_address(struct abi_writer *writer, const struct address *address)
@@ -48,7 +48,7 @@ void abi_put_address(struct abi_writer *writer, const struct address *address)
     uint8_t word[ABI_WORD_SIZE] = {0};
 
     memcpy(word + ABI_WORD_SIZE - ADDRESS_SIZE, address->bytes, ADDRESS_SIZE);
-    put(writer, word, sizeof(word));
+    put_bytes(writer, word, sizeof(word));
 }
 
 void abi_put_uint256(struct abi_writer *writer, const struct uint256 *value)
@@ -56,7 +56,7 @@ void abi_put_uint256(struct abi_writer *writer, const struct uint256 *value)
     uint8_t word[ABI_WORD_SIZE];
 
     uint256_to_bytes(word, value);
-    put(writer, word, sizeof(word));
+    put_bytes(writer, word, sizeof(word));
 }
 
 void abi_put_u64(struct abi_writer *writer, uint64_t value)
@@ -94,8 +94,8 @@ void abi_put_blob(struct abi_writer *writer, const void *bytes, size_t size)
     size_t rest = size % ABI_WORD_SIZE;
 
     abi_put_u64(writer, size);
-    put(writer, bytes, size);
-    put(writer, zeros, rest == 0 ? 0 : ABI_WORD_SIZE - rest);
+    put_bytes(writer, bytes, size);
+    put_bytes(writer, zeros, rest == 0 ? 0 : ABI_WORD_SIZE - rest);
 }
 
 enum status abi_writer_finish(const struct abi_writer *writer)

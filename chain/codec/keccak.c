@@ -77,7 +77,7 @@ static void chi(uint64_t lanes[LANES])
 
 /* The loops of a round are unrolled: places and turns become constants, and lanes registers. Every
  * event and every move that is read is hashed for. */
-static void permute(uint64_t lanes[LANES])
+static void permute_lanes(uint64_t lanes[LANES])
 {
     for (int round = 0; round < ROUNDS; round++) {
         theta(lanes);
@@ -105,7 +105,7 @@ void keccak_add(struct keccak *keccak, const void *bytes, size_t size)
         absorb_byte(keccak, keccak->used, from[i]);
         keccak->used++;
         if (keccak->used == KECCAK_RATE) {
-            permute(keccak->lanes);
+            permute_lanes(keccak->lanes);
             keccak->used = 0;
         }
     }
@@ -117,7 +117,7 @@ struct hash32 keccak_end(struct keccak *keccak)
 
     absorb_byte(keccak, keccak->used, PADDING_FIRST);
     absorb_byte(keccak, KECCAK_RATE - 1, PADDING_LAST);
-    permute(keccak->lanes);
+    permute_lanes(keccak->lanes);
     for (uint32_t i = 0; i < HASH32_SIZE; i++) {
         hash.bytes[i] = (uint8_t)(keccak->lanes[i / 8] >> (8 * (i % 8)));
     }

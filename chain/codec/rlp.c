@@ -23,7 +23,7 @@ static uint32_t bytes_of_length(uint64_t length)
     return count;
 }
 
-static void put(struct rlp_writer *writer, const void *bytes, size_t size)
+static void put_bytes(struct rlp_writer *writer, const void *bytes, size_t size)
 {
     if (writer->overflowed || size > writer->size - writer->used) {
         writer->overflowed = true;
@@ -65,11 +65,11 @@ void rlp_write_bytes(struct rlp_writer *writer, const void *bytes, size_t size)
     uint8_t prefix[1 + LENGTH_BYTES_MAX];
 
     if (size == 1 && *(const uint8_t *)bytes < STRING_BASE) {
-        put(writer, bytes, 1);
+        put_bytes(writer, bytes, 1);
         return;
     }
-    put(writer, prefix, make_prefix(prefix, STRING_BASE, size));
-    put(writer, bytes, size);
+    put_bytes(writer, prefix, make_prefix(prefix, STRING_BASE, size));
+    put_bytes(writer, bytes, size);
 }
 
 void rlp_write_uint256(struct rlp_writer *writer, const struct uint256 *value)

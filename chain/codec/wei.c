@@ -102,11 +102,3 @@ void wei_print_plain(char text[WEI_TEXT_SIZE], wei amount)
 {
     wei_print_number(text, amount, 0);
 }
-
-void wei_print(char text[WEI_TEXT_SIZE], wei amount)
-{
-    char number[WEI_TEXT_SIZE];
-
-    wei_print_number(number, amount, WEI_ETHER_PLACES);
-    (void)snprintf(text, WEI_TEXT_SIZE, "%.50s ether", number);
-}

@@ -31,9 +31,6 @@ MUST_CHECK enum status wei_parse(wei *amount, const char *text);
 #define WEI_ETHER_PLACES 18
 void wei_print_number(char text[WEI_TEXT_SIZE], wei amount, int places);
 
-/* In ether: "1.5 ether". */
-void wei_print(char text[WEI_TEXT_SIZE], wei amount);
-
 /* Digits only. */
 void wei_print_plain(char text[WEI_TEXT_SIZE], wei amount);
 

@@ -40,8 +40,8 @@ static bool take_line(struct accounts *accounts, const char *line, size_t length
            address_parse(&accounts->list[accounts->count++], text) == STATUS_OK;
 }
 
-static enum status parse(struct accounts *accounts, const struct file_bytes *bytes,
-                         const char *path, struct error *error)
+static enum status parse_accounts(struct accounts *accounts, const struct file_bytes *bytes,
+                                  const char *path, struct error *error)
 {
     const char *at = (const char *)bytes->data;
     const char *end = at + bytes->size;
@@ -73,7 +73,7 @@ static enum status read_accounts(struct accounts *accounts, const char *path, st
         return error_set(error, STATUS_NO_MEMORY, "no memory for an allow-list");
     }
     TRY(file_read(&bytes, error, path, FILE_SIZE_MAX));
-    status = parse(accounts, &bytes, path, error);
+    status = parse_accounts(accounts, &bytes, path, error);
     file_bytes_release(&bytes);
     return status;
 }

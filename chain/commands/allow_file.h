@@ -1,6 +1,6 @@
 /*
- * allow_file.h - accounts in a text file, of an allow-list or of whoever is known: one address a
- * line, '#' begins a comment.
+ * allow_file.h - accounts in a text file, of an allow-list or of owners that are known: one address
+ * a line, '#' begins a comment.
  */
 #ifndef CHAIN_COMMANDS_ALLOW_FILE_H
 #define CHAIN_COMMANDS_ALLOW_FILE_H

@@ -77,7 +77,7 @@ static enum status find_key(struct doctor_finding *finding, const struct command
         finding->grade = DOCTOR_NOTE;
         (void)snprintf(finding->text, sizeof(finding->text), "%zu keys in %.400s", count, folder);
         (void)snprintf(finding->advice, sizeof(finding->advice),
-                       "each command needs --account, or a line account= in the config file");
+                       "a line account=ADDRESS in the config file says which of them commands use");
         return STATUS_OK;
     }
     TRY(wallet_find(&used, folder, account, error));
@@ -178,8 +178,8 @@ static enum status tell_token(struct doctor_finding *finding, struct rpc *rpc,
                        "not: play on another");
     } else if (finding->advice[0] == '\0') {
         (void)snprintf(finding->advice, sizeof(finding->advice),
-                       "amounts are in its smallest units; a token that is rebasing, or keeps a "
-                       "part of a transfer, is unfit");
+                       "options take amounts in its smallest units; a token that is rebasing, or "
+                       "keeps a part of a transfer, is unfit");
     }
     return STATUS_OK;
 }

@@ -63,6 +63,24 @@ enum status job_source_open(struct job_source *source, const char *key,
     return add_mirrors(source, context->options, error);
 }
 
+/* Nobody who only waits brings it on: what is final now is all that there is. */
+static enum status refuse_wait(const struct job_source *source, const struct job_wait *wait,
+                               struct error *error)
+{
+    (void)error_set(error, STATUS_REFUSED, "this wait does not end by itself: the job waits for %s",
+                    wait->text);
+    if (source->record.finalized > 0) {
+        error_advise(error,
+                     "without --wait the state at the end of segment %u comes, the last one"
+                     " that is final",
+                     source->record.finalized - 1);
+    } else {
+        error_advise(error, "no segment of it is final: there is nothing to fetch but what"
+                            " --segment N names, which nobody vouches for");
+    }
+    return STATUS_REFUSED;
+}
+
 /* Says what the job waits for, when that is another thing than the last time. */
 static enum status tell_wait(struct job_wait *told, struct job_source *source,
                              const struct log *log, struct error *error)
@@ -77,7 +95,9 @@ static enum status tell_wait(struct job_wait *told, struct job_source *source,
         log_info(log, "job", "waits for %s", wait.text);
         *told = wait;
     }
-    return STATUS_OK;
+    return strcmp(wait.word, "client") == 0 || strcmp(wait.word, "close") == 0
+               ? refuse_wait(source, &wait, error)
+               : STATUS_OK;
 }
 
 enum status job_source_wait(struct job_source *source, const struct command_context *context,

@@ -1,6 +1,6 @@
 /*
- * job_source.h - a job on a ledger, where its parts can be had, its job file and its data. For the
- * commands that fetch.
+ * job_source.h - a job on a ledger, where its parts can be fetched, its job file and its data. For
+ * the commands that fetch.
  */
 #ifndef CHAIN_COMMANDS_JOB_SOURCE_H
 #define CHAIN_COMMANDS_JOB_SOURCE_H
@@ -40,7 +40,7 @@ struct job_source {
 MUST_CHECK enum status job_source_open(struct job_source *source, const char *key,
                                        const struct command_context *context,
                                        const struct signer *signer, struct error *error);
-/* Waits until the job is closed, and looks again for where its parts can be had. */
+/* Waits until the job is closed, and looks again for where its parts can be fetched. */
 MUST_CHECK enum status job_source_wait(struct job_source *source,
                                        const struct command_context *context, struct stop *stop,
                                        struct error *error);

@@ -133,8 +133,8 @@ static int show_faucet(struct command_context *context, const struct address *ac
         return command_emit(context, json_pack("{s:s, s:s, s:s}", "address", address, "given_wei",
                                                given, "purse_wei", has));
     }
-    wei_print(given, amount);
-    wei_print(has, purse);
+    currency_print(given, &currency_coin, amount);
+    currency_print(has, &currency_coin, purse);
     (void)fprintf(context->out, "gave %s to %s, which has %s\n", given, address, has);
     return COMMAND_OK;
 }
@@ -366,8 +366,8 @@ static void show_head(struct command_context *context, const struct ledger *ledg
                   (unsigned long long)clock->height, time);
     if (!address_is_zero(token)) {
         address_print(address, token);
-        (void)fprintf(context->out, "amounts are of the token %s, in its smallest units\n",
-                      address);
+        (void)fprintf(context->out, "amounts are in %s of the token %s\n",
+                      currency_name(ledger_get_currency(ledger)), address);
     }
 }
 

@@ -20,14 +20,14 @@ static struct policy policy_of(const struct options *options)
 }
 
 /* Of quick terms the fallbacks of the options do not hold. */
-static bool holds(const struct options *options, const char *name)
+static bool holds_usual(const struct options *options, const char *name)
 {
     return options_given(options, name) || !is_quick(options);
 }
 
 static void read_period(uint32_t *period_s, const struct options *options, const char *name)
 {
-    if (holds(options, name)) {
+    if (holds_usual(options, name)) {
         *period_s = (uint32_t)options_number(options, name);
     }
 }
@@ -53,7 +53,7 @@ static enum status read_cap(struct policy_cap *cap, const struct options *option
     char *end = NULL;
     double percent;
 
-    if (!holds(options, name)) {
+    if (!holds_usual(options, name)) {
         return STATUS_OK;
     }
     *cap = (struct policy_cap){.set = text != NULL};
@@ -79,7 +79,7 @@ static enum status read_multiple(uint32_t *thousandths, const struct options *op
 {
     double multiple = options_real(options, name);
 
-    if (!holds(options, name)) {
+    if (!holds_usual(options, name)) {
         return STATUS_OK;
     }
     if (!(multiple <= 1000000.0)) {
@@ -147,7 +147,8 @@ static enum status read_defaults(
     return status;
 }
 
-static void tell(struct doctor_finding *finding, enum status status, const struct error *error)
+static void tell_finding(struct doctor_finding *finding, enum status status,
+                         const struct error *error)
 {
     finding->grade = status == STATUS_OK ? DOCTOR_GOOD : DOCTOR_BROKEN;
     if (status != STATUS_OK) {
@@ -167,7 +168,7 @@ static void look_at_node(struct doctor_finding *finding, const struct command_co
 
     error_init(&error);
     status = read_defaults(&policy, context, &table, policy_options_node, &error);
-    tell(finding, status, &error);
+    tell_finding(finding, status, &error);
     if (status == STATUS_OK) {
         policy_describe_node(finding->text, &policy);
     }
@@ -183,7 +184,7 @@ static void look_at_solver(struct doctor_finding *finding, const struct command_
 
     error_init(&error);
     status = read_defaults(&policy, context, &table, policy_options_solver, &error);
-    tell(finding, status, &error);
+    tell_finding(finding, status, &error);
     if (status == STATUS_OK) {
         policy_describe_solver(finding->text, &policy);
     }

@@ -5,10 +5,10 @@ import {ISeeds} from "./ISeeds.sol";
 import {seedDelayOn} from "./SeedDelays.sol";
 
 /// @title HeaderSeeds
-/// @notice The random number of a block some blocks behind the commit, out of its header, which
-/// whoever draws shows.
+/// @notice The random number of a block some blocks behind the commit, out of its header, which the
+/// caller of a draw shows.
 /// @dev The beacon chain's random number of a block follows from the reveal of the block before: so
-/// whoever makes the block of a commit knows the next one's, and could try many commits against it.
+/// the maker of a commit's block knows the next one's, and could try many commits against it.
 /// docs/PROTOCOL.md has what sixteen blocks leave to chance.
 contract HeaderSeeds is ISeeds {
     uint256 internal constant HASHES = 256; // of blocks, that a contract can read

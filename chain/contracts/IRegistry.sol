@@ -128,7 +128,7 @@ interface IRegistry {
     event Resumed(bytes32 indexed job, uint256 escrow, uint256 pool);
     /// @notice So many segments are all: the client wants no more.
     event Stopped(bytes32 indexed job, uint256 segments);
-    /// @notice Client or keeper says that what is not final and not vouched cannot be had.
+    /// @notice Client or keeper says that what is not final and not vouched cannot be fetched.
     /// @param until Claims may be opened until then; afterwards settle() voids.
     event Refused(bytes32 indexed job, address indexed by, uint256 until);
     /// @notice A solver has staked.
@@ -203,7 +203,7 @@ interface IRegistry {
     /// @param index Its last segment.
     /// @param count Of its segments.
     event Finalized(bytes32 indexed job, uint256 indexed index, uint256 count, uint256 reward);
-    /// @notice What was committed and not final is void: its states cannot be had.
+    /// @notice What was committed and not final is void: its states cannot be fetched.
     /// @param resumeAt The first segment of the next solver.
     /// @param count Of the segments whose price is burned, if there is that much.
     /// @param stake Burned of the solver's stake,
@@ -251,7 +251,7 @@ interface IRegistry {
     /// client.
     function stop(bytes32 job) external;
 
-    /// @notice Says that the states cannot be had. Also the keeper's move. The solver commits no
+    /// @notice Says that the states cannot be fetched. Also the keeper's move. The solver commits no
     /// more, and what is not vouched and not yet through its claim time becomes void.
     function refuse(bytes32 job) external;
 
@@ -311,7 +311,7 @@ interface IRegistry {
         bytes32 salt
     ) external;
 
-    /// @notice Says, in place of a seal, that the states of the segment could not be had.
+    /// @notice Says, in place of a seal, that the states of the segment could not be fetched.
     /// @param segment Its hash.
     function unseen(bytes32 job, uint256 index, bytes32 segment, uint256 place) external;
 
@@ -319,7 +319,7 @@ interface IRegistry {
     //                      Moves of anybody                      //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Does whatever is due about a covered segment: notes a vouch, closes its round and
+    /// @notice Does all that is due about a covered segment: notes a vouch, closes its round and
     /// opens another, pays its leg or voids what is not final.
     /// @param vouch The keeper's signature over Vouch(job, segment's hash), or nothing.
     function settle(bytes32 job, Segment calldata segment, bytes calldata vouch) external;

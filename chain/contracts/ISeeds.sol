@@ -4,7 +4,8 @@ pragma solidity 0.8.37;
 /// @title ISeeds
 /// @notice Where the chance of a segment comes from: who must check it, and what they show of it.
 /// A registry has one of these for ever.
-/// @dev Whoever commits must not know the random of its commit, and nobody may choose among several.
+/// @dev A solver that commits must not know the random of its commit, and nobody may choose among
+/// several.
 interface ISeeds {
     error WrongDelay(uint256 expected); // of this chain; 0: its random numbers are not known
     error WrongHeader(uint256 height);
@@ -19,7 +20,7 @@ interface ISeeds {
     /// @param height Of the block of the commit.
     /// @param time Of that block.
     /// @param proof What shows the random, where it is not known here.
-    /// @return random The same whoever asks, and whenever it is not late.
+    /// @return random The same for every caller, at every time at which it is not late.
     /// @return late A later one had to stand in: what depends on luck is decided against the solver.
     function randomOf(uint256 height, uint256 time, bytes calldata proof)
         external

@@ -52,6 +52,8 @@ abstract contract Kinds {
     uint256 internal constant OP_GATHER_ELEMENTS_GRAD = 40;
     uint256 internal constant OP_EQUILIBRATE = 41;
     uint256 internal constant OP_CAST = 42;
+    uint256 internal constant OP_BATCH_ROWS = 43;
+    uint256 internal constant OP_UNIFORM = 44;
 
     // Functions of MAP.
     uint256 internal constant MAP_NEG = 0;
@@ -117,12 +119,28 @@ abstract contract Kinds {
     uint256 internal constant BATCH_SAMPLES_SEED_HIGH = 4;
     uint256 internal constant BATCH_SAMPLES_SCALE_BITS = 5;
 
+    // Attributes: BATCH_ROWS.
+    uint256 internal constant BATCH_ROWS_COUNT = 0;
+    uint256 internal constant BATCH_ROWS_LENGTH = 1;
+    uint256 internal constant BATCH_ROWS_STREAM = 2;
+    uint256 internal constant BATCH_ROWS_SEED_LOW = 3;
+    uint256 internal constant BATCH_ROWS_SEED_HIGH = 4;
+    uint256 internal constant BATCH_ROWS_UNIT = 5;
+    uint256 internal constant BATCH_ROWS_AHEAD = 6;
+    uint256 internal constant BATCH_ROWS_PAST = 7;
+    uint256 internal constant BATCH_ROWS_ORDER = 8;
+
     // Attributes: DROPOUT.
     uint256 internal constant DROPOUT_THRESHOLD = 0;
     uint256 internal constant DROPOUT_SCALE_BITS = 1;
     uint256 internal constant DROPOUT_STREAM = 2;
     uint256 internal constant DROPOUT_SEED_LOW = 3;
     uint256 internal constant DROPOUT_SEED_HIGH = 4;
+
+    // Attributes: UNIFORM.
+    uint256 internal constant UNIFORM_STREAM = 0;
+    uint256 internal constant UNIFORM_SEED_LOW = 1;
+    uint256 internal constant UNIFORM_SEED_HIGH = 2;
 
     // Attributes: GATHER.
     uint256 internal constant GATHER_VOCABULARY = 0;
@@ -342,7 +360,7 @@ abstract contract RuleBook is Kinds {
     uint256 internal constant RULES_FUNCTIONS = 7;
 
     // The contract of each kind, four bits each: kind 0 stands last. Then of function codes.
-    uint256 internal constant BOOK = 0x1344411665222111144444444433332111111111111;
+    uint256 internal constant BOOK = 0x111344411665222111144444444433332111111111111;
     uint256 internal constant MAP_BOOK = 0x5555777775555555555555;
 
     IRules public immutable MOVES;

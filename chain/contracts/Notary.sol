@@ -101,7 +101,7 @@ contract Notary {
         return signer == keeper && signer != address(0) && uint256(s) <= S_MAX;
     }
 
-    /// @dev ERC-1271, with little gas: whatever else the keeper does is no approval.
+    /// @dev ERC-1271, with little gas: anything else that the keeper does is no approval.
     function _isApproved(address keeper, bytes32 hash, bytes calldata signature)
         internal
         view

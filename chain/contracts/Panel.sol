@@ -26,7 +26,7 @@ abstract contract Panel is RegistryState {
     uint256 internal constant ENLIST_MAX = 16; // entries in one move
     uint256 internal constant ENTRIES_MAX = 65_535; // of a generation
     uint256 internal constant NEAR = 12; // places that stand in the tally; few draws go beyond
-    uint256 internal constant LEG_MAX = 16; // segments until one is covered whatever its seed says
+    uint256 internal constant LEG_MAX = 16; // segments until one is covered with any seed
     uint256 internal constant LAST_RIGHTS = 3; // that a last segment needs at least
     uint256 internal constant FULL_ROUND = 5; // from this round on as many seats as all before,
     uint256 internal constant FULL_SEATS = 9; // ... and at most this many
@@ -185,7 +185,8 @@ abstract contract Panel is RegistryState {
     //                      Internal: draws                       //
     ////////////////////////////////////////////////////////////////
 
-    /// @dev The seed of a segment, and whether it is covered: by the seed, or whatever that says.
+    /// @dev The seed of a segment, and whether it is covered: by the seed, or by its place in its
+    /// leg.
     function _chance(Job storage job, Segment calldata segment, bytes32 hash, bytes calldata proof)
         internal
         view

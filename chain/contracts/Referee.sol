@@ -495,7 +495,7 @@ contract Referee is IReferee {
         _emitTurn(key, dispute);
     }
 
-    /// @dev Both begin anew with each lead: else many leads together could use up the solver's.
+    /// @dev Both begin again with each lead: else many leads together could use up the solver's.
     function _windClocks(Dispute storage dispute) internal {
         dispute.since = uint40(_now());
         dispute.solverLeft = dispute.clock;

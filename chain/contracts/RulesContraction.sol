@@ -465,7 +465,7 @@ contract RulesContraction is IParts, Kinds {
         sum.most = int256(rows * _window(shape));
     }
 
-    /// @dev What poisons makes the element a NaN, whatever the sum.
+    /// @dev What poisons makes the element a NaN, for any sum.
     function _settle(Part memory found, bool poison) private pure {
         if (poison) {
             found.settled = true;

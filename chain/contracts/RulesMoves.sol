@@ -26,6 +26,8 @@ contract RulesMoves is IRules, Kinds {
     uint256 internal constant DROPOUT_SCALE = DROPOUT_SCALE_BITS;
     uint256 internal constant DROPOUT_SEED = DROPOUT_SEED_LOW;
     uint256 internal constant SPLIT_WIDTHS = SPLIT_WIDTH;
+    uint256 internal constant BATCH_ROUNDS = 8;
+    uint256 internal constant BATCH_WALKS_MAX = 64;
     uint256 internal constant KERNEL_MAX = 64;
     uint256 internal constant MOVE_AXES = 5; // dims, then strides, then the offset
 
@@ -112,6 +114,12 @@ contract RulesMoves is IRules, Kinds {
             return from == Evidence.F32
                 ? _narrowed(bits, shown.operands[1].elementType)
                 : _widened(bits, from);
+        }
+        if (operation == OP_BATCH_ROWS) {
+            return _batchRow(shown);
+        }
+        if (operation == OP_UNIFORM) {
+            return _uniform(shown);
         }
         revert Evidence.BadDescriptor();
     }
@@ -315,6 +323,80 @@ contract RulesMoves is IRules, Kinds {
             value = Binary32.fromInteger(int256(value), 0);
         }
         return Binary32.mul(value, shown.pattern(BATCH_SCALE));
+    }
+
+    ////////////////////////////////////////////////////////////////
+    //                       Rows of batches                      //
+    ////////////////////////////////////////////////////////////////
+
+    /// @dev Element t of a row is element t + AHEAD of the data's row, if there is one.
+    function _batchRow(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        uint256 length = shown.size(BATCH_ROWS_LENGTH);
+        uint256 together = shown.size(BATCH_ROWS_UNIT);
+        Evidence.Operand memory data = shown.operands[0];
+        uint256 row = shown.element / length;
+        uint256 place = shown.element % length + shown.natural(BATCH_ROWS_AHEAD);
+        uint256 unit = shown.operands[1].get(0) * (shown.size(BATCH_ROWS_COUNT) / together)
+            + row / together;
+        uint256 units = data.elements / length / together;
+        if (shown.natural(BATCH_ROWS_ORDER) != 0) {
+            unit = _unit(
+                unit, units, shown.pattern(BATCH_ROWS_STREAM), _seed(shown, BATCH_ROWS_SEED_LOW)
+            );
+        }
+        if (unit >= units || place == length) {
+            return shown.pattern(BATCH_ROWS_PAST);
+        }
+        return data.widened((together * unit + row % together) * length + place);
+    }
+
+    /// @dev The unit at a position: a walk of a Feistel network over a * b places, until it comes to
+    /// one that is a unit. engine/ops/batch_rows.h has the same.
+    function _unit(uint256 position, uint256 units, uint256 stream, uint256 seed)
+        private
+        pure
+        returns (uint256)
+    {
+        uint256 epoch = uint32(position / units);
+        uint256 a = _side(units);
+        uint256 b = (units + a - 1) / a;
+        uint256 place = position % units;
+        for (uint256 walk = 0; walk < BATCH_WALKS_MAX; walk++) {
+            uint256 left = place % a;
+            uint256 right = place / a;
+            for (uint256 round = 0; round < BATCH_ROUNDS; round++) {
+                uint256 side = round % 2 == 0 ? a : b;
+                uint256 words = Philox.draw(right | round << 32, stream, epoch, seed);
+                (left, right) = (right, (left + Philox.below(words, side)) % side);
+            }
+            place = right * a + left;
+            if (place < units) {
+                return place;
+            }
+        }
+        return position % units;
+    }
+
+    /// @dev The least integer whose square is at least `units`, which is at most 2^31.
+    function _side(uint256 units) private pure returns (uint256) {
+        uint256 below = 0; // the largest one whose square is below it
+        for (uint256 bit = 1 << 15; bit > 0; bit >>= 1) {
+            if ((below + bit) * (below + bit) < units) {
+                below += bit;
+            }
+        }
+        return below + 1;
+    }
+
+    function _uniform(Evidence.Exhibit memory shown) private pure returns (uint256) {
+        uint256 index = shown.element;
+        uint256 words = Philox.draw(
+            index >> 2,
+            shown.pattern(UNIFORM_STREAM),
+            shown.operands[0].get(0),
+            _seed(shown, UNIFORM_SEED_LOW)
+        );
+        return words >> 32 * (index & 3) & type(uint32).max;
     }
 
     ////////////////////////////////////////////////////////////////

@@ -237,6 +237,8 @@ enum status evm_call(struct rpc *rpc, uint8_t *result, size_t result_size, size_
     if (status != STATUS_OK) {
         return status;
     }
+    /* What a revert says is data as well: it comes back with the refusal, for the caller to
+     * read. */
     reverted = json_object_get(answer, "reverted");
     status = rpc_value_data(result, result_size, size, reverted != NULL ? reverted : answer,
                             "eth_call", error);
@@ -275,7 +277,7 @@ enum status evm_fees_now(struct rpc *rpc, struct evm_fees *fees, struct error *e
 /* ---- sending -------------------------------------------------------------------- */
 
 /* Does the message say one of these? A letter before it makes another word of it: "unknown". */
-static bool says(const char *message, const char *const *phrases, size_t count)
+static bool says_any(const char *message, const char *const *phrases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *at = strcasestr(message, phrases[i]);
@@ -298,7 +300,7 @@ static bool is_known(const char *message)
         "existing tx with same hash", /* older Erigon */
     };
 
-    return says(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
+    return says_any(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
 }
 
 static bool is_nonce_used(const char *message)
@@ -309,7 +311,7 @@ static bool is_nonce_used(const char *message)
         "OldNonce",         /* Nethermind */
     };
 
-    return says(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
+    return says_any(message, phrases, sizeof(phrases) / sizeof(phrases[0]));
 }
 
 enum status evm_send(struct rpc *rpc, const uint8_t *raw, size_t size, bool *nonce_used,

@@ -173,6 +173,7 @@ static enum status reduce_logs(char **text, const json_t *answer, const void *co
         TRY(read_log(&log, data, &place, entry, error));
         TRY(read_block(&at, entry, subject, error));
         TRY(check_log(entry, &log, &subject->blocks[at], subject, error));
+        /* Block above place in one number: logs must rise in it, and none may come twice. */
         if (i > 0 && ((uint64_t)at << 32 | place) <= last) {
             return poll_false_reply(error, ((uint64_t)at << 32 | place) == last
                                                ? "the same log twice"
@@ -185,6 +186,7 @@ static enum status reduce_logs(char **text, const json_t *answer, const void *co
         keccak_add(&keccak, log.data.bytes, log.data.size);
     }
     made = keccak_end(&keccak);
+    /* The polls compare this line: a hash of all that is used stands for megabytes. */
     hex_write(hash, made.bytes, HASH32_SIZE, false);
     (void)snprintf(line, sizeof(line), "%zu logs of blocks %llu to %llu, %s",
                    json_array_size(answer), (unsigned long long)subject->blocks[0].height,
@@ -298,9 +300,9 @@ static json_t *hash_params(const struct hash32 *block)
 }
 
 /* Of each suspicious block a list of our logs, from all its logs, is added to kept. */
-static enum status refetch(json_t *kept, struct rpc *rpc, size_t endpoint,
-                           const uint32_t *suspicious, size_t count, const struct subject *subject,
-                           struct error *error)
+static enum status refetch_blocks(json_t *kept, struct rpc *rpc, size_t endpoint,
+                                  const uint32_t *suspicious, size_t count,
+                                  const struct subject *subject, struct error *error)
 {
     json_t *params = json_array();
     json_t *wholes = NULL;
@@ -313,7 +315,7 @@ static enum status refetch(json_t *kept, struct rpc *rpc, size_t endpoint,
     if (status == STATUS_REFUSED) {
         status = error_set(error, STATUS_BAD_FORMAT,
                            "logs of block %llu seem to be left out: its header's filter has an "
-                           "event of ours and none came; and all logs of the block cannot be had: "
+                           "event of ours and none came; and all logs of the block cannot be read: "
                            "%s",
                            (unsigned long long)subject->blocks[suspicious[0]].height,
                            rpc_failure(rpc)->message);
@@ -330,9 +332,9 @@ static enum status refetch(json_t *kept, struct rpc *rpc, size_t endpoint,
 }
 
 /* Replaces the logs of the suspicious blocks by those of wholes. Keeps the order of the blocks. */
-static enum status merge(json_t *merged, const json_t *answer, const json_t *wholes,
-                         const uint32_t *suspicious, size_t count, const struct subject *subject,
-                         struct error *error)
+static enum status merge_logs(json_t *merged, const json_t *answer, const json_t *wholes,
+                              const uint32_t *suspicious, size_t count,
+                              const struct subject *subject, struct error *error)
 {
     size_t next = 0;
 
@@ -374,18 +376,21 @@ static enum status complete_logs(json_t **answer, struct rpc *rpc, size_t endpoi
         TRY_OUT(look_at(seen, json_array_get(*answer, i), subject, error));
     }
     for (uint32_t i = 0; i < subject->block_count; i++) {
+        /* Endpoints forget logs; what the block's filter says it has, and the answer lacks, is
+         * asked for. */
         if (is_suspicious(&seen[i], subject, &subject->blocks[i])) {
             suspicious[count++] = i;
         }
     }
+    /* In pieces: all logs of many blocks are a long reply. */
     for (size_t i = 0; i < count; i += WHOLE_MAX) {
-        TRY_OUT(refetch(wholes, rpc, endpoint, suspicious + i,
-                        count - i < WHOLE_MAX ? count - i : WHOLE_MAX, subject, error));
+        TRY_OUT(refetch_blocks(wholes, rpc, endpoint, suspicious + i,
+                               count - i < WHOLE_MAX ? count - i : WHOLE_MAX, subject, error));
     }
     if (count > 0) {
         json_t *merged = json_array();
 
-        status = merge(merged, *answer, wholes, suspicious, count, subject, error);
+        status = merge_logs(merged, *answer, wholes, suspicious, count, subject, error);
         json_decref(*answer);
         *answer = merged;
     }
@@ -405,6 +410,7 @@ static enum status read_logs(struct evm_logs *logs, const json_t *answer,
     size_t total = 0;
 
     for (size_t i = 0; i < json_array_size(answer); i++) {
+        /* All bytes in one block, measured first: a log borrows its part of it. */
         total += json_string_length(json_object_get(json_array_get(answer, i), "data")) / 2;
     }
     logs->count = json_array_size(answer);

@@ -37,7 +37,7 @@ enum status evm_seeds_delay(uint32_t *delay, uint64_t chain_id, struct error *er
     (void)error_set(error, STATUS_REFUSED,
                     "no seeds are known for chain %" PRIu64
                     ": who checks a segment would be chosen "
-                    "by whoever makes its blocks",
+                    "by those who make its blocks",
                     chain_id);
     error_advise(error,
                  "use Ethereum, Gnosis, Sepolia, Hoodi, or a development chain of the number "

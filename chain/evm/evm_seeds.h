@@ -1,7 +1,7 @@
 /*
  * evm_seeds.h - where the seeds of a registry come from, and what shows them.
  *
- * A registry draws from the contract that its deployer named, for ever. Whoever chooses that
+ * A registry draws from the contract that its deployer named, for ever. The party that chooses that
  * contract may choose who checks: so only HeaderSeeds.sol counts, with the delay of its chain, and
  * only on the chains of seed_delays.h. Rollups have no random number that nobody chooses.
  */

@@ -126,13 +126,27 @@ static enum status read_symbol(struct rpc *rpc, char symbol[EVM_TOKEN_SYMBOL_SIZ
     return STATUS_OK;
 }
 
-enum status evm_token_look(struct rpc *rpc, struct evm_token *about, const struct address *token,
+enum status evm_token_name(struct rpc *rpc, struct evm_token *about, const struct address *token,
                            struct error *error)
 {
     const struct address *const no_accounts[2] = {NULL, NULL};
-    char address[ADDRESS_TEXT_SIZE];
     struct uint256 decimals;
     uint64_t number;
+    bool answers;
+
+    memset(about, 0, sizeof(*about));
+    TRY(read_symbol(rpc, about->symbol, token, error));
+    TRY(may_answer(&answers, ask(rpc, &decimals, token, "decimals()", no_accounts, error)));
+    if (answers && uint256_to_u64(&number, &decimals) && number <= DECIMALS_MAX) {
+        about->decimals = (uint32_t)number;
+    }
+    return STATUS_OK;
+}
+
+enum status evm_token_look(struct rpc *rpc, struct evm_token *about, const struct address *token,
+                           struct error *error)
+{
+    char address[ADDRESS_TEXT_SIZE];
     wei balance;
     bool answers;
 
@@ -142,11 +156,7 @@ enum status evm_token_look(struct rpc *rpc, struct evm_token *about, const struc
         address_print(address, token);
         return error_set(error, STATUS_REFUSED, "%s is no token", address);
     }
-    TRY(read_symbol(rpc, about->symbol, token, error));
-    TRY(may_answer(&answers, ask(rpc, &decimals, token, "decimals()", no_accounts, error)));
-    if (answers && uint256_to_u64(&number, &decimals) && number <= DECIMALS_MAX) {
-        about->decimals = (uint32_t)number;
-    }
+    TRY(evm_token_name(rpc, about, token, error));
     return look_if_rebasing(rpc, &about->rebasing, token, error);
 }
 

@@ -18,6 +18,10 @@ struct evm_token {
     bool rebasing; /* its balances change by themselves: a registry of it would not add up */
 };
 
+/* Symbol and decimals alone, of what is known to be a token. */
+MUST_CHECK enum status evm_token_name(struct rpc *rpc, struct evm_token *about,
+                                      const struct address *token, struct error *error);
+
 /* Reads what a token says of itself. STATUS_REFUSED: no token answers there. */
 MUST_CHECK enum status evm_token_look(struct rpc *rpc, struct evm_token *about,
                                       const struct address *token, struct error *error);

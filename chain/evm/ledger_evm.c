@@ -59,6 +59,7 @@ struct evm {
     struct address registry;
     struct address referee;
     const struct address *token; /* of the ledger; zero: the chain's coin */
+    const struct currency *currency;
     struct evm_seeds seeds;
     uint8_t data[GAME_LOG_SIZE_MAX]; /* of the entry that was read last */
 };
@@ -117,10 +118,10 @@ static enum status check_tokens(struct evm *evm, wei value, struct error *error)
     }
     address_print(account, &evm->account);
     address_print(token, evm->token);
-    wei_print_plain(purse_text, purse);
-    wei_print_plain(value_text, value);
-    (void)error_set(error, STATUS_REFUSED, "%s has %s of the token %s, and this needs %s", account,
-                    purse_text, token, value_text);
+    currency_print(purse_text, evm->currency, purse);
+    currency_print(value_text, evm->currency, value);
+    (void)error_set(error, STATUS_REFUSED, "%s has %s, and this needs %s, of the token %s", account,
+                    purse_text, value_text, token);
     error_advise(error, "send tokens to this account first");
     return STATUS_REFUSED;
 }
@@ -243,6 +244,17 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
     return submit(evm, name, &drawn, error);
 }
 
+/* It failed, and the block may still go: what will be a refusal says so already. */
+static void wait_for_failure(struct ledger_outcome *outcome)
+{
+    outcome->state = LEDGER_MOVE_WAITING;
+    (void)snprintf(
+        outcome->trouble, sizeof(outcome->trouble),
+        "it failed in block %llu, which is not final yet: %s", (unsigned long long)outcome->height,
+        outcome->refusal.kind == GAME_REFUSED_NOT ? "for no known reason"
+                                                  : game_refusal_text(outcome->refusal.kind));
+}
+
 static enum status evm_look(void *self, struct ledger_outcome *outcome, const char *name,
                             struct error *error)
 {
@@ -272,13 +284,13 @@ static enum status evm_look(void *self, struct ledger_outcome *outcome, const ch
         outcome->state = LEDGER_MOVE_REFUSED;
         break;
     }
-    if (found.state == OUTBOX_MINED && found.reverted) {
-        outcome->state = LEDGER_MOVE_WAITING; /* it failed, and the block may still go */
-    }
     game_refusal_decode(&outcome->refusal, found.revert, found.revert_size);
     outcome->transaction = found.hash;
     outcome->height = found.height;
     (void)snprintf(outcome->trouble, sizeof(outcome->trouble), "%s", found.trouble);
+    if (found.state == OUTBOX_MINED && found.reverted) {
+        wait_for_failure(outcome);
+    }
     return STATUS_OK;
 }
 
@@ -350,7 +362,7 @@ static enum status is_behind(void *self, bool *behind, struct error *error)
 /* ---- reading ------------------------------------------------------------------ */
 
 static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t after, uint32_t depth,
-                            struct error *error)
+                            const struct hash32 *topic, struct error *error)
 {
     struct evm *evm = self;
     struct event_log_block top;
@@ -363,7 +375,7 @@ static enum status evm_next(void *self, struct ledger_entry *entry, uint64_t aft
         return status;
     }
     return event_log_next(&evm->sql, entry, evm->data, after,
-                          top.height < depth ? 0 : top.height - depth, error);
+                          top.height < depth ? 0 : top.height - depth, topic, error);
 }
 
 /* Calls a getter of the contract with one word; the answer must have that many words. */
@@ -551,7 +563,7 @@ static enum status get_clock(void *self, struct ledger_clock *clock, struct erro
     TRY(evm_block_at(evm->rpc, &block, height, error));
     clock->height = block.height;
     clock->time_s = block.time_s;
-    clock->seed_delay = evm->seeds.delay;
+    clock->seed_delay = evm->seeds.delay + 1; /* endpoints try a move in the newest block */
     return STATUS_OK;
 }
 
@@ -563,7 +575,7 @@ static enum status get_fixed(void *self, uint64_t *source, uint64_t height, uint
     return evm_seeds_fixed(&evm->seeds, evm->rpc, source, height, time_s, error);
 }
 
-/* Whatever else the contract does is no approval. */
+/* Anything else that the contract does is no approval. */
 static enum status get_signed(void *self, const struct address *contract, const struct hash32 *hash,
                               const struct game_bytes *signature, struct error *error)
 {
@@ -651,11 +663,23 @@ static enum status find_contracts(struct evm *evm, struct address *token, struct
     return evm_registry_part(evm->rpc, &evm->referee, &evm->registry, "REFEREE()", error);
 }
 
+static enum status find_currency(struct currency *currency, struct evm *evm, struct error *error)
+{
+    struct evm_token about;
+
+    if (!has_token(evm)) {
+        return STATUS_OK;
+    }
+    TRY(evm_token_name(evm->rpc, &about, evm->token, error));
+    *currency = currency_of_token(about.symbol, about.decimals);
+    return STATUS_OK;
+}
+
 /* state_dir/events-CHAIN-REGISTRY.db: one for each chain and contract. */
 static enum status open_event_log(struct evm *evm, const struct ledger_options *options,
                                   uint64_t chain_id, struct error *error)
 {
-    static const char schema[] = EVENT_LOG_SCHEMA;
+    static const char schema[] = EVENT_LOG_SCHEMA EVENT_LOG_TOPICS;
     char registry[ADDRESS_TEXT_SIZE];
     char path[FILE_PATH_MAX];
 
@@ -697,9 +721,11 @@ enum status ledger_evm_attach(struct ledger *ledger, const struct ledger_options
     evm->chain_id = chain_id;
     TRY_OUT(file_private_folder(options->state_dir, error));
     evm->token = &ledger->token;
+    evm->currency = &ledger->currency;
     status = find_contracts(evm, &ledger->token, error);
     TRY_OUT(status == STATUS_BAD_FORMAT ? explain_silence(evm, options->first_height, error)
                                         : status);
+    TRY_OUT(find_currency(&ledger->currency, evm, error));
     TRY_OUT(open_event_log(evm, options, chain_id, error));
     TRY_OUT(evm_open_outbox(&evm->outbox, evm->rpc, options, chain_id, error));
 out:

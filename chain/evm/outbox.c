@@ -384,8 +384,8 @@ enum status outbox_check_purse(struct outbox *outbox, wei value, uint64_t gas, u
         return STATUS_OK;
     }
     address_print(account_text, account);
-    wei_print(balance_text, balance);
-    wei_print(need_text, need);
+    currency_print(balance_text, &currency_coin, balance);
+    currency_print(need_text, &currency_coin, need);
     (void)error_set(error, STATUS_REFUSED, "%s has %s, and this needs up to %s%s", account_text,
                     balance_text, need_text, value > 0 ? " with the gas" : " of gas");
     error_advise(error, "send money to this account first");

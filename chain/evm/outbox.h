@@ -16,8 +16,8 @@
 
 #include "base/error.h"
 #include "chain/codec/address.h"
+#include "chain/codec/currency.h"
 #include "chain/codec/keccak.h"
-#include "chain/codec/wei.h"
 #include "chain/evm/outbox_depth.h"
 #include "chain/evm/rpc/rpc.h"
 #include "chain/keys/signer.h"

@@ -45,8 +45,8 @@ bool allow_list_admits(const struct hash32 *root, const struct address *account,
 }
 
 /* The node over the accounts from index * 2^level, of which there is at least one. */
-static struct hash32 subtree(const struct address *accounts, uint32_t count, uint32_t level,
-                             uint32_t index)
+static struct hash32 subtree_root(const struct address *accounts, uint32_t count, uint32_t level,
+                                  uint32_t index)
 {
     struct hash32 pending[GAME_ALLOW_MAX];
     uint32_t first = index << level;
@@ -85,7 +85,7 @@ static uint32_t height_of(uint32_t count)
 void allow_list_root(struct hash32 *root, const struct address *accounts, uint32_t count)
 {
     assert(count > 0 && count <= ALLOW_LIST_ACCOUNTS_MAX);
-    *root = subtree(accounts, count, height_of(count), 0);
+    *root = subtree_root(accounts, count, height_of(count), 0);
 }
 
 void allow_list_path(struct digest path[GAME_ALLOW_MAX], uint32_t *sibling_count,
@@ -97,7 +97,7 @@ void allow_list_path(struct digest path[GAME_ALLOW_MAX], uint32_t *sibling_count
         uint32_t sibling = (index >> level) ^ 1;
 
         if ((sibling << level) < count) {
-            struct hash32 node = subtree(accounts, count, level, sibling);
+            struct hash32 node = subtree_root(accounts, count, level, sibling);
 
             memcpy(path[(*sibling_count)++].bytes, node.bytes, DIGEST_SIZE);
         }

@@ -2,8 +2,8 @@
  * ask.h - an ask about the trace of one disputed step, signed by a party of the job.
  *
  * It is a typed message (EIP-712) of the game's domain, so it means nothing on another chain, to
- * another contract, in another job, about another step, or after its expiry. Whoever is shown it
- * may use it until then, for that step alone.
+ * another contract, in another job, about another step, or after its expiry. A server that is shown
+ * it may use it until then, for that step alone.
  */
 #ifndef CHAIN_GAME_ASK_H
 #define CHAIN_GAME_ASK_H

@@ -184,20 +184,29 @@ static enum status read_entry(struct ledger_entry *entry, sqlite3_stmt *row,
     return game_event_decode(&entry->event, &log);
 }
 
+#define ENTRY                                                                                      \
+    "SELECT number, kind, height, time_s, topics, data, (SELECT hash FROM event_transactions AS"   \
+    " made WHERE made.block = entry.block AND made.place = entry.place) FROM event_log AS entry"   \
+    " WHERE "
+#define STANDS                                                                                     \
+    "(EXISTS (SELECT 1 FROM blocks WHERE blocks.height = entry.height AND hash = entry.block) AND" \
+    " NOT EXISTS (SELECT 1 FROM event_log WHERE number > entry.number AND kind = ? AND height <"   \
+    " entry.height)) "
+
 enum status event_log_next(struct database *sql, struct ledger_entry *entry,
                            uint8_t data[GAME_LOG_SIZE_MAX], uint64_t after, uint64_t height_most,
-                           struct error *error)
+                           const struct hash32 *topic, struct error *error)
 {
+    const struct database_blob wanted = {topic, HASH32_SIZE};
     sqlite3_stmt *rows =
-        database_query(sql, error,
-                       "SELECT number, kind, height, time_s, topics, data, (SELECT hash FROM"
-                       " event_transactions AS made WHERE made.block = entry.block AND"
-                       " made.place = entry.place) FROM event_log AS entry"
-                       " WHERE number > ? AND (kind = ? OR (EXISTS (SELECT 1 FROM blocks"
-                       " WHERE blocks.height = entry.height AND hash = entry.block) AND NOT EXISTS"
-                       " (SELECT 1 FROM event_log WHERE number > entry.number AND kind = ?"
-                       " AND height < entry.height))) ORDER BY number",
-                       "iii", (int64_t)after, (int64_t)LEDGER_REWIND, (int64_t)LEDGER_REWIND);
+        topic == NULL
+            ? database_query(sql, error,
+                             ENTRY "number > ? AND (kind = ? OR " STANDS ") ORDER BY number", "iii",
+                             (int64_t)after, (int64_t)LEDGER_REWIND, (int64_t)LEDGER_REWIND)
+            : database_query(sql, error,
+                             ENTRY "substr(topics, 1, 32) = ? AND number > ? AND " STANDS
+                                   "ORDER BY number",
+                             "bii", &wanted, (int64_t)after, (int64_t)LEDGER_REWIND);
     enum status status = rows == NULL ? error->status : STATUS_BAD_FORMAT;
 
     /* A log that does not decode, with numbers out of range, is skipped: nobody could take part in

@@ -23,6 +23,10 @@
     "CREATE INDEX IF NOT EXISTS event_log_by_kind ON event_log (kind, number);"                    \
     "CREATE INDEX IF NOT EXISTS event_log_by_block ON event_log (block, number);"
 
+/* Events of one kind are found without a look at others; an embedded ledger does without. */
+#define EVENT_LOG_TOPICS                                                                           \
+    "CREATE INDEX IF NOT EXISTS event_log_by_topic ON event_log (substr(topics, 1, 32), number);"
+
 struct event_log_block {
     uint64_t height;
     struct hash32 hash;
@@ -49,9 +53,11 @@ MUST_CHECK enum status event_log_logs_hash(struct database *sql, struct hash32 *
                                            struct error *error);
 struct hash32 event_log_hash_of(const struct game_log *logs, const uint32_t *places, size_t count);
 
-/* See ledger_next(). What the entry's event borrows lies in data. */
+/* See ledger_next() and, with a topic, ledger_next_of(). What the entry's event borrows lies in
+ * data. */
 MUST_CHECK enum status event_log_next(struct database *sql, struct ledger_entry *entry,
                                       uint8_t data[GAME_LOG_SIZE_MAX], uint64_t after,
-                                      uint64_t height_most, struct error *error);
+                                      uint64_t height_most, const struct hash32 *topic,
+                                      struct error *error);
 
 #endif /* CHAIN_GAME_EVENT_LOG_H */

@@ -108,7 +108,7 @@ static enum status decode_leaves(struct abi_reader *reader, uint8_t *to)
                : STATUS_BAD_FORMAT;
 }
 
-static void encode(struct abi_writer *writer, const uint8_t *from, const struct field *field)
+static void encode_field(struct abi_writer *writer, const uint8_t *from, const struct field *field)
 {
     struct hash32 hash;
     struct address address;
@@ -118,6 +118,7 @@ static void encode(struct abi_writer *writer, const uint8_t *from, const struct 
     wei amount;
     bool flag;
 
+    /* Copied, never cast: the table knows a member by its place, not by its type. */
     switch ((enum field_type)field->type) {
     case FIELD_BYTES32:
         memcpy(&hash, from, sizeof(hash));
@@ -161,7 +162,7 @@ static void encode(struct abi_writer *writer, const uint8_t *from, const struct 
     }
 }
 
-static enum status decode(struct abi_reader *reader, uint8_t *to, const struct field *field)
+static enum status decode_field(struct abi_reader *reader, uint8_t *to, const struct field *field)
 {
     struct hash32 hash;
     struct address address;
@@ -187,6 +188,7 @@ static enum status decode(struct abi_reader *reader, uint8_t *to, const struct f
         if ((status = abi_get_u32(reader, &narrow)) != STATUS_OK) {
             break;
         }
+        /* A number that fits 32 bits may still be more than the field's own bound. */
         if (field->most > 0 && narrow > field->most) {
             return STATUS_BAD_FORMAT;
         }
@@ -396,7 +398,7 @@ void fields_encode(struct abi_writer *writer, const void *from, const struct fie
             assert(count < FIELDS_OF_ANY_LENGTH_MAX);
             places[count++] = abi_put_offset(writer);
         } else {
-            encode(writer, (const uint8_t *)from + field->offset, field);
+            encode_field(writer, (const uint8_t *)from + field->offset, field);
         }
     }
     count = 0;
@@ -424,7 +426,7 @@ enum status fields_decode(struct abi_reader *reader, void *to, const struct fiel
             assert(count < FIELDS_OF_ANY_LENGTH_MAX);
             status = abi_get_u64(reader, &offsets[count++]);
         } else {
-            status = decode(reader, (uint8_t *)to + field->offset, field);
+            status = decode_field(reader, (uint8_t *)to + field->offset, field);
         }
     }
     count = 0;

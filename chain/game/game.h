@@ -33,7 +33,7 @@
 #define GAME_ENLIST_MAX    16
 #define GAME_FEES_OF_BOND  4
 #define GAME_OPEN_MAX      64 /* segments that are committed and not final */
-#define GAME_LEG_MAX       16 /* segments until one is covered whatever its seed says */
+#define GAME_LEG_MAX       16 /* segments until one is covered with any seed */
 #define GAME_LAST_RIGHTS   3  /* that a last segment needs at least */
 #define GAME_FULL_ROUND    5  /* from this round on a round has as many seats as all before, */
 #define GAME_FULL_SEATS    9  /* ... and at most this many */

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/io/log.h"
+#include "chain/codec/currency.h"
 #include "chain/game/game.h"
 #include "chain/keys/signer.h"
 
@@ -67,6 +68,7 @@ const struct game_place *ledger_get_game(const struct ledger *ledger); /* the sa
 const struct address *ledger_get_own(const struct ledger *ledger);     /* zero without a key */
 /* What all amounts are in; zero: the chain's coin. Gas is always paid in the coin. */
 const struct address *ledger_get_token(const struct ledger *ledger);
+const struct currency *ledger_get_currency(const struct ledger *ledger); /* the same, by name */
 
 /* ---- endpoints ------------------------------------------------------------------ */
 
@@ -158,6 +160,11 @@ struct ledger_entry {
 MUST_CHECK enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry,
                                    uint64_t after, uint32_t depth, struct error *error);
 
+/* The same for events of one kind alone, however many others there are; no rewinds. */
+MUST_CHECK enum status ledger_next_of(struct ledger *ledger, struct ledger_entry *entry,
+                                      uint64_t after, enum game_event_kind kind,
+                                      struct error *error);
+
 /* ---- reading ------------------------------------------------------------------ */
 
 /* What moves have changed in a job. Its terms are in the event OPENED. */
@@ -205,7 +212,7 @@ struct ledger_claim {
 struct ledger_clock {
     uint64_t time_s;
     uint64_t height;
-    uint32_t seed_delay; /* from a commit to the block that its seed comes from */
+    uint32_t seed_delay; /* from a commit to the block that a draw can follow */
 };
 
 /* STATUS_NOT_FOUND for a key that nobody opened. */
@@ -376,7 +383,7 @@ MUST_CHECK enum status ledger_challenge(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_unseen(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_segment *segment,
                                      uint32_t place, struct error *error);
-/* Whatever may be done about a covered segment: its round ends, its leg is final or void. vouch:
+/* All that may be done about a covered segment: its round ends, its leg is final or void. vouch:
  * the keeper's signature; NULL: none. */
 MUST_CHECK enum status ledger_settle(struct ledger *ledger, const char *name,
                                      const struct hash32 *job, const struct game_segment *segment,

@@ -85,6 +85,11 @@ const struct address *ledger_get_token(const struct ledger *ledger)
     return &ledger->token;
 }
 
+const struct currency *ledger_get_currency(const struct ledger *ledger)
+{
+    return &ledger->currency;
+}
+
 const struct address *ledger_get_own(const struct ledger *ledger)
 {
     return &ledger->account;
@@ -177,7 +182,15 @@ enum status ledger_wait(struct ledger *ledger, struct ledger_outcome *outcome, c
 enum status ledger_next(struct ledger *ledger, struct ledger_entry *entry, uint64_t after,
                         uint32_t depth, struct error *error)
 {
-    return ledger->backend->next(ledger->self, entry, after, depth, error);
+    return ledger->backend->next(ledger->self, entry, after, depth, NULL, error);
+}
+
+enum status ledger_next_of(struct ledger *ledger, struct ledger_entry *entry, uint64_t after,
+                           enum game_event_kind kind, struct error *error)
+{
+    const struct hash32 topic = game_event_topic(kind);
+
+    return ledger->backend->next(ledger->self, entry, after, 0, &topic, error);
 }
 
 enum status ledger_get_job(struct ledger *ledger, struct ledger_job *job, const struct hash32 *key,

@@ -13,8 +13,9 @@ struct ledger_backend {
     enum status (*work)(void *self, struct error *error);
     /* Are there blocks whose events are not told yet, as far as the last round saw? */
     enum status (*behind)(void *self, bool *behind, struct error *error);
+    /* topic: of the events that are wanted; NULL: all entries */
     enum status (*next)(void *self, struct ledger_entry *entry, uint64_t after, uint32_t depth,
-                        struct error *error);
+                        const struct hash32 *topic, struct error *error);
     enum status (*get_job)(void *self, struct ledger_job *job, const struct hash32 *key,
                            struct error *error);
     enum status (*get_claim)(void *self, struct ledger_claim *claim, const struct hash32 *key,
@@ -48,6 +49,7 @@ struct ledger {
     struct ledger_place place;
     struct game_place game;
     struct address token;
+    struct currency currency;
     bool may_write;
 };
 

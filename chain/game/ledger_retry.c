@@ -30,7 +30,7 @@ static bool is_told(const struct ledger_retry *retry, uint64_t wait_s)
                                : wait_s < LEDGER_RETRY_WAIT_S_MAX || retry->tries % of_hour == 0;
 }
 
-static void report(struct ledger_retry *retry, const struct error *error, uint64_t wait_s)
+static void report_wait(struct ledger_retry *retry, const struct error *error, uint64_t wait_s)
 {
     char words[STATUS_TEXT_MAX];
 
@@ -50,7 +50,7 @@ static void report(struct ledger_retry *retry, const struct error *error, uint64
     }
 }
 
-static void draw(const struct ledger_retry *retry, const struct error *error, double left_s)
+static void draw_wait(const struct ledger_retry *retry, const struct error *error, double left_s)
 {
     char line[LINE_MAX_SHOWN + 1];
     char safe[LINE_MAX_SHOWN + 1];
@@ -77,7 +77,7 @@ static bool wait_for(struct ledger_retry *retry, const struct error *error, uint
         if (retry->notify != NULL) {
             notify_alive(retry->notify);
         }
-        draw(retry, error, left_s);
+        draw_wait(retry, error, left_s);
         if (stop_wait(retry->stop, slice_s)) {
             return true;
         }
@@ -104,7 +104,7 @@ bool ledger_retry_again(struct ledger_retry *retry, enum status *status, struct 
     if (*status == STATUS_UNREACHABLE && !stop_requested(retry->stop) &&
         (retry->limit_s == 0 || now_s < retry->begun_s + (double)retry->limit_s)) {
         retry->tries++;
-        report(retry, error, wait_s);
+        report_wait(retry, error, wait_s);
         if (!wait_for(retry, error, wait_s)) {
             error_init(error);
             return true;

@@ -1,7 +1,7 @@
 /* leg.c - see leg.h. */
 #include "chain/game/leg.h"
 
-static uint32_t less(uint32_t a, uint32_t b)
+static uint32_t less_of(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -29,7 +29,8 @@ uint32_t leg_seats_needed(const struct leg_tally *tally)
 {
     uint32_t held = tally->wanted + unseen_that_counts(tally);
     uint32_t missing = held > tally->rights ? held - tally->rights : 0;
-    uint32_t least = tally->round + 2 < GAME_FULL_ROUND ? 1 : less(tally->drawn, GAME_FULL_SEATS);
+    uint32_t least =
+        tally->round + 2 < GAME_FULL_ROUND ? 1 : less_of(tally->drawn, GAME_FULL_SEATS);
 
     if (missing == 0 || tally->to >= GAME_PLACES_MAX) {
         return 0;
@@ -43,7 +44,7 @@ uint32_t leg_waits(const struct leg_tally *tally)
         return 1;
     }
     return tally->rights == 0 && tally->unseen == 0 ? GAME_WAITS_MAX
-                                                    : less(GAME_WAITS_MAX, 1 + tally->unseen);
+                                                    : less_of(GAME_WAITS_MAX, 1 + tally->unseen);
 }
 
 bool leg_is_final(const struct leg_tally *tally)

@@ -40,7 +40,7 @@ static enum status refuse_terms(const char *what, struct error *error)
 {
     (void)error_set(error, STATUS_REFUSED,
                     "the terms on the ledger are not those of the job file: %s differs", what);
-    error_advise(error, "whoever solved it could be convicted of what was never agreed: leave it");
+    error_advise(error, "its solver could be convicted of what was never agreed: leave it");
     return STATUS_REFUSED;
 }
 
@@ -79,43 +79,6 @@ enum status terms_check(const struct game_terms *terms, const struct job *job, s
 }
 
 /* ---- for people --------------------------------------------------------------- */
-
-static const struct amount_unit {
-    wei least; /* that is told in it */
-    wei size;
-    int places;
-    const char *name;
-} amount_units[] = {{WEI_PER_ETHER / 100000, WEI_PER_ETHER, WEI_ETHER_PLACES, "eth"},
-                    {WEI_PER_GWEI, WEI_PER_GWEI, WEI_GWEI_PLACES, "gwei"},
-                    {1, 1, 0, "wei"},
-                    {0, WEI_PER_ETHER, WEI_ETHER_PLACES, "eth"}};
-
-static const struct amount_unit *unit_of(wei amount)
-{
-    const struct amount_unit *unit = amount_units;
-
-    while (amount < unit->least) {
-        unit++;
-    }
-    return unit;
-}
-
-void terms_amount(char text[TERMS_AMOUNT_SIZE], wei amount)
-{
-    const struct amount_unit *unit = unit_of(amount);
-    char number[WEI_TEXT_SIZE];
-
-    wei_print_number(number, amount, unit->places);
-    (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.50s %s", number, unit->name);
-}
-
-void terms_amount_about(char text[TERMS_AMOUNT_SIZE], wei amount)
-{
-    const struct amount_unit *unit = unit_of(amount);
-
-    (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.5g %s", (double)amount / (double)unit->size,
-                   unit->name);
-}
 
 void terms_period(char text[TERMS_PERIOD_SIZE], uint64_t seconds)
 {
@@ -219,9 +182,9 @@ enum status terms_find(struct hash32 *key, struct game_terms *terms, struct ledg
 
     TRY(read_wanted(&wanted, text, error));
     TRY(ledger_catch_up(ledger, error));
-    while ((status = ledger_next(ledger, &entry, entry.number, 0, error)) == STATUS_OK) {
-        if (entry.kind == LEDGER_EVENT && entry.event.kind == GAME_OPENED &&
-            fits(&wanted, &entry.event)) {
+    while ((status = ledger_next_of(ledger, &entry, entry.number, GAME_OPENED, error)) ==
+           STATUS_OK) {
+        if (fits(&wanted, &entry.event)) {
             status = count_hit(&count, &open_count, key, terms == NULL ? &ignored : terms, ledger,
                                &entry.event, error);
             if (status != STATUS_OK) {

@@ -19,12 +19,6 @@ MUST_CHECK enum status terms_check_header(const struct game_terms *terms,
                                           const uint8_t header[GAME_JOB_HEADER_SIZE],
                                           struct error *error);
 
-/* An amount for people, in wei, gwei or eth, without rounding: "0.25 eth". */
-#define TERMS_AMOUNT_SIZE WEI_TEXT_SIZE
-void terms_amount(char text[TERMS_AMOUNT_SIZE], wei amount);
-/* Its first five digits, for people who compare. */
-void terms_amount_about(char text[TERMS_AMOUNT_SIZE], wei amount);
-
 /* "2h", "7d", "90s", in whole units where it can be. */
 #define TERMS_PERIOD_SIZE 24
 void terms_period(char text[TERMS_PERIOD_SIZE], uint64_t seconds);

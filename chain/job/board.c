@@ -101,6 +101,7 @@ static enum status add(struct board *board, const struct ledger_entry *entry, st
     TRY(make_room(board, error));
     job_record_init(&board->jobs[board->count], &entry->event.job, NULL);
     board->jobs[board->count].place = board->place;
+    board->jobs[board->count].currency = board->currency;
     board->places[place_of(board, &entry->event.job)] = board->count + 1;
     return job_record_take(&board->jobs[board->count++], entry, error);
 }
@@ -217,6 +218,7 @@ enum status board_follow(struct board *board, struct ledger *ledger, struct erro
     enum status status;
 
     board->place = *ledger_get_game(ledger);
+    board->currency = *ledger_get_currency(ledger);
     while ((status = ledger_next(ledger, &entry, board->read, 0, error)) == STATUS_OK) {
         TRY(board_take(board, &entry, error));
     }

@@ -1,5 +1,6 @@
 /*
- * board.h - all jobs of a ledger and where each stands, for whoever looks for work or shows them.
+ * board.h - all jobs of a ledger and where each stands, for solvers that look for work and for
+ * pages.
  *
  * A record (job_record.h) of each job, by one pass over the new events, and without a call of a
  * chain for each.
@@ -25,8 +26,9 @@ struct board_listener {
 };
 
 struct board {
-    struct game_place place; /* of the ledger; board_follow() sets it */
-    struct job_record *jobs; /* in the order of their opening */
+    struct game_place place;  /* of the ledger; board_follow() sets it, */
+    struct currency currency; /* ... and this */
+    struct job_record *jobs;  /* in the order of their opening */
     uint32_t count;
     uint32_t room;
     uint32_t most;     /* jobs; 0: BOARD_JOBS_MAX. Each has cost its client an escrow */

@@ -17,7 +17,7 @@ enum due_move_kind {
     DUE_MOVE_SETTLE,  /* of a segment: another round, the vouch of a refused one, final or void */
     DUE_MOVE_RELEASE, /* of a solver that is late, or was refused and had nothing open */
     DUE_MOVE_CLOSE,   /* of a job that has no solver at its deadline */
-    DUE_MOVE_DEPART,  /* of an entry of the record's account: its bond can be had back */
+    DUE_MOVE_DEPART,  /* of an entry of the record's account: its bond can be taken back */
 };
 
 struct due_move {

@@ -2,9 +2,9 @@
  * job_card.h - what a job's opening says about it to people: title, model and sizes.
  *
  * The contact of an opening is an address, as URLs have it, and behind "#" the card. So a board
- * needs the ledger alone, and whoever fetches from the address takes no notice. The card binds
- * nobody: the client wrote it. The job file binds title and model under the job's id, and the sizes
- * follow from it (proofs/job/job_facts.h).
+ * needs the ledger alone, and programs that fetch from the address leave the card out. The card
+ * binds nobody: the client wrote it. The job file binds title and model under the job's id, and the
+ * sizes follow from it (proofs/job/job_facts.h).
  *
  *     http://host:8000#title=A+model+of+villages&model=gpt2&parameters=118784&tokens=...
  */

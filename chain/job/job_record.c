@@ -34,6 +34,7 @@ static void start_over(struct job_record *record, uint64_t rewound)
 
     job_record_init(record, &old.key, &old.account);
     record->place = old.place;
+    record->currency = old.currency;
     record->entries = old.entries;
     record->entry_room = old.entry_room;
     record->bonds = old.bonds;
@@ -672,6 +673,7 @@ enum status job_record_follow(struct job_record *record, struct ledger *ledger, 
     enum status status;
 
     record->place = *ledger_get_game(ledger);
+    record->currency = *ledger_get_currency(ledger);
     while ((status = ledger_next(ledger, &entry, record->read, 0, error)) == STATUS_OK) {
         TRY(job_record_take(record, &entry, error));
     }

@@ -63,7 +63,7 @@ struct job_record_claim {
     uint8_t queried[GAME_QUERIED_MAX];
 };
 
-/* An entry of the record's account in a panel of before: its bond can be had back. */
+/* An entry of the record's account in a panel of before: its bond can be taken back. */
 struct job_record_bond {
     uint32_t generation;
     uint32_t entry;
@@ -71,9 +71,10 @@ struct job_record_bond {
 
 struct job_record {
     struct hash32 key;
-    struct address account;  /* whose withdrawals and bonds are counted */
-    struct game_place place; /* where the game is played: without it no vouch is valid */
-    enum game_phase phase;   /* GAME_PHASE_NONE: nobody has opened it yet */
+    struct address account;   /* whose withdrawals and bonds are counted */
+    struct game_place place;  /* where the game is played: without it no vouch is valid */
+    enum game_phase phase;    /* GAME_PHASE_NONE: nobody has opened it yet */
+    struct currency currency; /* of all amounts; the reader sets it with the place */
     struct address client;
     struct address solver;
     struct game_terms terms;

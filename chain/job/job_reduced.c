@@ -14,7 +14,7 @@ bool job_reduced_is_changed_by(enum game_event_kind kind)
 }
 
 /* The end of a tenure: the next one has a panel of its own. */
-static void reopen(struct job_reduced *job, const struct game_event *event)
+static void reopen_job(struct job_reduced *job, const struct game_event *event)
 {
     job->unpaid = event->kind == GAME_CONVICTED ? job->generation : job->unpaid;
     job->generation++;
@@ -52,7 +52,7 @@ static void take_phase(struct job_reduced *job, const struct game_terms *terms,
         job->missing_pool = 0;
         break;
     default:
-        reopen(job, event);
+        reopen_job(job, event);
         break;
     }
     if (job->phase == GAME_PHASE_OPEN) {

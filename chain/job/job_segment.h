@@ -53,7 +53,7 @@ enum job_segment_wait {
     JOB_SEGMENT_HELD,       /* it was refused: claims may come until refused_until */
     JOB_SEGMENT_CLAIM_TIME, /* claims may come until claim_end */
     JOB_SEGMENT_LEG_BEFORE, /* the legs before it end first */
-    JOB_SEGMENT_LOST,       /* settle makes it void: nobody says that its states can be had */
+    JOB_SEGMENT_LOST,       /* settle makes it void: nobody says that its states are served */
     JOB_SEGMENT_DUE,        /* settle makes its leg final */
 };
 enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, uint64_t now_s);

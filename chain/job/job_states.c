@@ -44,7 +44,7 @@ static int rank_of(const struct job_record *record, const struct address *accoun
                                                          : RANK_NONE;
 }
 
-static void forget(struct job_states_hosts *hosts, uint32_t at)
+static void forget_host(struct job_states_hosts *hosts, uint32_t at)
 {
     hosts->count--;
     memmove(&hosts->hosts[at], &hosts->hosts[at + 1],
@@ -72,7 +72,7 @@ static void take_host(struct job_states_hosts *hosts, const struct job_record *r
     }
     for (uint32_t i = hosts->count; i-- > 0;) {
         if (address_equal(&hosts->hosts[i].owner, &event->account)) {
-            forget(hosts, i);
+            forget_host(hosts, i);
         }
     }
     job_card_address(address, &event->contact);

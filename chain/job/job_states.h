@@ -13,8 +13,8 @@
 #define JOB_STATES_HOSTS_MAX 16
 
 /* Where the parties of a job say that they are found: its solver first, then its keeper, its
- * client, those who last found a segment right, and members of the panel. Whatever they wrote: it
- * may be no address at all. */
+ * client, those who last found a segment right, and members of the panel. The text is as they wrote
+ * it: it may be no address at all. */
 struct job_states_hosts {
     uint32_t count;
     struct job_states_host {

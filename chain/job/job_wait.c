@@ -83,11 +83,11 @@ static void describe_running(struct job_wait *wait, const struct job_record *rec
 /* A void burned a part of the escrow: the client puts it back, or takes the rest. */
 static void describe_barred(struct job_wait *wait, const struct job_record *record)
 {
-    char amount[TERMS_AMOUNT_SIZE];
+    char amount[WEI_TEXT_SIZE];
     char time[TERMS_TIME_SIZE];
 
     wait->word = "client";
-    terms_amount(amount, record->missing_escrow + record->missing_pool);
+    currency_print(amount, &record->currency, record->missing_escrow + record->missing_pool);
     terms_time(time, wait->until_s);
     (void)snprintf(wait->text, sizeof(wait->text),
                    "the client: segments were void, and their price burned. 'lockstep job resume' "

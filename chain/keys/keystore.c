@@ -49,8 +49,8 @@ struct sealed_key {
 
 /* ---- cryptography ----------------------------------------------------------- */
 
-static enum status derive(uint8_t derived[DERIVED_SIZE], const struct sealed_key *sealed,
-                          const struct passphrase *passphrase, struct error *error)
+static enum status derive_key(uint8_t derived[DERIVED_SIZE], const struct sealed_key *sealed,
+                              const struct passphrase *passphrase, struct error *error)
 {
     int result;
 
@@ -106,7 +106,7 @@ static struct hash32 make_mac(const uint8_t derived[DERIVED_SIZE], const struct 
 
 /* ---- reading ---------------------------------------------------------------- */
 
-static enum status malformed(struct error *error, const char *what)
+static enum status malformed_keystore(struct error *error, const char *what)
 {
     return error_set(error, STATUS_BAD_FORMAT, "not a key file of version 3: %s", what);
 }
@@ -127,7 +127,7 @@ static enum status read_scrypt(struct sealed_key *sealed, const json_t *params, 
     sealed->r = (uint32_t)number_of(params, "r", KEYSTORE_WORK_MAX);
     sealed->p = (uint32_t)number_of(params, "p", KEYSTORE_WORK_MAX);
     if (sealed->n < 2 || (sealed->n & (sealed->n - 1)) != 0 || sealed->r == 0 || sealed->p == 0) {
-        return malformed(error, "scrypt parameters that make no sense, or are too large");
+        return malformed_keystore(error, "scrypt parameters that make no sense, or are too large");
     }
     if (sealed->r > KEYSTORE_MEMORY_MAX / 128 / sealed->n ||
         sealed->p > KEYSTORE_WORK_MAX / (sealed->n * sealed->r)) {
@@ -145,11 +145,11 @@ static enum status read_kdf(struct sealed_key *sealed, const json_t *crypto, str
     const char *kdf = strict_json_text_or(crypto, "kdf", "");
 
     if (number_of(params, "dklen", DERIVED_SIZE) != DERIVED_SIZE) {
-        return malformed(error, "dklen is not 32");
+        return malformed_keystore(error, "dklen is not 32");
     }
     if (hex_read(sealed->salt, sizeof(sealed->salt), &sealed->salt_size,
                  strict_json_text_or(params, "salt", "")) != STATUS_OK) {
-        return malformed(error, "the salt is not hex of at most 256 bytes");
+        return malformed_keystore(error, "the salt is not hex of at most 256 bytes");
     }
     if (strcmp(kdf, "scrypt") == 0) {
         return read_scrypt(sealed, params, error);
@@ -159,11 +159,12 @@ static enum status read_kdf(struct sealed_key *sealed, const json_t *crypto, str
         sealed->rounds = (uint32_t)number_of(params, "c", KEYSTORE_ROUNDS_MAX);
         if (strcmp(strict_json_text_or(params, "prf", ""), "hmac-sha256") != 0 ||
             sealed->rounds == 0) {
-            return malformed(error, "PBKDF2 other than hmac-sha256 with up to 10,000,000 rounds");
+            return malformed_keystore(error,
+                                      "PBKDF2 other than hmac-sha256 with up to 10,000,000 rounds");
         }
         return STATUS_OK;
     }
-    return malformed(error, "kdf is neither scrypt nor pbkdf2");
+    return malformed_keystore(error, "kdf is neither scrypt nor pbkdf2");
 }
 
 static enum status read_sealed(struct sealed_key *sealed, const json_t *root, struct error *error)
@@ -173,39 +174,39 @@ static enum status read_sealed(struct sealed_key *sealed, const json_t *root, st
 
     memset(sealed, 0, sizeof(*sealed));
     if (number_of(root, "version", KEYSTORE_VERSION) != KEYSTORE_VERSION) {
-        return malformed(error, "version is not 3");
+        return malformed_keystore(error, "version is not 3");
     }
     if (crypto == NULL) {
         crypto = json_object_get(root, "Crypto"); /* as some early wallets wrote it */
     }
     cipher_params = json_object_get(crypto, "cipherparams");
     if (strcmp(strict_json_text_or(crypto, "cipher", ""), "aes-128-ctr") != 0) {
-        return malformed(error, "cipher is not aes-128-ctr");
+        return malformed_keystore(error, "cipher is not aes-128-ctr");
     }
     if (hex_read(sealed->ciphertext, sizeof(sealed->ciphertext), &sealed->ciphertext_size,
                  strict_json_text_or(crypto, "ciphertext", "")) != STATUS_OK ||
         sealed->ciphertext_size < KEY_SIZE_MIN) {
-        return malformed(error, "the ciphertext is not hex of at most 32 bytes");
+        return malformed_keystore(error, "the ciphertext is not hex of at most 32 bytes");
     }
     if (hex_read_exactly(sealed->iv, IV_SIZE, strict_json_text_or(cipher_params, "iv", "")) !=
         STATUS_OK) {
-        return malformed(error, "the iv is not hex of 16 bytes");
+        return malformed_keystore(error, "the iv is not hex of 16 bytes");
     }
     if (hex_read_exactly(sealed->mac.bytes, HASH32_SIZE, strict_json_text_or(crypto, "mac", "")) !=
         STATUS_OK) {
-        return malformed(error, "the mac is not hex of 32 bytes");
+        return malformed_keystore(error, "the mac is not hex of 32 bytes");
     }
     return read_kdf(sealed, crypto, error);
 }
 
-static json_t *parse(const char *text, size_t size, struct error *error)
+static json_t *parse_keystore(const char *text, size_t size, struct error *error)
 {
     json_t *root;
     enum status status = strict_json_parse(&root, NULL, "a key file", text, size, KEYSTORE_SIZE_MAX,
                                            STRICT_JSON_DEPTH_MAX);
 
     if (status != STATUS_OK || !json_is_object(root)) {
-        (void)malformed(error, "not a JSON object");
+        (void)malformed_keystore(error, "not a JSON object");
         json_decref(root);
         return NULL;
     }
@@ -225,7 +226,7 @@ static enum status read_address(struct address *address, const json_t *root, str
         text += 2;
     }
     if (hex_read_exactly(address->bytes, ADDRESS_SIZE, text) != STATUS_OK) {
-        return malformed(error, "the address is not hex of 20 bytes");
+        return malformed_keystore(error, "the address is not hex of 20 bytes");
     }
     return STATUS_OK;
 }
@@ -248,11 +249,12 @@ static enum status check_address(const struct secret_key *key, const json_t *roo
     }
     same = status == STATUS_NOT_FOUND || address_equal(&named, signer_address(signer));
     signer_free(signer);
-    return same ? STATUS_OK : malformed(error, "its key belongs to another address than it says");
+    return same ? STATUS_OK
+                : malformed_keystore(error, "its key belongs to another address than it says");
 }
 
-static enum status unseal(struct secret_key *key, const struct sealed_key *sealed,
-                          const struct passphrase *passphrase, struct error *error)
+static enum status unseal_key(struct secret_key *key, const struct sealed_key *sealed,
+                              const struct passphrase *passphrase, struct error *error)
 {
     uint8_t *derived = secret_alloc(DERIVED_SIZE, error);
     struct hash32 mac;
@@ -261,7 +263,7 @@ static enum status unseal(struct secret_key *key, const struct sealed_key *seale
     if (derived == NULL) {
         return STATUS_NO_MEMORY;
     }
-    status = derive(derived, sealed, passphrase, error);
+    status = derive_key(derived, sealed, passphrase, error);
     if (status != STATUS_OK) {
         goto out;
     }
@@ -281,7 +283,7 @@ enum status keystore_open(struct secret_key *key, const char *text, size_t size,
                           const struct passphrase *passphrase, struct error *error)
 {
     struct sealed_key sealed;
-    json_t *root = parse(text, size, error);
+    json_t *root = parse_keystore(text, size, error);
     enum status status;
 
     secret_wipe(key, sizeof(*key));
@@ -289,7 +291,7 @@ enum status keystore_open(struct secret_key *key, const char *text, size_t size,
         return STATUS_BAD_FORMAT;
     }
     TRY_OUT(read_sealed(&sealed, root, error));
-    TRY_OUT(unseal(key, &sealed, passphrase, error));
+    TRY_OUT(unseal_key(key, &sealed, passphrase, error));
     TRY_OUT(check_address(key, root, error));
 out:
     if (status != STATUS_OK) {
@@ -302,7 +304,7 @@ out:
 enum status keystore_address(struct address *address, const char *text, size_t size,
                              struct error *error)
 {
-    json_t *root = parse(text, size, error);
+    json_t *root = parse_keystore(text, size, error);
     struct sealed_key sealed;
     enum status status;
 
@@ -338,7 +340,7 @@ static enum status make_sealed(struct sealed_key *sealed, const struct secret_ke
     sealed->ciphertext_size = SECRET_KEY_SIZE;
     TRY_OUT(secret_random(sealed->salt, sealed->salt_size, error));
     TRY_OUT(secret_random(sealed->iv, IV_SIZE, error));
-    TRY_OUT(derive(derived, sealed, passphrase, error));
+    TRY_OUT(derive_key(derived, sealed, passphrase, error));
     TRY_OUT(
         apply_cipher(sealed->ciphertext, key->bytes, SECRET_KEY_SIZE, derived, sealed->iv, error));
     sealed->mac = make_mac(derived, sealed);
@@ -369,8 +371,8 @@ static enum status make_uuid(char text[37], struct error *error)
     return STATUS_OK;
 }
 
-static json_t *pack(const struct sealed_key *sealed, const struct address *address,
-                    const char *uuid)
+static json_t *pack_keystore(const struct sealed_key *sealed, const struct address *address,
+                             const char *uuid)
 {
     char owner[2 * ADDRESS_SIZE + 1];
     char ciphertext[2 * SECRET_KEY_SIZE + 1];
@@ -412,7 +414,7 @@ enum status keystore_seal(char *text, size_t *size, const struct secret_key *key
     TRY_OUT(make_uuid(uuid, error));
 out:
     if (status == STATUS_OK) {
-        root = pack(&sealed, signer_address(signer), uuid);
+        root = pack_keystore(&sealed, signer_address(signer), uuid);
         *size = root == NULL ? 0 : json_dumpb(root, text, KEYSTORE_SIZE_MAX - 1, JSON_INDENT(2));
         if (root == NULL || *size == 0 || *size >= KEYSTORE_SIZE_MAX) {
             status = error_set(error, STATUS_NO_MEMORY, "no memory for a key file");

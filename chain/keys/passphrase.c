@@ -104,7 +104,7 @@ static enum status read_variable(char *value, struct passphrase *passphrase, str
     return STATUS_OK;
 }
 
-static void say(int terminal, const char *text)
+static void say_on(int terminal, const char *text)
 {
     ssize_t written = write(terminal, text, strlen(text));
 
@@ -127,19 +127,19 @@ static enum status read_silently(int terminal, int signals, const char *question
     if (tcsetattr(terminal, TCSAFLUSH, &silent) != 0) {
         return error_set_errno(error, "cannot hide what is typed on this terminal");
     }
-    say(terminal, question);
+    say_on(terminal, question);
     status = read_line(terminal, signals, passphrase, error);
     (void)tcsetattr(terminal, TCSAFLUSH, &before);
     if (status != STATUS_OK) {
-        say(terminal, "\n");
+        say_on(terminal, "\n");
     }
     return status;
 }
 
 /* A program that ends or stops during the prompt would leave a terminal without echo. So signals
  * wait until the terminal is restored, and take effect then. */
-static enum status prompt(int terminal, const char *question, struct passphrase *passphrase,
-                          struct error *error)
+static enum status prompt_on(int terminal, const char *question, struct passphrase *passphrase,
+                             struct error *error)
 {
     sigset_t watched;
     sigset_t before;
@@ -182,7 +182,7 @@ static enum status prompt_twice(int terminal, struct passphrase *passphrase, str
     if (again == NULL) {
         return STATUS_NO_MEMORY;
     }
-    status = prompt(terminal, "Again: ", again, error);
+    status = prompt_on(terminal, "Again: ", again, error);
     if (status == STATUS_OK && (again->size != passphrase->size ||
                                 !secret_equal(again->bytes, passphrase->bytes, again->size))) {
         status = error_set(error, STATUS_REFUSED, "the two passphrases differ");
@@ -202,7 +202,7 @@ static enum status read_terminal(const struct passphrase_source *source,
         error_advise(error, "give --passphrase-file FILE, or set " PASSPHRASE_VARIABLE);
         return STATUS_USAGE;
     }
-    status = prompt(terminal, source->question, passphrase, error);
+    status = prompt_on(terminal, source->question, passphrase, error);
     if (status == STATUS_OK && source->twice) {
         status = prompt_twice(terminal, passphrase, error);
     }

@@ -32,7 +32,7 @@ static struct address address_of_point(const secp256k1_context *context,
     return address;
 }
 
-static enum status blind(secp256k1_context *context, struct error *error)
+static enum status blind_context(secp256k1_context *context, struct error *error)
 {
     uint8_t seed[32];
     enum status status = secret_random(seed, sizeof(seed), error);
@@ -75,7 +75,7 @@ struct signer *signer_new(const struct secret_key *key, struct error *error)
         (void)error_set(error, STATUS_NO_MEMORY, "no memory for a signing context");
         goto out;
     }
-    if (blind(signer->context, error) != STATUS_OK) {
+    if (blind_context(signer->context, error) != STATUS_OK) {
         goto out;
     }
     *signer->key = *key;
@@ -108,8 +108,9 @@ const struct address *signer_address(const struct signer *signer)
     return &signer->address;
 }
 
-static enum verdict recover(const secp256k1_context *context, const struct signature *signature,
-                            struct address *address, const struct hash32 *hash)
+static enum verdict recover_address(const secp256k1_context *context,
+                                    const struct signature *signature, struct address *address,
+                                    const struct hash32 *hash)
 {
     secp256k1_ecdsa_recoverable_signature raw;
     secp256k1_ecdsa_signature plain;
@@ -153,7 +154,7 @@ enum status signer_sign(const struct signer *signer, struct signature *signature
     memcpy(made.r, compact, sizeof(made.r));
     memcpy(made.s, compact + sizeof(made.r), sizeof(made.s));
     made.recovery = (uint8_t)recovery;
-    if (recover(signer->context, &made, &recovered, hash) != VERDICT_VALID ||
+    if (recover_address(signer->context, &made, &recovered, hash) != VERDICT_VALID ||
         !address_equal(&recovered, &signer->address)) {
         return error_set(error, STATUS_REFUSED,
                          "a fresh signature does not verify: this machine computes wrongly");
@@ -170,7 +171,7 @@ enum verdict signature_recover(const struct signature *signature, struct address
     enum verdict verdict = VERDICT_INVALID;
 
     if (context != NULL) {
-        verdict = recover(context, signature, address, hash);
+        verdict = recover_address(context, signature, address, hash);
         secp256k1_context_destroy(context);
     }
     return verdict;

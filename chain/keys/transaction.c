@@ -70,8 +70,9 @@ static void write_fee_market(struct rlp_writer *writer, const struct transaction
     rlp_list_end(writer, list);
 }
 
-static enum status encode(const struct transaction *transaction, const struct signature *signature,
-                          uint8_t *bytes, size_t *size)
+static enum status encode_transaction(const struct transaction *transaction,
+                                      const struct signature *signature, uint8_t *bytes,
+                                      size_t *size)
 {
     struct rlp_writer writer;
     size_t prefix = 0;
@@ -106,7 +107,7 @@ enum status transaction_signing_hash(const struct transaction *transaction, stru
     if (bytes == NULL) {
         return STATUS_NO_MEMORY;
     }
-    status = encode(transaction, NULL, bytes, &size);
+    status = encode_transaction(transaction, NULL, bytes, &size);
     if (status == STATUS_OK) {
         *hash = keccak256(bytes, size);
     }
@@ -119,7 +120,7 @@ enum status transaction_sign(const struct transaction *transaction, uint8_t *byt
 {
     struct hash32 signing_hash;
     struct signature signature;
-    enum status status = encode(transaction, NULL, bytes, size);
+    enum status status = encode_transaction(transaction, NULL, bytes, size);
 
     if (status != STATUS_OK) {
         return error_set(error, status, "a transaction of %zu bytes of data is too long",
@@ -127,7 +128,7 @@ enum status transaction_sign(const struct transaction *transaction, uint8_t *byt
     }
     signing_hash = keccak256(bytes, *size);
     TRY(signer_sign(signer, &signature, &signing_hash, error));
-    status = encode(transaction, &signature, bytes, size);
+    status = encode_transaction(transaction, &signature, bytes, size);
     if (status != STATUS_OK) {
         return error_set(error, status, "a transaction of %zu bytes of data is too long",
                          transaction->data_size);

@@ -104,8 +104,8 @@ static enum status check_purse(const struct local_account *account, const struct
         return STATUS_OK;
     }
     address_print(address, owner);
-    wei_print(has, account->purse);
-    wei_print(needs, value);
+    currency_print(has, &currency_coin, account->purse);
+    currency_print(needs, &currency_coin, value);
     (void)error_set(error, STATUS_REFUSED, "%s has %s, and this needs %s", address, has, needs);
     error_advise(error, "an embedded ledger has free money: lockstep ledger faucet %s AMOUNT",
                  address);
@@ -309,12 +309,12 @@ static enum status get_clock(void *self, struct ledger_clock *clock, struct erro
 }
 
 static enum status next_entry(void *self, struct ledger_entry *entry, uint64_t after,
-                              uint32_t depth, struct error *error)
+                              uint32_t depth, const struct hash32 *topic, struct error *error)
 {
     struct local *local = self;
 
     (void)depth; /* nothing is ever reorganized away */
-    return event_log_next(&local->sql, entry, local->data, after, UINT64_MAX, error);
+    return event_log_next(&local->sql, entry, local->data, after, UINT64_MAX, topic, error);
 }
 
 static enum status get_record(struct local *local, void *record, enum local_kind kind,

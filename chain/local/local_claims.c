@@ -185,7 +185,7 @@ static enum status take_next(struct local_game *game, struct hash32 *key, bool *
     return STATUS_OK;
 }
 
-/* Both begin anew with each lead: else many leads together could use up the solver's. */
+/* Both begin again with each lead: else many leads together could use up the solver's. */
 static void wind_clocks(const struct local_game *game, struct local_dispute *dispute)
 {
     dispute->since_s = game->now_s;
@@ -194,8 +194,8 @@ static void wind_clocks(const struct local_game *game, struct local_dispute *dis
     dispute->queries = 0;
 }
 
-static enum status start(struct local_game *game, struct local_trial *trial,
-                         struct local_docket *docket)
+static enum status start_dispute(struct local_game *game, struct local_trial *trial,
+                                 struct local_docket *docket)
 {
     struct local_dispute *dispute = &trial->dispute;
 
@@ -231,7 +231,7 @@ static enum status start_next(struct local_game *game, struct local_docket *dock
             TRY(end_claim(game, &next, docket, GAME_LAPSED));
             lapses++;
         } else {
-            TRY(start(game, &next, docket));
+            TRY(start_dispute(game, &next, docket));
         }
     }
     return STATUS_OK;
@@ -331,8 +331,8 @@ static void tell_claimed(struct local_game *game, const struct local_trial *tria
 }
 
 /* Puts a dispute into the queue of its kind, and starts what can. */
-static enum status enqueue(struct local_game *game, const struct local_trial *trial,
-                           struct local_docket *docket, bool seat)
+static enum status enqueue_dispute(struct local_game *game, const struct local_trial *trial,
+                                   struct local_docket *docket, bool seat)
 {
     const struct local_dispute *dispute = &trial->dispute;
     uint32_t number = seat ? docket->alarm_count++ : docket->other_count++;
@@ -343,10 +343,10 @@ static enum status enqueue(struct local_game *game, const struct local_trial *tr
 }
 
 /* One more claimant: of a live dispute, or of a new one. Saves everything. */
-static enum status join(struct local_game *game, struct local_trial *trial,
-                        struct local_docket *docket, struct local_segment *segment,
-                        const struct game_case *shown, const struct hash32 *subject, uint64_t rank,
-                        const struct local_claimant *claimant)
+static enum status join_dispute(struct local_game *game, struct local_trial *trial,
+                                struct local_docket *docket, struct local_segment *segment,
+                                const struct game_case *shown, const struct hash32 *subject,
+                                uint64_t rank, const struct local_claimant *claimant)
 {
     struct local_dispute *dispute = &trial->dispute;
     const bool is_new = dispute->phase == GAME_CLAIM_NONE;
@@ -365,7 +365,7 @@ static enum status join(struct local_game *game, struct local_trial *trial,
     tell_claimed(game, trial, claimant, shown);
     TRY(put_dispute(game, trial));
     if (is_ahead && dispute->phase == GAME_CLAIM_WAITING) {
-        TRY(enqueue(game, trial, docket, claimant->seat));
+        TRY(enqueue_dispute(game, trial, docket, claimant->seat));
     }
     return local_put(game->store, docket, LOCAL_DOCKET, segment->key, segment->job.generation);
 }
@@ -402,8 +402,8 @@ enum status local_claim(struct local_game *game, const struct game_move *move)
     TRY(local_take_bond(game, move, claimant.bond));
 
     docket.outsiders++;
-    return join(game, &trial, &docket, &segment, shown, &subject,
-                GAME_RANK_OUTSIDER | (docket.opened + 1), &claimant);
+    return join_dispute(game, &trial, &docket, &segment, shown, &subject,
+                        GAME_RANK_OUTSIDER | (docket.opened + 1), &claimant);
 }
 
 enum status local_alarm(struct local_game *game, const struct game_move *move)
@@ -425,8 +425,8 @@ enum status local_alarm(struct local_game *game, const struct game_move *move)
     TRY(find_key(game, &key, &subject));
     TRY(get_dispute(game, &trial, &key));
     TRY(local_get(game->store, &docket, LOCAL_DOCKET, &move->key, segment.job.generation));
-    return join(game, &trial, &docket, &segment, shown, &subject,
-                (uint64_t)shown->segment.index << 32 | shown->step, &claimant);
+    return join_dispute(game, &trial, &docket, &segment, shown, &subject,
+                        (uint64_t)shown->segment.index << 32 | shown->step, &claimant);
 }
 
 /* ---- the other moves ------------------------------------------------------------- */
@@ -469,8 +469,8 @@ static enum status find_winner(struct local_game *game, struct address *winner,
     return STATUS_OK;
 }
 
-static enum status convict(struct local_game *game, struct local_docket *docket,
-                           const struct local_dispute *dispute)
+static enum status convict_solver(struct local_game *game, struct local_docket *docket,
+                                  const struct local_dispute *dispute)
 {
     struct local_job job = {0};
 
@@ -497,7 +497,7 @@ enum status local_uphold(struct local_game *game, struct local_trial *trial)
     }
     TRY(end_claim(game, trial, &docket, GAME_UPHELD));
     if (!docket.convicted) {
-        TRY(convict(game, &docket, dispute));
+        TRY(convict_solver(game, &docket, dispute));
     }
     TRY(start_next(game, &docket, &dispute->job, dispute->generation));
     return put_docket(game, &docket, trial);

@@ -242,7 +242,7 @@ static void tell_drawn(struct local_game *game, const struct local_segment *segm
 }
 
 /* Its leg ends here. */
-static void cover(struct local_segment *segment)
+static void cover_segment(struct local_segment *segment)
 {
     segment->tally.covered = true;
     segment->tally.leg_start = segment->job.leg_start;
@@ -254,7 +254,7 @@ static enum status draw_nobody(struct local_game *game, struct local_segment *se
 {
     static const struct hash32 none;
 
-    cover(segment);
+    cover_segment(segment);
     segment->tally.start_s = segment->shown->time_s;
     segment->tally.to = GAME_PLACES_MAX;
     tell_drawn(game, segment, &none);
@@ -275,6 +275,7 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     if (segment.index < job->drawn) {
         return local_refuse(game, GAME_ALREADY_DRAWN, 0);
     }
+    /* In their order: whether one is covered depends on where its leg began. */
     if (segment.index != job->drawn) {
         return local_refuse(game, GAME_WRONG_INDEX, job->drawn);
     }
@@ -289,7 +290,7 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
         return local_put_job(game, job, segment.key);
     }
 
-    cover(&segment);
+    cover_segment(&segment);
     tell_drawn(game, &segment, &seed);
     tally->seed = seed;
     tally->panel = move->segment.panel;

@@ -47,8 +47,8 @@ static struct hash32 job_of(const struct local_game *game, const struct address 
 }
 
 /* Is the state the one after this step of the segment, by the segment's root? */
-static bool stands(const struct game_segment *segment, uint64_t first, uint32_t step,
-                   const struct digest *state, const struct merkle_path *siblings)
+static bool state_stands(const struct game_segment *segment, uint64_t first, uint32_t step,
+                         const struct digest *state, const struct merkle_path *siblings)
 {
     struct merkle_path path = *siblings;
     struct digest root;
@@ -73,7 +73,8 @@ static enum status check_pre_state(struct local_game *game, const struct local_s
     bool good;
 
     if (shown->step > 0) {
-        good = stands(&shown->segment, first, shown->step - 1, &shown->pre_state, &shown->pre_path);
+        good = state_stands(&shown->segment, first, shown->step - 1, &shown->pre_state,
+                            &shown->pre_path);
     } else if (shown->segment.index > 0) {
         hash = game_segment_hash(segment->key, previous);
         TRY(local_get(game->store, &stored, LOCAL_SEGMENT, segment->key, shown->segment.index - 1));
@@ -81,8 +82,8 @@ static enum status check_pre_state(struct local_game *game, const struct local_s
             return refuse_case(game, GAME_CASE_PREVIOUS);
         }
         /* Only the last segment of a job can be short. */
-        good = stands(previous, first - previous->steps, previous->steps - 1, &shown->pre_state,
-                      &shown->pre_path);
+        good = state_stands(previous, first - previous->steps, previous->steps - 1,
+                            &shown->pre_state, &shown->pre_path);
     } else {
         good = digest_equal(&shown->pre_state, &first_state) && shown->pre_path.sibling_count == 0;
     }
@@ -102,7 +103,7 @@ enum status local_check_case(struct local_game *game, const struct local_segment
         return local_refuse(game, GAME_WRONG_STEPS, (wei)shown->segment.steps - 1);
     }
     TRY(check_pre_state(game, segment, shown, first));
-    if (!stands(&shown->segment, first, shown->step, &shown->post_state, &shown->post_path)) {
+    if (!state_stands(&shown->segment, first, shown->step, &shown->post_state, &shown->post_path)) {
         return refuse_case(game, GAME_CASE_POST_STATE);
     }
     return STATUS_OK;

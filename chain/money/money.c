@@ -56,7 +56,7 @@ wei money_total(const struct money *money)
 bool money_brought(const struct money *money, wei *amount)
 {
     wei gone = money->amounts[MONEY_PAID] + money->amounts[MONEY_LOST] +
-               (money->in_token ? 0 : money->amounts[MONEY_GAS]);
+               (money->currency.is_token ? 0 : money->amounts[MONEY_GAS]);
     wei left = money_total(money) + gone;
     wei earned = money->amounts[MONEY_EARNED];
 

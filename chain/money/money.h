@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "chain/codec/address.h"
-#include "chain/codec/wei.h"
+#include "chain/codec/currency.h"
 
 enum money_kind {
     MONEY_EARNED, /* rewards, fees, shares of stakes and bonds of others, replies */
@@ -33,7 +33,7 @@ struct money_day {
 
 struct money {
     struct address account;
-    bool in_token;
+    struct currency currency;
     wei free;   /* in the purse */
     wei stakes; /* of jobs that it solves */
     wei bonds;  /* of entries and claims, and the fees of queries without a reply yet */

@@ -132,7 +132,8 @@ static void take_replied(const struct money_book *book, struct money_claim *clai
     claim->query_fee = 0;
 }
 
-/* Whoever is left has its bond back, and the fee of a query without a reply. */
+/* Each claimant that is left has its bond back, and the first one the fee of a query without a
+ * reply. */
 static void take_ruled(struct money_book *book, struct money_claim *claim)
 {
     for (uint32_t i = 0; i < claim->count; i++) {
@@ -193,7 +194,7 @@ static void take_voided(struct money_book *book, const struct job_record *job,
     book->fees = 0;
 }
 
-/* The stake goes into a pot, whoever gets a share of it. */
+/* The stake goes into a pot: all of it is lost, also where the solver gets a share. */
 static void take_convicted(struct money_book *book, const struct job_record *job,
                            const struct ledger_entry *entry)
 {
@@ -364,7 +365,7 @@ static enum status look_at(const struct money_book *book, struct money *money, u
                            struct ledger *ledger, struct error *error)
 {
     *money = money_book_look(book, number);
-    money->in_token = !address_is_zero(ledger_get_token(ledger));
+    money->currency = *ledger_get_currency(ledger);
     TRY(ledger_get_account(ledger, &money->free, &money->owed, &money->account, error));
     return ledger_each_gas(ledger, &money->account, take_gas, money, error);
 }

@@ -3,18 +3,13 @@
 
 #include "base/web/web_page.h"
 #include "base/web/web_parts.h"
-#include "chain/game/terms.h"
 #include "chain/money/money_text.h"
 
 static void add_card(struct buffer *page, const struct money *money, wei amount, const char *words)
 {
-    char text[TERMS_AMOUNT_SIZE];
+    char text[WEI_TEXT_SIZE];
 
-    if (money->in_token) {
-        wei_print_plain(text, amount);
-    } else {
-        terms_amount_about(text, amount);
-    }
+    currency_print_about(text, &money->currency, amount);
     web_parts_card(page, text, words);
 }
 

@@ -12,31 +12,35 @@
 
 /* ---- lines ----------------------------------------------------------------------- */
 
-/* All in one unit, so that figures stand in line: the coin, or a token's smallest part. */
-static void print_number(char text[WEI_TEXT_SIZE], const struct money *money, wei amount)
+static void add_in(char text[MONEY_TEXT_SIZE], const struct currency *currency, const char *before,
+                   wei amount, const char *after)
 {
-    wei_print_number(text, amount, money->in_token ? 0 : WEI_ETHER_PLACES);
-}
+    size_t used = strlen(text);
+    char number[WEI_TEXT_SIZE];
 
-static const char *unit_of(const struct money *money)
-{
-    return money->in_token ? "" : " eth";
+    currency_print_number(number, currency, amount);
+    (void)snprintf(text + used, MONEY_TEXT_SIZE - used, "%s%.40s%s", before, number, after);
 }
 
 static void add(char text[MONEY_TEXT_SIZE], const struct money *money, const char *before,
                 wei amount, const char *after)
 {
-    size_t used = strlen(text);
-    char number[WEI_TEXT_SIZE];
+    add_in(text, &money->currency, before, amount, after);
+}
 
-    print_number(number, money, amount);
-    (void)snprintf(text + used, MONEY_TEXT_SIZE - used, "%s%.40s%s", before, number, after);
+/* "98.5 eth" */
+static void begin_line(char text[MONEY_TEXT_SIZE], const struct money *money)
+{
+    char name[2 + CURRENCY_NAME_SIZE];
+
+    (void)snprintf(name, sizeof(name), " %s", currency_name(&money->currency));
+    text[0] = '\0';
+    add(text, money, "", money_total(money), name);
 }
 
 void money_text_where(char text[MONEY_TEXT_SIZE], const struct money *money)
 {
-    text[0] = '\0';
-    add(text, money, "", money_total(money), unit_of(money));
+    begin_line(text, money);
     add(text, money, " = ", money->free, " free");
     add(text, money, " + ", money->stakes, " in stakes");
     add(text, money, " + ", money->bonds, " in bonds");
@@ -48,10 +52,8 @@ void money_text_where(char text[MONEY_TEXT_SIZE], const struct money *money)
 static void add_gas(char text[MONEY_TEXT_SIZE], const struct money *money, const char *before,
                     wei amount)
 {
-    struct money coin = {.in_token = false};
-
-    if (money->in_token) {
-        add(text, &coin, "; ", amount, " eth of gas");
+    if (money->currency.is_token) {
+        add_in(text, &currency_coin, "; ", amount, " eth of gas");
     } else {
         add(text, money, before, amount, " gas");
     }
@@ -62,8 +64,7 @@ void money_text_why(char text[MONEY_TEXT_SIZE], const struct money *money)
     wei brought;
     bool more = money_brought(money, &brought);
 
-    text[0] = '\0';
-    add(text, money, "", money_total(money), unit_of(money));
+    begin_line(text, money);
     if (more) {
         add(text, money, " = ", brought, " brought in");
         add(text, money, " + ", money->amounts[MONEY_EARNED], " earned");
@@ -168,7 +169,7 @@ json_t *money_json(const struct money *money)
 
     address_print(address, &money->account);
     (void)json_object_set_new(object, "account", json_string(address));
-    (void)json_object_set_new(object, "in_token", json_boolean(money->in_token));
+    (void)json_object_set_new(object, "currency", currency_json(&money->currency));
     for (size_t i = 0; i < PLACES; i++) {
         wei amount;
 
@@ -226,6 +227,22 @@ static enum status read_days(struct money *money, const json_t *object, struct e
     return STATUS_OK;
 }
 
+/* Of a coin nothing but that is kept; a name is checked as a token's own word is. */
+static enum status read_currency(struct currency *currency, const json_t *object,
+                                 struct error *error)
+{
+    const json_t *is = json_object_get(object, "currency");
+    const char *name;
+    uint64_t decimals;
+    bool is_token;
+
+    TRY(strict_json_flag(is, error, &is_token, "token"));
+    TRY(strict_json_text(is, error, &name, "name"));
+    TRY(strict_json_number(is, error, &decimals, "decimals", CURRENCY_PLACES_MAX));
+    *currency = is_token ? currency_of_token(name, (uint32_t)decimals) : currency_coin;
+    return STATUS_OK;
+}
+
 enum status money_from_json(struct money *money, const json_t *object, struct error *error)
 {
     const char *account;
@@ -235,7 +252,7 @@ enum status money_from_json(struct money *money, const json_t *object, struct er
     if (address_parse(&money->account, account) != STATUS_OK) {
         return error_set(error, STATUS_BAD_FORMAT, "'account' is no address");
     }
-    TRY(strict_json_flag(object, error, &money->in_token, "in_token"));
+    TRY(read_currency(&money->currency, object, error));
     for (size_t i = 0; i < PLACES; i++) {
         wei amount = 0;
 

@@ -1,7 +1,7 @@
 /*
  * money_text.h - the money of an account for people, and as JSON.
  *
- * All figures of a line are in one unit and exact, so whoever adds them up finds the total.
+ * All figures of a line are in whole coins and exact: they add up to the total.
  */
 #ifndef CHAIN_MONEY_MONEY_TEXT_H
 #define CHAIN_MONEY_MONEY_TEXT_H

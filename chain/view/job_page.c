@@ -37,11 +37,12 @@ static void add_number_card(struct buffer *page, double number, const char *word
     web_parts_card(page, figure, words);
 }
 
-static void add_amount_card(struct buffer *page, wei amount, const char *words)
+static void add_amount_card(struct buffer *page, const struct currency *currency, wei amount,
+                            const char *words)
 {
-    char figure[TERMS_AMOUNT_SIZE];
+    char figure[WEI_TEXT_SIZE];
 
-    terms_amount_about(figure, amount);
+    currency_print_about(figure, currency, amount);
     web_parts_card(page, figure, words);
 }
 
@@ -143,8 +144,9 @@ static void add_figures(struct buffer *page, const struct job_view *view)
         web_parts_card(page, text, "left to train");
     }
     if (view->standing.read) {
-        add_amount_card(page, view->standing.earned, "earned");
-        add_amount_card(page, view->standing.burned_client, "burned of the client");
+        add_amount_card(page, &view->standing.currency, view->standing.earned, "earned");
+        add_amount_card(page, &view->standing.currency, view->standing.burned_client,
+                        "burned of the client");
     }
     buffer_add_text(page, "</div>\n");
 }
@@ -184,11 +186,12 @@ static void add_segments(struct buffer *page, const struct job_view *view)
     web_parts_squares(page, &squares);
 }
 
-static void add_amount_fact(struct buffer *page, const char *name, wei amount)
+static void add_amount_fact(struct buffer *page, const struct currency *currency, const char *name,
+                            wei amount)
 {
-    char text[TERMS_AMOUNT_SIZE];
+    char text[WEI_TEXT_SIZE];
 
-    terms_amount(text, amount);
+    currency_print(text, currency, amount);
     web_parts_value(page, name, text);
 }
 
@@ -207,15 +210,18 @@ static void add_money(struct buffer *page, const struct job_view *view)
     static const struct address nobody;
 
     buffer_add_text(page, "<h2>Money</h2>\n<table class=\"values\">\n");
-    add_amount_fact(page, "Escrow, with fees", view->standing.escrow);
-    add_amount_fact(page, "Earned by solvers", view->standing.earned);
-    add_amount_fact(page, "For segments to come", view->standing.to_come);
-    add_amount_fact(page, "For verifiers", view->standing.pool);
-    add_amount_fact(page, "Staked", view->standing.stake);
-    add_amount_fact(page, "Burned of the client", view->standing.burned_client);
-    add_amount_fact(page, "Burned of solvers, or paid to seats", view->standing.burned_solver);
+    add_amount_fact(page, &view->standing.currency, "Escrow, with fees", view->standing.escrow);
+    add_amount_fact(page, &view->standing.currency, "Earned by solvers", view->standing.earned);
+    add_amount_fact(page, &view->standing.currency, "For segments to come", view->standing.to_come);
+    add_amount_fact(page, &view->standing.currency, "For verifiers", view->standing.pool);
+    add_amount_fact(page, &view->standing.currency, "Staked", view->standing.stake);
+    add_amount_fact(page, &view->standing.currency, "Burned of the client",
+                    view->standing.burned_client);
+    add_amount_fact(page, &view->standing.currency, "Burned of solvers, or paid to seats",
+                    view->standing.burned_solver);
     if (view->standing.missing > 0) {
-        add_amount_fact(page, "Missing, until the client resumes", view->standing.missing);
+        add_amount_fact(page, &view->standing.currency, "Missing, until the client resumes",
+                        view->standing.missing);
     }
     add_party(page, "Client", &view->standing.client);
     if (!address_equal(&view->standing.solver, &nobody)) {

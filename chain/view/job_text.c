@@ -99,20 +99,20 @@ static void print_figures(char line[LINE_MAX_SIZE], const struct job_view *view)
 static void print_money(char line[LINE_MAX_SIZE], const struct job_view *view)
 {
     const struct job_standing *standing = &view->standing;
-    char escrow[TERMS_AMOUNT_SIZE];
-    char earned[TERMS_AMOUNT_SIZE];
-    char to_come[TERMS_AMOUNT_SIZE];
-    char stake[TERMS_AMOUNT_SIZE];
-    char burned[TERMS_AMOUNT_SIZE];
+    char escrow[WEI_TEXT_SIZE];
+    char earned[WEI_TEXT_SIZE];
+    char to_come[WEI_TEXT_SIZE];
+    char stake[WEI_TEXT_SIZE];
+    char burned[WEI_TEXT_SIZE];
 
-    terms_amount(escrow, standing->escrow);
-    terms_amount(earned, standing->earned);
-    terms_amount(to_come, standing->to_come);
-    terms_amount(stake, standing->stake);
-    terms_amount(burned, standing->burned_client);
+    currency_print(escrow, &standing->currency, standing->escrow);
+    currency_print(earned, &standing->currency, standing->earned);
+    currency_print(to_come, &standing->currency, standing->to_come);
+    currency_print(stake, &standing->currency, standing->stake);
+    currency_print(burned, &standing->currency, standing->burned_client);
     (void)snprintf(line, LINE_MAX_SIZE,
-                   "%s escrowed with fees; %s earned; %s for segments to come%s%s%s%s", escrow,
-                   earned, to_come, standing->stake > 0 ? "; staked " : "",
+                   "%s escrowed, what nobody earns comes back; %s earned; %s to come%s%s%s%s",
+                   escrow, earned, to_come, standing->stake > 0 ? "; staked " : "",
                    standing->stake > 0 ? stake : "",
                    standing->burned_client > 0 ? "; burned of the client " : "",
                    standing->burned_client > 0 ? burned : "");
@@ -298,7 +298,8 @@ static json_t *money_json(const struct job_view *view)
 {
     const struct job_standing *standing = &view->standing;
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "escrow_wei",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "currency",
+                     currency_json(&standing->currency), "escrow_wei",
                      amount_json(standing->escrow), "earned_wei", amount_json(standing->earned),
                      "pool_wei", amount_json(standing->pool), "to_come_wei",
                      amount_json(standing->to_come), "missing_wei", amount_json(standing->missing),

@@ -137,11 +137,11 @@ static void take_alert(struct job_standing *standing, const struct job_record *r
 {
     uint64_t since_s = keeper_silent_since(record, now_s);
     bool by_keeper = address_equal(&record->refuser, &record->terms.keeper);
-    char text[TERMS_AMOUNT_SIZE > TERMS_TIME_SIZE ? TERMS_AMOUNT_SIZE : TERMS_TIME_SIZE];
+    char text[WEI_TEXT_SIZE > TERMS_TIME_SIZE ? WEI_TEXT_SIZE : TERMS_TIME_SIZE];
 
     standing->alert[0] = '\0';
     if (record->barred && record->phase == GAME_PHASE_OPEN) {
-        terms_amount(text, standing->missing);
+        currency_print(text, &record->currency, standing->missing);
         (void)snprintf(standing->alert, sizeof(standing->alert),
                        "the job is barred: %s burned, which its client puts back to go on", text);
     } else if (since_s != 0) {
@@ -163,6 +163,7 @@ void job_standing_take(struct job_standing *standing, const struct job_record *r
 
     standing->read = true;
     standing->key = record->key;
+    standing->currency = record->currency;
     standing->client = record->client;
     standing->solver = is_accepted ? record->solver : (struct address){{0}};
     standing->phase = job_status_phase(record);

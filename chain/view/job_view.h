@@ -30,6 +30,7 @@ struct job_standing {
     bool read;
     char endpoints[LEDGER_REASON_SIZE]; /* of the ledger: those that are ill */
     struct hash32 key;
+    struct currency currency; /* of all amounts */
     struct address client;
     struct address solver; /* zero: none */
     const char *phase;     /* "open" */

@@ -9,12 +9,12 @@
 #define MOST        (~(wei)0)
 
 /* amount * part / whole; the most where that is too much. */
-static wei portion(wei amount, uint64_t part, uint64_t whole)
+static wei portion_of(wei amount, uint64_t part, uint64_t whole)
 {
     return part != 0 && amount > MOST / part ? MOST : amount * part / whole;
 }
 
-static uint64_t milliseconds(uint64_t step_ns, uint64_t steps)
+static uint64_t milliseconds_of(uint64_t step_ns, uint64_t steps)
 {
     double ms = (double)step_ns * (double)steps / 1e6;
 
@@ -34,10 +34,10 @@ struct job_price job_price_of(const struct game_terms *terms, wei segment_reward
         return price;
     }
     price.measured = true;
-    price.hour =
-        portion(segment_reward, MS_PER_HOUR, milliseconds(pace.step_ns, terms->segment_steps));
+    price.hour = portion_of(segment_reward, MS_PER_HOUR,
+                            milliseconds_of(pace.step_ns, terms->segment_steps));
     if (pace.tokens > 0 && pace.tokens < UINT64_MAX / terms->segment_steps) {
-        price.million = portion(segment_reward, MILLION, pace.tokens * terms->segment_steps);
+        price.million = portion_of(segment_reward, MILLION, pace.tokens * terms->segment_steps);
     }
     return price;
 }
@@ -59,7 +59,7 @@ static enum status of_hours(wei *whole, wei amount, const struct job *job, const
         error_advise(error, "'lockstep prover probe JOB --data FILE --device %s' does", device);
         return STATUS_USAGE;
     }
-    *whole = portion(amount, milliseconds(pace.step_ns, job->steps), MS_PER_HOUR);
+    *whole = portion_of(amount, milliseconds_of(pace.step_ns, job->steps), MS_PER_HOUR);
     return STATUS_OK;
 }
 
@@ -69,6 +69,7 @@ enum status job_price_whole(wei *whole, wei amount, const struct job *job,
     bool hours = options_flag(options, "per-hour");
     uint64_t tokens = step_time_tokens(job->tape);
 
+    /* A rate is for people; the ledger has the price of the whole, found once, here. */
     *whole = amount;
     if (!job_price_is_rate(options)) {
         return STATUS_OK;
@@ -82,7 +83,7 @@ enum status job_price_whole(wei *whole, wei amount, const struct job *job,
         return error_set(error, STATUS_USAGE,
                          "--per-million-tokens: the job's steps draw no tokens");
     } else {
-        *whole = portion(amount, tokens * job->steps, MILLION);
+        *whole = portion_of(amount, tokens * job->steps, MILLION);
     }
     return *whole <= WEI_MAX ? STATUS_OK
                              : error_set(error, STATUS_USAGE, "--reward: more than there is money");

@@ -70,6 +70,8 @@ static enum status find_checkpoint(struct evaluation *this, struct error *error)
     uint64_t newest = 0;
     enum status status = bundle_checkpoint_find(&newest, this->bundle, wanted, error);
 
+    /* Without --step the newest checkpoint counts: the last that a search from the one before
+     * finds. */
     while (!given && status == STATUS_OK) {
         step = newest;
         status = bundle_checkpoint_find(&newest, this->bundle, step + 1, error);
@@ -90,6 +92,7 @@ static enum status find_checkpoint(struct evaluation *this, struct error *error)
         return STATUS_REFUSED;
     }
     error_init(error);
+    /* A checkpoint that a crash or a disk damaged would give a figure of no state at all. */
     TRY(bundle_checkpoint_check(this->bundle, step, error));
     return bundle_checkpoint_path(this->state, this->bundle, step, error);
 }
@@ -139,8 +142,8 @@ static uint64_t classes_of(const struct tape *tape)
 }
 
 /* The rows of the held-out data in the files; 0: the files name them, and have the job's. */
-static enum status measure(uint64_t *rows, struct evaluation *this, const struct tape *tape,
-                           struct error *error)
+static enum status measure_rows(uint64_t *rows, struct evaluation *this, const struct tape *tape,
+                                struct error *error)
 {
     const uint64_t classes = classes_of(tape);
     uint32_t at = 0;
@@ -151,12 +154,14 @@ static enum status measure(uint64_t *rows, struct evaluation *this, const struct
         const char *path = tensor->role == ROLE_DATA ? this->paths.of[at++] : NULL;
         struct dataset data;
 
+        /* A file that gives tensors by their names has the rows of the job; others any number. */
         if (path == NULL || dataset_is_named(path) ||
             strncmp(tensor->name, HELD_OUT_DATA, strlen(HELD_OUT_DATA)) != 0) {
             continue;
         }
         if (tensor->rank > 1) {
             TRY(dataset_open_samples(&data, error, path));
+            /* Labels come behind their samples and are as many. */
         } else if (*rows != 0) {
             TRY(dataset_open_labels(&data, error, path, *rows, classes));
         } else {
@@ -187,9 +192,11 @@ static enum status make_job(struct evaluation *this, struct error *error)
     uint64_t rows;
     enum status status;
 
+    /* Cut twice: the shapes of the data follow from its rows, which are known when the files are
+     * found. */
     TRY_OUT(held_out_cut(&tape, &constants, &constant_count, this->trained, 0, error));
     TRY_OUT(data_paths_of_files(&this->paths, tape, files, count, error));
-    TRY_OUT(measure(&rows, this, tape, error));
+    TRY_OUT(measure_rows(&rows, this, tape, error));
     tape_file_free_constants(constants, constant_count);
     tape_free(tape);
     tape = NULL;
@@ -204,6 +211,7 @@ static enum status make_job(struct evaluation *this, struct error *error)
     first_state_close(&this->first);
     this->first = (struct first_state){0};
     status = job_from_tape(&this->job, tape, constants, constant_count, &terms, error);
+    /* From here on the job owns tape and constants, also where it could not be made. */
     tape = NULL;
     constants = NULL;
 out:
@@ -213,7 +221,8 @@ out:
     return status;
 }
 
-static enum status look(struct evaluation *this, const struct log *log, struct error *error)
+static enum status evaluate_state(struct evaluation *this, const struct log *log,
+                                  struct error *error)
 {
     struct machine_options machine;
     struct run run = {0};
@@ -231,6 +240,7 @@ static enum status look(struct evaluation *this, const struct log *log, struct e
                      &machine, error));
     TRY_OUT(first_state_open(&this->first, this->job->tape, this->state, error));
     TRY_OUT(run_first_state(&run, &this->first, error));
+    /* The whole job is one step, which looks at the held-out data and trains nothing. */
     TRY_OUT(run.machine->backend->step(run.machine, NULL, error));
     TRY_OUT(run_held_out(&evaluated, &this->loss_bits, &this->accuracy_bits, &run, 0, error));
     if (!evaluated) {
@@ -257,7 +267,7 @@ static json_t *number_json(double number)
     return isfinite(number) ? json_real(number) : json_null();
 }
 
-static int emit(struct command_context *context, const struct evaluation *this)
+static int emit_result(struct command_context *context, const struct evaluation *this)
 {
     const char *out = options_text(this->options, "out");
     const double loss = (double)number_of(this->loss_bits);
@@ -271,6 +281,7 @@ static int emit(struct command_context *context, const struct evaluation *this)
     hex_encode(state, this->job->first_state_root.bytes, DIGEST_SIZE);
     if (!context->json) {
         fprintf(context->out, "loss         %.6f\n", loss);
+        /* Perplexity is e to the loss of a token; a loss over pictures has none. */
         if (this->of_tokens) {
             fprintf(context->out, "perplexity   %.4f\n", exp(loss));
         }
@@ -315,9 +326,9 @@ int job_eval_run(struct command_context *context)
     if (out != NULL) { /* first: it can be run elsewhere where it cannot be here */
         TRY_OUT(job_write(this.job, out, &error));
     }
-    TRY_OUT(look(&this, context->log, &error));
+    TRY_OUT(evaluate_state(&this, context->log, &error));
 out:
-    code = status == STATUS_OK ? emit(context, &this) : command_fail(context, &error);
+    code = status == STATUS_OK ? emit_result(context, &this) : command_fail(context, &error);
     first_state_close(&this.first);
     data_paths_close(&this.paths);
     job_free(this.job);

@@ -129,6 +129,7 @@ static enum status open_keeper(struct keeping *keeping, struct error *error)
     struct keeper_options options = {.context = keeping->context,
                                      .key = given->arguments[0],
                                      .stop = &keeping->stop,
+                                     .notify = &keeping->notify,
                                      .sight = &keeping->page.sight,
                                      .place = options_text(given, "serve"),
                                      .state = options_text(given, "state")};

@@ -38,8 +38,9 @@ static void name_move(char name[LEDGER_NAME_MAX], const struct job_record *recor
     }
 }
 
-static enum status submit(struct ledger *ledger, const char *name, const struct job_record *record,
-                          const struct keep_move *move, struct error *error)
+static enum status submit_move(struct ledger *ledger, const char *name,
+                               const struct job_record *record, const struct keep_move *move,
+                               struct error *error)
 {
     uint8_t bytes[VOUCH_SIZE];
     struct game_bytes given = {.bytes = bytes, .size = VOUCH_SIZE};
@@ -75,7 +76,7 @@ enum status keep_moves_make(const struct command_context *context, const struct 
     options.check_purse = true; /* what it cannot pay now it says, and tries again */
     TRY(ledger_open(&ledger, &options, error));
     name_move(name, record, move);
-    TRY_OUT(submit(ledger, name, record, move, error));
+    TRY_OUT(submit_move(ledger, name, record, move, error));
     TRY_OUT(ledger_wait(ledger, &outcome, name, false, WAIT_MS, error));
     if (outcome.state == LEDGER_MOVE_REFUSED) {
         status = error_set(error, STATUS_REFUSED, "%s", game_refusal_text(outcome.refusal.kind));

@@ -16,6 +16,9 @@ struct keep_policy {
 /* What it knows of a segment beside the ledger's word. */
 struct keep_known {
     bool has_states;      /* start and end, whole and checked */
+    bool late;            /* ... but not before the first round was over */
+    bool has_start;       /* from there a replay computes the end, */
+    bool start_comes;     /* ... or the start is an end that one computes */
     bool known_right;     /* an owner whom the user knows revealed right */
     bool replayed;        /* the replay gave an answer, */
     bool is_false;        /* ... and this one */
@@ -26,9 +29,9 @@ struct keep_known {
 
 struct keep_needs {
     bool states;
-    bool vouch; /* to be signed, and handed over */
-    bool bring; /* by our own settle: without the vouch it could end badly now */
-    bool replay;
+    bool vouch;  /* to be signed, and handed over */
+    bool bring;  /* by our own settle: without the vouch it could end badly now */
+    bool replay; /* the panel leaves a question, or nobody gives the end */
     bool refuse;
 };
 

@@ -147,6 +147,7 @@ enum status keep_replay_start(struct keep_replay *replay, const struct command_c
     add(&words, "--yes");
     add(&words, "--json");
     add_option(&words, "--state", replay->folder);
+    add_option(&words, "--keep", kept);
     add_ledger(&words, context->options, replay->secret != NULL);
     add_sources(&words, context->options, kept);
     TRY(file_private_folder(replay->folder, error));

@@ -35,7 +35,8 @@ enum keep_answer {
     KEEP_ANSWER_TROUBLE,
 };
 
-/* folder: of its state. kept: of states, which it looks into first. job, account: as the options
+/* folder: of its state. kept: of states, which it looks into first, and
+ * where it leaves the one that a right segment ends in. job, account: as the options
  * say them. */
 MUST_CHECK enum status keep_replay_start(struct keep_replay *replay,
                                          const struct command_context *context,

@@ -11,10 +11,12 @@
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
+#include "chain/game/ledger_retry.h"
 #include "chain/job/job_states.h"
 #include "chain/keys/passphrase.h"
 #include "client/keeper/keep_hand.h"
 #include "client/keeper/keep_moves.h"
+#include "client/keeper/keep_owners.h"
 #include "client/keeper/keep_plan.h"
 #include "client/keeper/keep_replay.h"
 
@@ -194,7 +196,7 @@ static void set_places(struct keeper *keeper, const struct job_states_place *end
 }
 
 /* What a covered segment needs comes first, of those that nobody vouched for before the others;
- * then the last ends, for whoever goes on from there. */
+ * then the last ends, for a solver that goes on from there. */
 static enum status ask_for_states(struct keeper *keeper, struct error *error)
 {
     const struct job_record *record = &keeper->source.record;
@@ -227,28 +229,30 @@ static enum status ask_for_states(struct keeper *keeper, struct error *error)
     return STATUS_OK;
 }
 
-static bool has_states(struct keeper *keeper, const struct keeper_slot *slot)
+/* The first state is in the job, or its client serves it. */
+static bool has_start(struct keeper *keeper, const struct keeper_slot *slot)
 {
-    return slot->end.step != 0 && watch_keep_has(keeper->keep, &slot->end) &&
-           (slot->index == 0 ||
-            (slot->start.step != 0 && watch_keep_has(keeper->keep, &slot->start)));
+    return slot->index == 0 ||
+           (slot->start.step != 0 && watch_keep_has(keeper->keep, &slot->start));
+}
+
+static bool has_end(struct keeper *keeper, const struct keeper_slot *slot)
+{
+    return slot->end.step != 0 && watch_keep_has(keeper->keep, &slot->end);
+}
+
+/* A keeper that was restarted takes what it finds then for late: it replays rather than trusts. */
+static void note_states(struct keeper *keeper, struct keeper_slot *slot)
+{
+    struct keep_known *known = &slot->known;
+
+    if (!known->has_states) {
+        known->late = keeper->clock.time_s > known->first_end_s;
+    }
+    known->has_states = known->has_start && has_end(keeper, slot);
 }
 
 /* ---- what is known ---------------------------------------------------------------- */
-
-static bool is_known_owner(const struct keeper *keeper, const struct address *owner)
-{
-    const struct options *given = keeper->options.context->options;
-    struct address known;
-
-    for (size_t i = 0; i < options_list_count(given, "known"); i++) {
-        if (address_parse(&known, options_list_item(given, "known", i)) == STATUS_OK &&
-            address_equal(&known, owner)) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool is_known_right(const struct keeper *keeper, const struct keeper_slot *slot)
 {
@@ -258,14 +262,16 @@ static bool is_known_right(const struct keeper *keeper, const struct keeper_slot
         const struct job_record_seat *seat = &record->seats[i];
 
         if (seat->segment.index == slot->index && seat->phase == GAME_SEAT_REVEALED &&
-            seat->verdict == GAME_VERDICT_RIGHT && is_known_owner(keeper, &seat->owner)) {
+            seat->verdict == GAME_VERDICT_RIGHT &&
+            keep_owners_has(keeper->options.context->options, &seat->owner)) {
             return true;
         }
     }
     return false;
 }
 
-/* Does our own mirror answer? Whoever cannot be reached has no reason to blame others. */
+/* Does our own mirror answer? A keeper that cannot be reached itself has no reason to blame
+ * others. */
 static void ask_mirror(struct keeper *keeper)
 {
     uint64_t size = watch_keep_job_size(keeper->keep);
@@ -382,7 +388,9 @@ static void start_replay(struct keeper *keeper, struct keeper_slot *slot)
     name_segment(what, slot);
     if (keep_replay_start(&keeper->replay, keeper->options.context, &keeper->source.record.key,
                           &slot->hash, slot->index, keeper->folder, &why) == STATUS_OK) {
-        log_info(log_of(keeper), "keeper", "%s: the panel leaves a question; replaying it", what);
+        log_info(log_of(keeper), "keeper", "%s: %s; replaying it", what,
+                 slot->known.has_states ? "the panel leaves a question"
+                                        : "nobody gives the state that it ends in");
     } else {
         fail(keeper, &slot->replaying, what, why.text);
     }
@@ -399,7 +407,8 @@ static void refuse(struct keeper *keeper, const struct keeper_slot *slot)
     if (make_move(keeper, &move, &why) == STATUS_OK) {
         keeper->counts.refused++;
         log_error(log_of(keeper), "keeper",
-                  "%s: its states could not be had; REFUSED, what nobody vouched for burns", what);
+                  "%s: its states could not be fetched; REFUSED, what nobody vouched for burns",
+                  what);
         succeed(&keeper->refusing, RETRY_MS);
     } else {
         fail(keeper, &keeper->refusing, what, why.text);
@@ -536,7 +545,10 @@ static void work(struct keeper *keeper)
         struct job_segment segment = job_record_segment(&keeper->source.record, slot->index);
         struct keep_needs needs;
 
-        slot->known.has_states = has_states(keeper, slot);
+        slot->known.has_start = has_start(keeper, slot);
+        slot->known.start_comes = i > 0 && slot[-1].index + 1 == slot->index &&
+                                  (slot[-1].known.has_start || slot[-1].known.start_comes);
+        note_states(keeper, slot);
         slot->known.known_right = is_known_right(keeper, slot);
         slot->known.well_s = keeper->well_s;
         needs = keep_plan(&segment, &slot->known, &keeper->policy, keeper->clock.time_s);
@@ -615,22 +627,6 @@ static enum status check_key(const struct keeper *keeper, struct error *error)
     return STATUS_REFUSED;
 }
 
-static enum status check_known(const struct options *given, struct error *error)
-{
-    struct address known;
-
-    for (size_t i = 0; i < options_list_count(given, "known"); i++) {
-        if (address_parse(&known, options_list_item(given, "known", i)) != STATUS_OK) {
-            return error_set(error, STATUS_USAGE, "--known: '%.60s' is not an address",
-                             options_list_item(given, "known", i));
-        }
-    }
-    return options_flag(given, "no-replay") && options_list_count(given, "known") == 0
-               ? error_set(error, STATUS_USAGE,
-                           "--no-replay vouches by the word of --known alone: name an owner")
-               : STATUS_OK;
-}
-
 /* What it can do with the money that it has. */
 static enum status say_purse(const struct keeper *keeper, struct error *error)
 {
@@ -642,11 +638,11 @@ static enum status say_purse(const struct keeper *keeper, struct error *error)
     wei owed = 0;
 
     log_info(log_of(keeper), "keeper",
-             "whoever has this key can give the escrow of this job away, and nothing else");
+             "anybody with this key can give the escrow of this job away, and nothing else");
     TRY(ledger_get_account(keeper->source.ledger, &purse, &owed, signer_address(keeper->signer),
                            error));
-    wei_print(wanted, bond);
-    wei_print(has, purse + owed);
+    currency_print(wanted, ledger_get_currency(keeper->source.ledger), bond);
+    currency_print(has, ledger_get_currency(keeper->source.ledger), purse + owed);
     if (keeper->policy.replays && keeper->replay.secret == NULL &&
         options_text(keeper->options.context->options, "passphrase-file") == NULL) {
         log_warn(
@@ -718,6 +714,24 @@ static enum status open_keep(struct keeper *keeper, struct error *error)
                : error_set(error, STATUS_USAGE, "--contact: more than %d bytes", GAME_CONTACT_MAX);
 }
 
+/* A ledger that cannot be reached now is waited for: who ends would let the job down. */
+static enum status open_source(struct keeper *keeper, struct error *error)
+{
+    const struct keeper_options *options = &keeper->options;
+    struct ledger_retry retry = {.stop = options->stop,
+                                 .notify = options->notify,
+                                 .log = log_of(keeper),
+                                 .area = "keeper",
+                                 .terminal = stderr};
+    enum status status;
+
+    do {
+        job_source_close(&keeper->source);
+        status = job_source_open(&keeper->source, options->key, options->context, NULL, error);
+    } while (ledger_retry_again(&retry, &status, error));
+    return status;
+}
+
 enum status keeper_open(struct keeper **keeper, const struct keeper_options *options,
                         struct error *error)
 {
@@ -734,10 +748,10 @@ enum status keeper_open(struct keeper **keeper, const struct keeper_options *opt
     made->policy.replays = !options_flag(given, "no-replay");
     made->told_read = UINT64_MAX;
     made->misses = MISSES_MAX;
-    TRY_OUT(check_known(given, error));
+    TRY_OUT(keep_owners_check(given, error));
     TRY_OUT(keep_replay_remember(&made->replay, error));
     TRY_OUT(chain_unlock(&made->signer, options->context, error));
-    TRY_OUT(job_source_open(&made->source, options->key, options->context, NULL, error));
+    TRY_OUT(open_source(made, error));
     made->source.mirrors.stop = options->stop;
     TRY_OUT(check_key(made, error));
     TRY_OUT(find_folders(made, error));

@@ -9,13 +9,14 @@
 #define CLIENT_KEEPER_KEEPER_H
 
 #include "base/cli/command.h"
+#include "base/io/notify.h"
 #include "client/watch/watch_keep.h"
 
 /* For a command's table, beside "account", "data" and "most". */
 #define KEEPER_OPTIONS                                                                             \
     {.name = "no-refuse",                                                                          \
      .kind = OPTION_FLAG,                                                                          \
-     .help = "as keeper: never refuse, also where the states could not be had in time"},           \
+     .help = "as keeper: never refuse, also where the states could not be fetched in time"},       \
         {.name = "no-replay",                                                                      \
          .kind = OPTION_FLAG,                                                                      \
          .help = "as keeper: replay nothing and claim nothing; then it vouches only for what an "  \
@@ -32,6 +33,7 @@ struct keeper_options {
     struct command_context *context; /* borrowed, like all here */
     const char *key;                 /* of the job, as the user says it */
     struct stop *stop;               /* open */
+    struct notify *notify;           /* learns that it waits for a ledger; NULL: nobody */
     struct watch_sight *sight;
     const char *folder;  /* of the states; NULL: below that of its state */
     const char *place;   /* ADDRESS:PORT; NULL: somebody else serves the folder */

@@ -86,7 +86,7 @@ static enum status find_hosts(struct job_watcher *watching, struct error *error)
     return STATUS_OK;
 }
 
-static enum status look(struct job_watcher *watching, struct error *error)
+static enum status look_at_ledger(struct job_watcher *watching, struct error *error)
 {
     struct job_source *source = &watching->source;
     struct ledger_clock clock;
@@ -113,7 +113,7 @@ static enum status look_on(struct job_watcher *watching, struct error *error)
     enum status status;
 
     error_init(&why);
-    status = look(watching, &why);
+    status = look_at_ledger(watching, &why);
     if (status != STATUS_UNREACHABLE || !watching->shown) {
         *error = why;
         return status;
@@ -127,7 +127,7 @@ static enum status look_on(struct job_watcher *watching, struct error *error)
 
 /* ---- showing --------------------------------------------------------------------------- */
 
-static void draw(struct job_watcher *watching, bool last)
+static void draw_view(struct job_watcher *watching, bool last)
 {
     struct screen *screen = &watching->screen;
     struct buffer text;
@@ -159,12 +159,13 @@ static void print_line(struct job_watcher *watching)
 }
 
 /* Without a terminal: a line for each change. */
-static int show(struct job_watcher *watching)
+static int show_news(struct job_watcher *watching)
 {
     const struct job_view *view = &watching->sight.view;
     bool is_news;
     int code = COMMAND_OK;
 
+    /* What the threads write, they write under the lock: what is shown is of one moment. */
     (void)pthread_mutex_lock(&watching->sight.lock);
     if (watching->keep != NULL) {
         struct serve_counts counts = watch_keep_counts(watching->keep);
@@ -172,11 +173,12 @@ static int show(struct job_watcher *watching)
         watching->sight.view.served = counts.requests;
         watching->sight.view.served_bytes = counts.bytes;
     }
+    /* An event, a loss or a copy is news; the passing of time is not. */
     is_news = !watching->shown || watching->shown_read != watching->source.record.read ||
               watching->shown_end != view->curve.loss.end ||
               strcmp(watching->shown_copies, view->copies) != 0;
     if (watching->screen.terminal) {
-        draw(watching, false);
+        draw_view(watching, false);
     } else if (is_news && watching->context->json) {
         code = print_json(watching);
     } else if (is_news) {
@@ -198,7 +200,7 @@ static int show_last(struct job_watcher *watching)
 
     (void)pthread_mutex_lock(&watching->sight.lock);
     if (watching->screen.terminal) {
-        draw(watching, true);
+        draw_view(watching, true);
     } else if (options_flag(watching->context->options, "once")) {
         if (watching->context->json) {
             code = print_json(watching);
@@ -261,7 +263,7 @@ static enum status open_keep(struct job_watcher *watching, struct error *error)
 /* ---- the command ----------------------------------------------------------------------- */
 
 /* Until the next look; what the mirrors give meanwhile is shown. False: a stop is requested. */
-static bool wait(struct job_watcher *watching, int *code)
+static bool wait_poll(struct job_watcher *watching, int *code)
 {
     double end_s = steady_seconds() + (double)options_number(watching->context->options, "poll");
 
@@ -269,43 +271,44 @@ static bool wait(struct job_watcher *watching, int *code)
         if (stop_wait(&watching->stop, GLANCE_S)) {
             return false;
         }
-        *code = show(watching);
+        *code = show_news(watching);
     }
     return *code == COMMAND_OK;
 }
 
 /* Did the mirrors give what they have? */
-static bool rests(struct job_watcher *watching)
+static bool rests_now(struct job_watcher *watching)
 {
     return watch_mirrors_rest(watching->mirrors) &&
            (watching->keep == NULL || watch_keep_rest(watching->keep));
 }
 
-/* The job is over, and all that can be had is here. A page stays, and whoever serves. */
+/* The job is over, and all that can be fetched is here. A watch with a page stays, and so does one
+ * that serves. */
 static bool is_done(struct job_watcher *watching)
 {
     return watching->page == NULL && options_text(watching->context->options, "serve") == NULL &&
-           watching->sight.view.standing.over && rests(watching);
+           watching->sight.view.standing.over && rests_now(watching);
 }
 
-static enum status follow(struct job_watcher *watching, int *code, struct error *error)
+static enum status follow_job(struct job_watcher *watching, int *code, struct error *error)
 {
     do {
         TRY(look_on(watching, error));
-        *code = show(watching);
-    } while (*code == COMMAND_OK && !is_done(watching) && wait(watching, code));
+        *code = show_news(watching);
+    } while (*code == COMMAND_OK && !is_done(watching) && wait_poll(watching, code));
     return STATUS_OK;
 }
 
 static enum status look_once(struct job_watcher *watching, struct error *error)
 {
-    TRY(look(watching, error));
-    while (!rests(watching) && !stop_wait(&watching->stop, GLANCE_S)) {
+    TRY(look_at_ledger(watching, error));
+    while (!rests_now(watching) && !stop_wait(&watching->stop, GLANCE_S)) {
     }
     return STATUS_OK;
 }
 
-static enum status watch(struct job_watcher *watching, int *code, struct error *error)
+static enum status watch_job(struct job_watcher *watching, int *code, struct error *error)
 {
     const struct options *options = watching->context->options;
     struct job_source *source = &watching->source;
@@ -323,9 +326,10 @@ static enum status watch(struct job_watcher *watching, int *code, struct error *
     TRY(stop_open(&watching->stop, error));
     TRY(watch_mirrors_open(&watching->mirrors, &mirrors, error));
     TRY(open_page(watching, error));
+    /* The screen only once everything else is open: an error then stands on a plain terminal. */
     screen_init(&watching->screen, once || watching->context->json ? NULL : watching->context->out);
     TRY(open_keep(watching, error));
-    TRY(once ? look_once(watching, error) : follow(watching, code, error));
+    TRY(once ? look_once(watching, error) : follow_job(watching, code, error));
     return STATUS_OK;
 }
 
@@ -344,10 +348,12 @@ int job_watch_run(struct command_context *context)
     watching->context = context;
     watching->stop.descriptor = -1;
     (void)pthread_mutex_init(&watching->sight.lock, NULL);
-    status = watch(watching, &code, &error);
+    status = watch_job(watching, &code, &error);
     if (code == COMMAND_OK && watching->sight.view.standing.read) {
+        /* The last picture stays on the terminal when the watch is over. */
         code = show_last(watching);
     }
+    /* The threads end before what they use is closed. */
     job_page_close(watching->page);
     watch_keep_close(watching->keep);
     watch_mirrors_close(watching->mirrors);

@@ -51,8 +51,8 @@ struct watch_keep {
 /* ---- what is said ---------------------------------------------------------------------- */
 
 /* What is new is logged too. */
-static void note(const struct watch_keep *keep, char text[NOTE_MAX], const char *what,
-                 const char *why)
+static void note_trouble(const struct watch_keep *keep, char text[NOTE_MAX], const char *what,
+                         const char *why)
 {
     char before[NOTE_MAX];
 
@@ -66,10 +66,10 @@ static void note(const struct watch_keep *keep, char text[NOTE_MAX], const char 
 static void set_trouble(struct watch_keep *keep, const char *what, const char *why)
 {
     keep->failed = true;
-    note(keep, keep->trouble, what, why);
+    note_trouble(keep, keep->trouble, what, why);
 }
 
-static void say(struct watch_keep *keep, uint64_t state_size)
+static void say_copies(struct watch_keep *keep, uint64_t state_size)
 {
     struct watch_sight *sight = keep->options.sight;
     struct job_view *view = &sight->view;
@@ -101,7 +101,7 @@ static void name_dropped(struct watch_keep *keep)
 
     for (uint32_t i = 0; i < set->count; i++) {
         if (set->mirrors[i].dropped) {
-            note(keep, keep->dropped[i], set->mirrors[i].url, set->mirrors[i].note.trouble);
+            note_trouble(keep, keep->dropped[i], set->mirrors[i].url, set->mirrors[i].note.trouble);
             keep->last_dropped = i;
         }
     }
@@ -114,8 +114,8 @@ static const struct digest *job_of(const struct watch_keep *keep)
     return &keep->options.terms->job_id;
 }
 
-static enum status bring(struct watch_keep *keep, const struct job_states_place *place,
-                         struct error *error)
+static enum status fetch_state(struct watch_keep *keep, const struct job_states_place *place,
+                               struct error *error)
 {
     char path[FILE_PATH_MAX];
     char hashes[FILE_PATH_MAX];
@@ -175,7 +175,7 @@ static void keep_state(struct watch_keep *keep, const struct job_states_place *p
         keep->source.mirrors = keep->now.mirrors; /* who failed may be well again */
         keep->source.mirrors.stop = keep->options.stop;
         error_init(&why);
-        if (bring(keep, place, &why) != STATUS_OK) {
+        if (fetch_state(keep, place, &why) != STATUS_OK) {
             set_trouble(keep, what, why.text);
             name_dropped(keep);
             return;
@@ -218,13 +218,13 @@ static void keep_states(struct watch_keep *keep, uint64_t state_size)
         } else if (place->step != 0) {
             kept_drop(keep->folder, job_of(keep), place->step);
         }
-        say(keep, state_size);
+        say_copies(keep, state_size);
     }
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
-static void work(struct watch_keep *keep)
+static void fetch_states(struct watch_keep *keep)
 {
     const struct tape *tape;
     char path[FILE_PATH_MAX];
@@ -234,6 +234,7 @@ static void work(struct watch_keep *keep)
     error_init(&why);
     keep->kept = 0;
     keep->failed = false;
+    /* The job file first: without its tape nobody knows what a state holds. */
     if (keep->source.job == NULL) {
         keep->source.mirrors = keep->now.mirrors;
         keep->source.mirrors.stop = keep->options.stop;
@@ -253,10 +254,10 @@ static void work(struct watch_keep *keep)
     if (!keep->failed) {
         keep->trouble[0] = '\0';
     }
-    say(keep, state_size);
+    say_copies(keep, state_size);
 }
 
-static void *run(void *context)
+static void *run_keep(void *context)
 {
     struct watch_keep *keep = context;
 
@@ -266,12 +267,15 @@ static void *run(void *context)
 
         keep->now = keep->told;
         keep->news = false;
+        /* The lock is not held while mirrors answer: the ledger's reader must not wait for them. */
         (void)pthread_mutex_unlock(&keep->lock);
         if (keep->now.mirrors.count > 0) {
-            work(keep);
+            fetch_states(keep);
         }
         (void)pthread_mutex_lock(&keep->lock);
+        /* News that came meanwhile start the next round at once. */
         keep->rested = !keep->news;
+        /* pthread_cond_timedwait() measures by the wall clock. */
         (void)clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += RETRY_S;
         while (!keep->ending && !keep->news &&
@@ -331,12 +335,13 @@ enum status watch_keep_open(struct watch_keep **keep, const struct watch_keep_op
         log_info(options->log, options->area, "serving the kept states at %s",
                  kept_url(made->folder));
     }
-    made->running = pthread_create(&made->thread, NULL, run, made) == 0;
+    made->running = pthread_create(&made->thread, NULL, run_keep, made) == 0;
     if (!made->running) {
         status = error_set(error, STATUS_NO_MEMORY, "cannot start a thread that keeps states");
     }
 out:
     if (status != STATUS_OK) {
+        /* watch_keep_close() takes what is only half open. */
         watch_keep_close(made);
         made = NULL;
     }

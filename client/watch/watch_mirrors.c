@@ -23,7 +23,7 @@ struct watch_mirrors {
     pthread_mutex_t lock; /* guards the members up to `rested` */
     pthread_cond_t told;
     bool ending;
-    struct mirror_set known; /* by their URLs: whoever reads the ledger adds to them */
+    struct mirror_set known; /* by their URLs: the reader of the ledger adds to them */
     uint32_t committed;
     uint32_t generation;
     bool news;
@@ -65,6 +65,7 @@ static enum status get_losses_from(struct watch_mirrors *mirrors, struct fetch_h
     const struct game_terms *terms = mirrors->options.terms;
     struct watch_sight *sight = mirrors->options.sight;
     uint64_t first = (uint64_t)segment * terms->segment_steps;
+    /* The last segment may be shorter than the others. */
     uint64_t count =
         terms->steps - first < terms->segment_steps ? terms->steps - first : terms->segment_steps;
     uint8_t bytes[GAME_STATES_MAX * LOSS_CURVE_STEP_SIZE];
@@ -78,6 +79,7 @@ static enum status get_losses_from(struct watch_mirrors *mirrors, struct fetch_h
                          &mirrors->ending_now, error));
     mirror->note.bytes += came;
     (void)pthread_mutex_lock(&sight->lock);
+    /* These numbers are the mirror's word: no root binds them, and the page says so. */
     loss_curve_read(&sight->view.curve, first, bytes, count);
     sight->view.curve_pace = loss_curve_pace(&sight->view.curve);
     (void)pthread_mutex_unlock(&sight->lock);
@@ -98,6 +100,7 @@ static bool get_losses(struct watch_mirrors *mirrors, struct fetch_http *http, u
             continue;
         }
         error_init(&why);
+        /* A mirror of a ledger is called only where a stranger's address may lead. */
         fetch_http_set_reach(http, mirror->reach);
         status = get_losses_from(mirrors, http, mirror, segment, &why);
         if (status == STATUS_OK) {
@@ -105,6 +108,8 @@ static bool get_losses(struct watch_mirrors *mirrors, struct fetch_http *http, u
             mirror->note.trouble[0] = '\0';
             return true;
         }
+        /* A mirror that is away is asked again later, with pauses that grow; one that is wrong is
+         * named. */
         if (status == STATUS_UNREACHABLE) {
             mirror_failed(mirror, http, why.text);
         } else {
@@ -165,7 +170,7 @@ static void follow_losses(struct watch_mirrors *mirrors, uint32_t committed)
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-static void work(struct watch_mirrors *mirrors, uint32_t committed, uint32_t generation)
+static void ask_mirrors(struct watch_mirrors *mirrors, uint32_t committed, uint32_t generation)
 {
     struct error why;
 
@@ -180,7 +185,7 @@ static void work(struct watch_mirrors *mirrors, uint32_t committed, uint32_t gen
     say_curve(mirrors, committed);
 }
 
-static void *run(void *context)
+static void *run_mirrors(void *context)
 {
     struct watch_mirrors *mirrors = context;
 
@@ -191,10 +196,13 @@ static void *run(void *context)
         struct timespec until;
 
         mirrors->news = false;
+        /* Its own list, which remembers who lied, and takes in what the ledger's reader finds. */
         mirror_set_join(&mirrors->source.mirrors, &mirrors->known);
+        /* The lock is not held while mirrors answer: the ledger's reader must not wait for them. */
         (void)pthread_mutex_unlock(&mirrors->lock);
-        work(mirrors, committed, generation);
+        ask_mirrors(mirrors, committed, generation);
         (void)pthread_mutex_lock(&mirrors->lock);
+        /* News that came meanwhile start the next round at once. */
         mirrors->rested = !mirrors->news;
         (void)clock_gettime(CLOCK_REALTIME, &until);
         until.tv_sec += (time_t)mirrors->options.poll_s + 1;
@@ -260,6 +268,7 @@ enum status watch_mirrors_open(struct watch_mirrors **mirrors,
     made->source.record.terms = *options->terms;
     made->source.mirrors = *options->mirrors;
     made->source.mirrors.stop = options->stop;
+    /* For the job file alone; the close removes the folder. */
     (void)snprintf(made->folder, sizeof(made->folder), "/tmp/lockstep-XXXXXX");
     if (whole_file_make_part(made->folder, 0700, true) < 0) {
         free(made);
@@ -267,7 +276,7 @@ enum status watch_mirrors_open(struct watch_mirrors **mirrors,
     }
     (void)pthread_mutex_init(&made->lock, NULL);
     (void)pthread_cond_init(&made->told, NULL);
-    if (pthread_create(&made->thread, NULL, run, made) != 0) {
+    if (pthread_create(&made->thread, NULL, run_mirrors, made) != 0) {
         (void)rmdir(made->folder);
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "cannot start a thread for the mirrors");

@@ -36,7 +36,7 @@ void watch_mirrors_close(struct watch_mirrors *mirrors); /* NULL is fine; reques
 /* What the ledger says now: how many segments are committed, and in which generation. */
 void watch_mirrors_tell(struct watch_mirrors *mirrors, const struct job_record *record);
 
-/* More places where the job may be had. */
+/* More places where the job may be found. */
 void watch_mirrors_add(struct watch_mirrors *mirrors, const struct mirror_set *set);
 
 /* Has it asked every mirror for all that it was told of? */

@@ -176,7 +176,7 @@ static void print_counts(FILE *out, const struct manifest *manifest)
     fprintf(out, "\n");
 }
 
-static int report(struct command_context *context, const char *folder)
+static int report_rows(struct command_context *context, const char *folder)
 {
     struct manifest manifest;
     struct error error;
@@ -203,9 +203,9 @@ static int report(struct command_context *context, const char *folder)
 }
 
 /* Packs or checks with progress and a clean stop. */
-static enum status run(const struct pack_options *options, const char *folder,
-                       const struct manifest *manifest, struct pack_check *check,
-                       struct error *error)
+static enum status run_packing(const struct pack_options *options, const char *folder,
+                               const struct manifest *manifest, struct pack_check *check,
+                               struct error *error)
 {
     struct progress progress;
     struct stop stop;
@@ -234,10 +234,10 @@ static int run_pack(struct command_context *context)
 
     error_init(&error);
     read_options(&options, context->options);
-    if (run(&options, folder, NULL, NULL, &error) != STATUS_OK) {
+    if (run_packing(&options, folder, NULL, NULL, &error) != STATUS_OK) {
         return command_fail(context, &error);
     }
-    return report(context, folder);
+    return report_rows(context, folder);
 }
 
 /* ---- check ---- */
@@ -322,7 +322,7 @@ static int run_check(struct command_context *context)
     if (from != NULL) {
         TRY_OUT(move_sources(&moved, &options, from, &error));
     }
-    status = run(&options, folder, &manifest, &check, &error);
+    status = run_packing(&options, folder, &manifest, &check, &error);
 out:
     free(moved.paths);
     free(moved.texts);

@@ -55,7 +55,7 @@ struct show {
 /* ---- a row as text ---- */
 
 /* What was collected, in the colour of what is learned or not: marks { } where there are none. */
-static void flush(struct show *show, bool learned)
+static void flush_bytes(struct show *show, bool learned)
 {
     if (show->bytes.size == 0) {
         return;
@@ -98,7 +98,7 @@ static void add_row(struct show *show)
         bool begins = show->row.reach[at] == 0;
 
         if (begins || (show->row.mask[at] != 0) != learned) {
-            flush(show, learned);
+            flush_bytes(show, learned);
         }
         if (begins && at > 0) {
             buffer_add_text(&show->text, show->colours ? "\033[1;34m|\033[0m" : "|");
@@ -106,7 +106,7 @@ static void add_row(struct show *show)
         learned = show->row.mask[at] != 0;
         add_token(show, at);
     }
-    flush(show, learned);
+    flush_bytes(show, learned);
     if (used < show->files.shape.length) {
         buffer_add_format(&show->text, "|(%u of padding)", show->files.shape.length - used);
     }
@@ -114,7 +114,7 @@ static void add_row(struct show *show)
 
 /* ---- the command ---- */
 
-static enum status begin(struct show *show, struct error *error, const char *folder)
+static enum status begin_show(struct show *show, struct error *error, const char *folder)
 {
     const char *path = options_text(show->options, "tokenizer");
     const bool held = options_flag(show->options, "held");
@@ -189,9 +189,11 @@ int data_show_run(struct command_context *context)
     row_files_init(&show.files);
     buffer_init(&show.bytes, TEXT_MAX);
     buffer_init(&show.text, TEXT_MAX);
+    /* Colours are for people at a terminal; marks { } say the same in a file, and to those who want
+     * none. */
     show.colours = isatty(fileno(context->out)) == 1 && getenv("NO_COLOR") == NULL;
     show.ids = options_flag(context->options, "ids") || context->json;
-    TRY_OUT(begin(&show, &error, context->options->arguments[0]));
+    TRY_OUT(begin_show(&show, &error, context->options->arguments[0]));
     status = show_rows(&show, &error, context, list);
 out:
     free(show.row.tokens);

@@ -165,6 +165,7 @@ static enum status take_options(struct manifest *manifest, struct error *error)
 
     TRY(object_of(manifest->root, error, &json, "options"));
     TRY(strict_json_number(json, error, &length, "length", ROW_LENGTH_MAX));
+    /* A token learns to say the next one: a row of one token teaches nothing. */
     if (length < 2) {
         return error_set(error, STATUS_BAD_FORMAT, "'length' is below 2");
     }
@@ -184,6 +185,8 @@ static enum status take_options(struct manifest *manifest, struct error *error)
     TRY(strict_json_flag(json, error, &options->special, "special"));
     TRY(strict_json_flag(json, error, &options->replace, "replace_invalid"));
     TRY(strict_json_text(json, error, &options->held_out, "share"));
+    /* Kept as it was written, since the decimal is part of the manifest; here it must only be a
+     * share. */
     return packing_share(&below, error, options->held_out);
 }
 

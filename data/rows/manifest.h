@@ -32,7 +32,8 @@ struct manifest {
 json_t *manifest_make(const struct packing *packing,
                       const struct digest roots[PACKING_SIDES][ROW_TENSORS]);
 
-/* The options alone, as the manifest has them: whoever has the same makes the same rows. */
+/* The options alone, as the manifest has them: two programs with the same options make the same
+ * rows. */
 json_t *manifest_options(const struct pack_options *options);
 
 /* Refuses what manifest_make() would not write. On failure there is nothing to release. */

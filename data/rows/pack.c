@@ -27,7 +27,7 @@ struct pack_writing {
     double kept_s;
 };
 
-static enum status keep(struct pack_writing *writing, struct error *error)
+static enum status keep_state(struct pack_writing *writing, struct error *error)
 {
     for (size_t i = 0; i < PACKING_SIDES; i++) {
         TRY(row_files_sync(&writing->files[i], error));
@@ -41,13 +41,14 @@ static enum status pause_writing(void *context, struct error *error)
     struct pack_writing *writing = context;
 
     if (stop_requested(writing->packing.stop)) {
-        TRY(keep(writing, error));
+        TRY(keep_state(writing, error));
         (void)error_set(error, STATUS_STOPPED, "stopped after %" PRIu64 " examples",
                         writing->packing.counts.examples);
         error_advise(error, "the same command goes on from there");
         return STATUS_STOPPED;
     }
-    return steady_seconds() - writing->kept_s < KEPT_EVERY_S ? STATUS_OK : keep(writing, error);
+    return steady_seconds() - writing->kept_s < KEPT_EVERY_S ? STATUS_OK
+                                                             : keep_state(writing, error);
 }
 
 static void set_sinks(struct packing *packing, struct row_files files[PACKING_SIDES],
@@ -126,6 +127,7 @@ static enum status write_manifest(struct pack_writing *writing, struct error *er
     json_t *manifest;
 
     for (size_t i = 0; i < PACKING_SIDES; i++) {
+        /* A side without rows has no files, and no roots. */
         for (int which = 0; which < ROW_TENSORS && writing->files[i].rows > 0; which++) {
             TRY(row_files_root(&writing->files[i], error, (enum row_tensor)which,
                                &roots[i][which]));
@@ -137,6 +139,7 @@ static enum status write_manifest(struct pack_writing *writing, struct error *er
     status = manifest == NULL
                  ? error_set(error, STATUS_BAD_FORMAT,
                              "no manifest: a path is not UTF-8, or memory ran out")
+                 /* Sorted and compact: the same manifest has the same bytes on every machine. */
                  : strict_json_write(&text, error, manifest, JSON_SORT_KEYS | JSON_COMPACT);
     if (status == STATUS_OK) {
         buffer_add_u8(&text, '\n');
@@ -148,7 +151,7 @@ static enum status write_manifest(struct pack_writing *writing, struct error *er
 }
 
 /* Removes a file of the folder, if it is there. */
-static void drop(const struct pack_writing *writing, const char *name)
+static void drop_file(const struct pack_writing *writing, const char *name)
 {
     char path[FILE_PATH_MAX];
 
@@ -163,7 +166,7 @@ static void drop_side(const struct pack_writing *writing, bool held_out)
 
     for (int which = 0; which < ROW_TENSORS; which++) {
         row_file_name(name, &writing->packing.shape, (enum row_tensor)which, held_out);
-        drop(writing, name);
+        drop_file(writing, name);
     }
 }
 
@@ -174,8 +177,8 @@ static enum status finish_folder(struct pack_writing *writing, struct error *err
     if (writing->files[1].rows == 0) {
         drop_side(writing, true);
     }
-    drop(writing, PACK_STATE_NAME);
-    drop(writing, "lock");
+    drop_file(writing, PACK_STATE_NAME);
+    drop_file(writing, "lock");
     if (renameat2(AT_FDCWD, writing->folder, AT_FDCWD, folder, RENAME_NOREPLACE) != 0) {
         return error_set_errno(error, "cannot name %s", folder);
     }
@@ -210,7 +213,7 @@ out:
     if (status != STATUS_OK && writing.lock.descriptor >= 0 && !file_exists(writing.state)) {
         drop_side(&writing, false); /* nothing to go on with */
         drop_side(&writing, true);
-        drop(&writing, "lock");
+        drop_file(&writing, "lock");
         (void)rmdir(writing.folder);
     }
     file_lock_close(&writing.lock);
@@ -335,8 +338,10 @@ static enum status run_check(struct checking *checking, struct error *error, con
             checking->files[i].held_out = i == 1;
         }
     }
+    /* The rows are packed again, and compared as they come instead of written. */
     set_sinks(packing, checking->files, row_files_compare);
     compare_tokenizer(checking);
+    /* Rows of another type differ in every byte: no row is worth a look. */
     if (memcmp(&packing->shape, &manifest->shape, sizeof(packing->shape)) != 0) {
         differ(checking, "the tokenizer has %u ids, for which rows have another type",
                packing->tokenizer.id_count);

@@ -119,6 +119,8 @@ static enum status read_all(struct packing *packing, struct error *error, struct
     }
     TRY(purpose_of(&purpose, error, packing));
     reader_copy(reader, found.bytes, DIGEST_SIZE);
+    /* A state of other options, sources or tokenizer would go on with rows that these do not
+     * make. */
     if (memcmp(&purpose, &found, sizeof(found)) != 0) {
         return error_set(error, STATUS_REFUSED, "of other options, sources or tokenizer");
     }
@@ -132,6 +134,8 @@ static enum status read_all(struct packing *packing, struct error *error, struct
     if (packing->source > packing->options->source_count) {
         return error_set(error, STATUS_BAD_FORMAT, "more sources than there are");
     }
+    /* The sources that were done are not read again, but the manifest names their hashes and
+     * sizes. */
     for (size_t i = 0; i < packing->source; i++) {
         reader_copy(reader, packing->done[i].sha256.bytes, DIGEST_SIZE);
         packing->done[i].size = reader_u64(reader);

@@ -78,6 +78,7 @@ enum status packing_open(struct packing *packing, struct error *error,
     *packing = (struct packing){.options = options};
     example_init(&packing->example);
     buffer_init(&packing->line, EXAMPLE_SIZE_MAX + 1);
+    /* A byte that is no UTF-8 may become U+FFFD, which has three. */
     buffer_init(&packing->text, 4 * EXAMPLE_SIZE_MAX);
     buffer_init(&packing->learned, 4 * EXAMPLE_SIZE_MAX);
     TRY_OUT(packing_share(&packing->held_out_below, error, options->held_out));
@@ -166,6 +167,7 @@ static enum status add_pair(struct packing *packing, struct error *error, size_t
 {
     const unsigned flags = packing->options->special ? ENCODE_SPECIAL : 0;
     const uint32_t length = packing->options->length;
+    /* Both are measured before either is packed: a pair stays whole or is left whole. */
     bool too_long = false;
 
     for (size_t i = 0; i < 2; i++) {
@@ -187,6 +189,7 @@ static enum status add_pair(struct packing *packing, struct error *error, size_t
     for (size_t i = 0; i < 2; i++) {
         TRY(parts_encode(&packing->example.rows[i], error, &packing->encoder, &packing->learned,
                          flags));
+        /* Encoded again: the encoder holds one row at a time. */
         if (packing->encoder.count > length) {
             packing->counts.dropped += packing->encoder.count - length;
         }
@@ -202,6 +205,7 @@ static enum status add_example(struct packing *packing, struct error *error)
     const size_t side = example_is_held_out(&packing->example, packing->held_out_below) ? 1 : 0;
     struct packing_counts *counts = &packing->counts;
 
+    /* The first example says which of the two the data is. */
     if (pair ? counts->examples != counts->pairs : counts->pairs > 0) {
         return error_set(error, STATUS_REFUSED,
                          "pairs and other examples cannot be packed together");
@@ -252,6 +256,8 @@ static enum status make_valid(struct packing *packing, struct error *error,
         buffer_add(&packing->text, text->data + at, size);
         at += size;
         if (at < text->size) {
+            /* One U+FFFD for each longest start of a character that is cut off, as Unicode
+             * recommends. */
             buffer_add(&packing->text, bytes, utf8_write(bytes, UTF8_REPLACEMENT));
             at += utf8_invalid(text->data + at, text->size - at);
             packing->counts.replaced++;
@@ -333,6 +339,7 @@ static enum status next_text(struct packing *packing, struct error *error,
                 return STATUS_OK;
             }
             *line = source->line + 1;
+            /* Blank lines before a text are no empty texts; the text begins behind them. */
             continue;
         }
         if (text->size > 0) {
@@ -347,8 +354,8 @@ static enum status next_text(struct packing *packing, struct error *error,
     }
 }
 
-static enum status look(struct packing *packing, struct error *error,
-                        const struct source_file *source)
+static enum status tell_progress(struct packing *packing, struct error *error,
+                                 const struct source_file *source)
 {
     if (packing->progress != NULL) {
         char note[PROGRESS_NOTE_MAX];
@@ -361,8 +368,9 @@ static enum status look(struct packing *packing, struct error *error,
 }
 
 /* Passes over what was packed before a stop: the texts must be the same. */
-static enum status skip(struct packing *packing, struct error *error, struct source_file *source,
-                        enum source_kind kind, struct buffer *text)
+static enum status skip_packed(struct packing *packing, struct error *error,
+                               struct source_file *source, enum source_kind kind,
+                               struct buffer *text)
 {
     struct sha256 again;
     struct digest before;
@@ -393,7 +401,7 @@ static enum status run_texts(struct packing *packing, struct error *error,
     uint64_t line = 0;
     bool more = true;
 
-    TRY(skip(packing, error, source, kind, text));
+    TRY(skip_packed(packing, error, source, kind, text));
     for (;;) {
         TRY(next_text(packing, error, source, kind, text, &more, &line));
         if (!more) {
@@ -407,7 +415,7 @@ static enum status run_texts(struct packing *packing, struct error *error,
             return error_wrap(error, "%s:%" PRIu64, source->path, line);
         }
         if (packing->counts.examples % LOOKED_EVERY == 0) {
-            TRY(look(packing, error, source));
+            TRY(tell_progress(packing, error, source));
         }
     }
 }

@@ -73,8 +73,8 @@ void row_files_close(struct row_files *files)
     row_files_init(files);
 }
 
-static enum status begin(struct row_files *files, struct error *error, const char *folder,
-                         const struct row_shape *shape, bool held_out)
+static enum status begin_files(struct row_files *files, struct error *error, const char *folder,
+                               const struct row_shape *shape, bool held_out)
 {
     row_files_init(files);
     files->shape = *shape;
@@ -116,7 +116,7 @@ static enum status create_one(struct row_files *files, struct error *error, enum
 enum status row_files_create(struct row_files *files, struct error *error, const char *folder,
                              const struct row_shape *shape, bool held_out, uint64_t rows)
 {
-    enum status status = begin(files, error, folder, shape, held_out);
+    enum status status = begin_files(files, error, folder, shape, held_out);
 
     for (int i = 0; i < ROW_TENSORS && status == STATUS_OK; i++) {
         status = create_one(files, error, (enum row_tensor)i, rows);
@@ -152,7 +152,7 @@ static enum status open_one(struct row_files *files, struct error *error, enum r
 enum status row_files_open(struct row_files *files, struct error *error, const char *folder,
                            const struct row_shape *shape, bool held_out)
 {
-    enum status status = begin(files, error, folder, shape, held_out);
+    enum status status = begin_files(files, error, folder, shape, held_out);
 
     for (int i = 0; i < ROW_TENSORS && status == STATUS_OK; i++) {
         status = open_one(files, error, (enum row_tensor)i);
@@ -165,8 +165,8 @@ enum status row_files_open(struct row_files *files, struct error *error, const c
 
 /* ---- rows as bytes ---- */
 
-static void encode(uint8_t *bytes, const struct row_files *files, const struct packed_row *row,
-                   enum row_tensor which)
+static void encode_row(uint8_t *bytes, const struct row_files *files, const struct packed_row *row,
+                       enum row_tensor which)
 {
     const uint32_t *values = which == ROW_TOKENS ? row->tokens : row->reach;
     const uint32_t length = files->shape.length;
@@ -189,7 +189,7 @@ static void encode(uint8_t *bytes, const struct row_files *files, const struct p
     }
 }
 
-static uint32_t element(const uint8_t *bytes, enum dtype type, uint32_t at)
+static uint32_t element_at(const uint8_t *bytes, enum dtype type, uint32_t at)
 {
     uint32_t value = 0;
 
@@ -205,7 +205,7 @@ enum status row_files_take(void *context, struct error *error, const struct pack
         const size_t size = row_size(files, (enum row_tensor)i);
         size_t done = 0;
 
-        encode(files->bytes, files, row, (enum row_tensor)i);
+        encode_row(files->bytes, files, row, (enum row_tensor)i);
         while (done < size) {
             ssize_t wrote = write(files->descriptors[i], files->bytes + done, size - done);
 
@@ -230,20 +230,22 @@ enum status row_files_compare(void *context, struct error *error, const struct p
         const size_t size = row_size(files, (enum row_tensor)i);
         uint32_t at = 0;
 
-        encode(made, files, row, (enum row_tensor)i);
+        encode_row(made, files, row, (enum row_tensor)i);
         TRY(whole_file_read_at(files->descriptors[i], error, there, size, files->rows * size,
                                row_tensor_name((enum row_tensor)i)));
         if (memcmp(made, there, size) == 0) {
             continue;
         }
-        while (element(made, type, at) == element(there, type, at)) {
+        while (element_at(made, type, at) == element_at(there, type, at)) {
             at++;
         }
+        /* One difference is enough for a sentence; what follows it may all be shifted by a
+         * place. */
         files->differs = true;
         (void)snprintf(files->difference, sizeof(files->difference),
                        "%s%s: row %" PRIu64 ", place %u: %u, and the sources make %u",
                        files->held_out ? "held-out " : "", row_tensor_name((enum row_tensor)i),
-                       files->rows, at, element(there, type, at), element(made, type, at));
+                       files->rows, at, element_at(there, type, at), element_at(made, type, at));
     }
     files->rows++;
     return STATUS_OK;
@@ -269,7 +271,7 @@ enum status row_files_read(struct row_files *files, struct error *error, struct 
         TRY(whole_file_read_at(files->descriptors[i], error, files->bytes, size, index * size,
                                row_tensor_name((enum row_tensor)i)));
         for (uint32_t at = 0; at < files->shape.length; at++) {
-            uint32_t value = element(files->bytes, type, at);
+            uint32_t value = element_at(files->bytes, type, at);
 
             if (i == ROW_MASK) {
                 row->mask[at] = (uint8_t)value;
@@ -286,6 +288,8 @@ enum status row_files_read(struct row_files *files, struct error *error, struct 
 enum status row_files_root(struct row_files *files, struct error *error, enum row_tensor which,
                            struct digest *root)
 {
+    /* Files that are read say themselves how many rows they have; files that are written are
+     * counted. */
     const uint64_t rows = files->rows_there > 0 ? files->rows_there : files->rows;
     struct tensor tensor = {.name = "data", .role = ROLE_DATA, .dtype = files->shape.types[which]};
     uint64_t left = rows * row_size(files, which);
@@ -307,6 +311,7 @@ enum status row_files_root(struct row_files *files, struct error *error, enum ro
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a root");
     }
     commit_stream_init(&stream, COMMIT_DATA, &tensor);
+    /* In pieces: the rows of a large source are more than memory. */
     while (left > 0) {
         size_t size = left < HASHED_AT_ONCE ? (size_t)left : HASHED_AT_ONCE;
 

@@ -75,8 +75,8 @@ static enum status close_fullest(struct row_packer *packer, struct error *error)
     return close_row(packer, error, fullest);
 }
 
-static void put(struct row_packer *packer, struct packed_row *row, const uint32_t *ids,
-                const uint8_t *learned, size_t count)
+static void put_tokens(struct row_packer *packer, struct packed_row *row, const uint32_t *ids,
+                       const uint8_t *learned, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bool counts = i > 0 && learned[i] != 0;
@@ -109,7 +109,7 @@ enum status row_packer_add(struct row_packer *packer, struct error *error, const
     if (best == NULL) {
         TRY(open_row(packer, error, &best));
     }
-    put(packer, best, ids, learned, count);
+    put_tokens(packer, best, ids, learned, count);
     return STATUS_OK;
 }
 
@@ -120,7 +120,7 @@ enum status row_packer_add_alone(struct row_packer *packer, struct error *error,
 
     assert(count > 0 && count <= packer->length && packer->open_count < ROW_OPEN_MAX);
     TRY(open_row(packer, error, &row));
-    put(packer, row, ids, learned, count);
+    put_tokens(packer, row, ids, learned, count);
     return close_row(packer, error, packer->open_count - 1);
 }
 
@@ -162,6 +162,7 @@ enum status row_packer_read(struct row_packer *packer, struct error *error, stru
     packer->closed = reader_u64(reader);
     packer->tokens = reader_u64(reader);
     packer->learned = reader_u64(reader);
+    /* A damaged state may claim any number of rows: no more than a packer ever has open. */
     if (count > ROW_OPEN_MAX) {
         return error_set(error, STATUS_BAD_FORMAT, "%u open rows", count);
     }
@@ -171,6 +172,8 @@ enum status row_packer_read(struct row_packer *packer, struct error *error, stru
         uint32_t used = reader_u32(reader);
 
         TRY(open_row(packer, error, &row));
+        /* Rows are numbered as they are opened, so the oldest is known; none is as young as the
+         * next. */
         if (used > packer->length || age >= opened) {
             return error_set(error, STATUS_BAD_FORMAT, "an open row that cannot be");
         }

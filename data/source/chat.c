@@ -47,7 +47,7 @@ static bool is_blank(const struct chat_piece *piece, size_t at)
 }
 
 /* Jinja's trim and Python's strip: white space, and the four separators of ASCII. */
-static struct chat_piece strip(struct chat_piece piece)
+static struct chat_piece strip_blanks(struct chat_piece piece)
 {
     while (piece.size > 0 && is_blank(&piece, 0)) {
         size_t next = 0;
@@ -87,7 +87,7 @@ static struct chat_piece text_of(const struct chat_message *message)
     return (struct chat_piece){message->text, message->size};
 }
 
-static void add(const struct laying *laying, struct chat_piece piece, bool learned)
+static void add_piece(const struct laying *laying, struct chat_piece piece, bool learned)
 {
     parts_add_text(laying->parts, piece.text, piece.size, learned);
 }
@@ -133,7 +133,7 @@ static enum status add_llama2_system(const struct laying *laying, const struct c
         return error_set(laying->error, STATUS_REFUSED, "message 2: it is blank");
     }
     add_layout(laying, "<<SYS>>\n", false);
-    add(laying, text_of(&laying->messages[0]), false);
+    add_piece(laying, text_of(&laying->messages[0]), false);
     add_layout(laying, "\n<</SYS>>\n\n", false);
     stripped->size += (size_t)(stripped->text - text->text);
     stripped->text = text->text;
@@ -148,11 +148,11 @@ static enum status lay_out_llama2(const struct laying *laying)
     for (size_t i = from; i < laying->count; i++) {
         const struct chat_message *message = &laying->messages[i];
         const struct chat_piece text = text_of(message);
-        struct chat_piece stripped = strip(text);
+        struct chat_piece stripped = strip_blanks(text);
 
         if (message->role == CHAT_ASSISTANT) {
             add_layout(laying, " ", message->learned);
-            add(laying, stripped, message->learned);
+            add_piece(laying, stripped, message->learned);
             add_layout(laying, " ", message->learned);
             add_token(laying, laying->tokenizer->eos, message->learned);
             continue;
@@ -162,7 +162,7 @@ static enum status lay_out_llama2(const struct laying *laying)
         if (i == from && from > 0) {
             TRY(add_llama2_system(laying, &text, &stripped));
         }
-        add(laying, stripped, false);
+        add_piece(laying, stripped, false);
         add_layout(laying, " [/INST]", false);
     }
     return STATUS_OK;
@@ -183,10 +183,10 @@ static enum status lay_out_mistral(const struct laying *laying, const char *behi
 
         if (message->role == CHAT_USER) {
             add_layout(laying, "[INST] ", false);
-            add(laying, text_of(message), false);
+            add_piece(laying, text_of(message), false);
             add_layout(laying, " [/INST]", false);
         } else {
-            add(laying, text_of(message), message->learned);
+            add_piece(laying, text_of(message), message->learned);
             add_token(laying, laying->tokenizer->eos, message->learned);
             add_layout(laying, behind, false);
         }
@@ -215,7 +215,7 @@ static void add_llama3_turn(const struct laying *laying, const struct chat_messa
     add_layout(laying, names[message->role], false);
     add_layout(laying, "<|end_header_id|>", false);
     add_layout(laying, "\n\n", false);
-    add(laying, strip(text_of(message)), learned);
+    add_piece(laying, strip_blanks(text_of(message)), learned);
     add_layout(laying, "<|eot_id|>", learned);
 }
 
@@ -234,13 +234,13 @@ static enum status lay_out_llama31(const struct laying *laying)
     add_token(laying, laying->tokenizer->bos, false);
     add_layout(laying, "<|start_header_id|>system<|end_header_id|>\n\n", false);
     add_layout(laying, "Cutting Knowledge Date: December 2023\nToday Date: ", false);
-    add(laying,
-        (struct chat_piece){laying->date == NULL ? OWN_DATE : laying->date,
-                            strlen(laying->date == NULL ? OWN_DATE : laying->date)},
-        false);
+    add_piece(laying,
+              (struct chat_piece){laying->date == NULL ? OWN_DATE : laying->date,
+                                  strlen(laying->date == NULL ? OWN_DATE : laying->date)},
+              false);
     add_layout(laying, "\n\n", false);
     if (has_system(laying)) {
-        add(laying, strip(text_of(&laying->messages[0])), false);
+        add_piece(laying, strip_blanks(text_of(&laying->messages[0])), false);
     }
     add_layout(laying, "<|eot_id|>", false);
     for (size_t i = has_system(laying) ? 1 : 0; i < laying->count; i++) {
@@ -265,10 +265,10 @@ static enum status lay_out_gemma3(const struct laying *laying)
         add_layout(laying, "<start_of_turn>", false);
         add_layout(laying, answers ? "model\n" : "user\n", false);
         if (i == from && from > 0) {
-            add(laying, text_of(&laying->messages[0]), false);
+            add_piece(laying, text_of(&laying->messages[0]), false);
             add_layout(laying, "\n\n", false);
         }
-        add(laying, strip(text_of(message)), learned);
+        add_piece(laying, strip_blanks(text_of(message)), learned);
         add_layout(laying, "<end_of_turn>", learned);
         add_layout(laying, "\n", false);
     }
@@ -335,11 +335,11 @@ static void add_qwen3_answer(const struct laying *laying, size_t at, size_t last
     if (at > last_question && (at + 1 == laying->count || thoughts.size > 0)) {
         add_layout(laying, "<think>", learned);
         add_layout(laying, "\n", learned);
-        add(laying, strip_lines(thoughts, true, true), learned);
+        add_piece(laying, strip_lines(thoughts, true, true), learned);
         add_layout(laying, "\n</think>\n\n", learned);
         text = strip_lines(text, true, false);
     }
-    add(laying, text, learned);
+    add_piece(laying, text, learned);
     add_layout(laying, "<|im_end|>", learned);
     add_layout(laying, "\n", false);
 }
@@ -374,7 +374,7 @@ static enum status lay_out_qwen3(const struct laying *laying)
             continue;
         }
         add_layout(laying, message->role == CHAT_USER ? "user\n" : "system\n", false);
-        add(laying, text_of(message), false);
+        add_piece(laying, text_of(message), false);
         add_layout(laying, "<|im_end|>", false);
         add_layout(laying, "\n", false);
     }
@@ -449,6 +449,8 @@ enum status chat_layout_of(const struct chat_layout **layout, struct error *erro
         error_advise(error, "--chat NAME says how conversations are laid out; --help lists them");
         return STATUS_REFUSED;
     }
+    /* By the hash of its text: a template is a program, and one that is nearly the same may lay out
+     * otherwise. */
     sha256(&digest, tokenizer->chat_template, strlen(tokenizer->chat_template));
     hex_encode(hash, digest.bytes, DIGEST_SIZE);
     for (size_t i = 0; i < LAYOUTS; i++) {

@@ -149,7 +149,7 @@ static void add_behind(struct parts *parts, const struct example_rules *rules)
     }
 }
 
-static void clear(struct example *example)
+static void clear_example(struct example *example)
 {
     parts_clear(&example->rows[0]);
     parts_clear(&example->rows[1]);
@@ -173,7 +173,7 @@ static void add_texts(struct parts *parts, const struct example_rules *rules, co
 enum status example_of_text(struct example *example, struct error *error,
                             const struct example_rules *rules, const void *text, size_t size)
 {
-    clear(example);
+    clear_example(example);
     if (size > 0) {
         add_texts(&example->rows[0], rules, NULL, text, size);
     }
@@ -249,7 +249,10 @@ static enum status take_message(struct chat_message *message, const struct examp
         message->thinking = json_string_value(thinking);
         message->thinking_size = json_string_length(thinking);
     }
+    /* With LEARN_LAST the last answer is marked when the whole list is read. */
     message->learned = message->role == CHAT_ASSISTANT && rules->learn != LEARN_LAST;
+    /* The canonical form holds the keys that were used and no others: it decides what is held
+     * out. */
     kept = json_pack("{s:O, s:O}", "role", json_object_get(json, "role"), "content", content);
     if (json_is_string(thinking)) {
         (void)json_object_set(kept, "reasoning_content", (json_t *)thinking);
@@ -475,6 +478,7 @@ static enum status of_line(struct example *example, const struct example_rules *
         if (!json_is_array(answer)) {
             return error_set(error, STATUS_BAD_FORMAT, "'messages' is not a list");
         }
+        /* A conversation has its prompt inside. */
         prompt = NULL;
     }
     if (strcmp(shape, "completion") == 0 && prompt == NULL) {
@@ -485,6 +489,7 @@ static enum status of_line(struct example *example, const struct example_rules *
         if (json_object_get(line, "rejected") == NULL) {
             return error_set(error, STATUS_BAD_FORMAT, "'chosen' without 'rejected'");
         }
+        /* The pair is one example with two rows, and one hash: both fall on the same side. */
         example->row_count = 2;
         TRY(of_row(example, &example->rows[1], rules, prompt, "rejected",
                    json_object_get(line, "rejected"), canonical, error));
@@ -500,7 +505,7 @@ enum status example_of_json(struct example *example, struct error *error,
     json_t *root = NULL;
     enum status status;
 
-    clear(example);
+    clear_example(example);
     TRY_OUT(strict_json_parse_escaped_nul(&root, error, "line", line, size, EXAMPLE_SIZE_MAX,
                                           EXAMPLE_DEPTH_MAX));
     canonical = json_object();

@@ -24,7 +24,7 @@ void parts_clear(struct parts *parts)
     parts->status = STATUS_OK;
 }
 
-static void add(struct parts *parts, const struct parts_item *part)
+static void add_part(struct parts *parts, const struct parts_item *part)
 {
     if (parts->count == parts->capacity) {
         size_t capacity = parts->capacity == 0 ? 64 : 2 * parts->capacity;
@@ -53,7 +53,7 @@ void parts_add_text(struct parts *parts, const void *text, size_t size, bool lea
     if (last != NULL && last->id == VOCABULARY_NONE && last->learned == learned) {
         last->size += size;
     } else {
-        add(parts, &part);
+        add_part(parts, &part);
     }
 }
 
@@ -62,7 +62,7 @@ void parts_add_id(struct parts *parts, uint32_t id, bool learned)
     const struct parts_item part = {parts->text.size, 0, id, learned};
 
     if (parts->status == STATUS_OK) {
-        add(parts, &part);
+        add_part(parts, &part);
     }
 }
 

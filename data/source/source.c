@@ -20,7 +20,8 @@ struct source_unpacker {
     bool inside;        /* of a member or a frame */
 };
 
-static enum status refuse(const struct source_file *source, struct error *error, const char *why)
+static enum status refuse_file(const struct source_file *source, struct error *error,
+                               const char *why)
 {
     return error_set(error, STATUS_BAD_FORMAT, "%s: %s", source->path, why);
 }
@@ -54,7 +55,7 @@ static enum status unpack_gzip(struct source_file *source, struct error *error)
     int done;
 
     if (!unpacker->inside && inflateReset(stream) != Z_OK) {
-        return refuse(source, error, "gzip could not begin");
+        return refuse_file(source, error, "gzip could not begin");
     }
     unpacker->inside = true;
     stream->next_in = source->raw + source->raw_at;
@@ -67,7 +68,7 @@ static enum status unpack_gzip(struct source_file *source, struct error *error)
     if (done == Z_STREAM_END) {
         unpacker->inside = false;
     } else if (done != Z_OK && done != Z_BUF_ERROR) {
-        return refuse(source, error, "damaged, or no gzip");
+        return refuse_file(source, error, "damaged, or no gzip");
     }
     return STATUS_OK;
 }
@@ -99,6 +100,8 @@ static enum status next_text(struct source_file *source, struct error *error)
             source->ended = source->raw_size == 0;
         }
         if (source->unpacker == NULL) {
+            /* A plain file is not copied: the buffers of what was read and of the text change
+             * places. */
             uint8_t *kept = source->text;
 
             source->text = source->raw;
@@ -112,8 +115,9 @@ static enum status next_text(struct source_file *source, struct error *error)
         }
         TRY(source->unpacker->zstd == NULL ? unpack_gzip(source, error)
                                            : unpack_zstd(source, error));
+        /* The file ended within a compressed stream, and what is unpacked is used up. */
         if (source->ended && source->text_size == 0) {
-            return refuse(source, error, "cut short");
+            return refuse_file(source, error, "cut short");
         }
         source->ended = source->ended && source->text_size == 0;
     }
@@ -143,7 +147,7 @@ static enum status begin_zstd(struct source_file *source, struct error *error)
 }
 
 /* Looks at the first bytes. */
-static enum status choose(struct source_file *source, struct error *error)
+static enum status choose_kind(struct source_file *source, struct error *error)
 {
     static const uint8_t gzip[] = {0x1f, 0x8b};
     static const uint8_t zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -180,7 +184,7 @@ enum status source_open(struct source_file *source, struct error *error, const c
     source->text = malloc(SOURCE_PIECE_SIZE);
     status = source->raw == NULL || source->text == NULL
                  ? error_set(error, STATUS_NO_MEMORY, "out of memory for %s", path)
-                 : choose(source, error);
+                 : choose_kind(source, error);
     if (status != STATUS_OK) {
         source_close(source);
     }
@@ -207,8 +211,8 @@ void source_close(struct source_file *source)
 /* ---- lines ---- */
 
 /* Moves text to out, up to an end of a line, or all. */
-static enum status take(struct source_file *source, struct error *error, struct buffer *out,
-                        bool whole_line, bool *line_end, size_t size_max)
+static enum status take_text(struct source_file *source, struct error *error, struct buffer *out,
+                             bool whole_line, bool *line_end, size_t size_max)
 {
     const uint8_t *from = source->text + source->text_at;
     size_t left = source->text_size - source->text_at;
@@ -247,7 +251,7 @@ enum status source_line(struct source_file *source, struct error *error, struct 
             }
         }
         *more = true;
-        TRY(take(source, error, line, true, &line_end, size_max));
+        TRY(take_text(source, error, line, true, &line_end, size_max));
     }
     return STATUS_OK;
 }
@@ -266,7 +270,7 @@ enum status source_rest(struct source_file *source, struct error *error, struct 
                 return STATUS_OK;
             }
         }
-        TRY(take(source, error, rest, false, &line_end, size_max));
+        TRY(take_text(source, error, rest, false, &line_end, size_max));
     }
 }
 

@@ -2,8 +2,8 @@
  * source.h - a file of text, plain or compressed, in pieces and in lines.
  *
  * gzip (also several members) and zstd (also several frames) are known by their first bytes. Memory
- * is bounded whatever a file unfolds to. A file that ends in the midst of a compressed stream is
- * refused. The SHA-256 is that of the file as it lies, so it is whole only at the end.
+ * is bounded, no matter how much a file unfolds to. A file that ends in the midst of a compressed
+ * stream is refused. The SHA-256 is that of the file as it lies, so it is whole only at the end.
  */
 #ifndef DATA_SOURCE_SOURCE_H
 #define DATA_SOURCE_SOURCE_H

@@ -88,12 +88,14 @@ static uint64_t pair_of(uint32_t code)
 }
 
 /* The code point that two make; 0: none. */
-static uint32_t compose(uint32_t one, uint32_t two)
+static uint32_t compose_pair(uint32_t one, uint32_t two)
 {
     const uint64_t wanted = (uint64_t)one << 21 | two;
     size_t low = 0;
     size_t high = COUNT(nfc_composed);
 
+    /* A syllable of Hangul follows from its parts by arithmetic (Unicode 3.12): the tables leave it
+     * out. */
     if (one - HANGUL_LEAD < HANGUL_LEADS && two - HANGUL_VOWEL < HANGUL_VOWELS) {
         return HANGUL_SYLLABLE +
                ((one - HANGUL_LEAD) * HANGUL_VOWELS + two - HANGUL_VOWEL) * HANGUL_TAILS;
@@ -105,6 +107,7 @@ static uint32_t compose(uint32_t one, uint32_t two)
     }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
+        /* A pair is 64 bits: what is composed above its two parts, of 21 bits each. */
         uint64_t pair = nfc_pairs[nfc_composed[middle]];
         uint64_t found = pair & ((UINT64_C(1) << 42) - 1);
 
@@ -121,7 +124,7 @@ static uint32_t compose(uint32_t one, uint32_t two)
 }
 
 /* The full canonical decomposition of one code point; returns how many there are. */
-static size_t decompose(uint32_t out[DECOMPOSED_MAX], uint32_t code)
+static size_t decompose_code(uint32_t out[DECOMPOSED_MAX], uint32_t code)
 {
     const uint32_t syllable = code - HANGUL_SYLLABLE;
     size_t count = 0;
@@ -204,7 +207,8 @@ static size_t compose_all(const struct points *points)
         uint32_t code = points->codes[i];
         uint8_t class = points->classes[i];
         bool blocked = starter != SIZE_MAX && kept - starter > 1 && last >= class;
-        uint32_t made = starter == SIZE_MAX || blocked ? 0 : compose(points->codes[starter], code);
+        uint32_t made =
+            starter == SIZE_MAX || blocked ? 0 : compose_pair(points->codes[starter], code);
 
         if (made != 0) {
             points->codes[starter] = made;
@@ -223,7 +227,7 @@ static size_t compose_all(const struct points *points)
 static enum status add_decomposed(struct points *points, uint32_t code)
 {
     uint32_t parts[DECOMPOSED_MAX];
-    size_t count = decompose(parts, code);
+    size_t count = decompose_code(parts, code);
 
     for (size_t i = 0; i < count; i++) {
         TRY(add_point(points, parts[i]));

@@ -34,7 +34,7 @@ static bool is_line_end(uint8_t byte)
 
 /* ---- runs: where they end ---- */
 
-static size_t letters(const struct split_view *view, size_t at)
+static size_t end_of_letters(const struct split_view *view, size_t at)
 {
     size_t next = at;
 
@@ -44,7 +44,7 @@ static size_t letters(const struct split_view *view, size_t at)
     return at;
 }
 
-static size_t numbers(const struct split_view *view, size_t at, size_t most)
+static size_t end_of_numbers(const struct split_view *view, size_t at, size_t most)
 {
     size_t next = at;
 
@@ -56,7 +56,7 @@ static size_t numbers(const struct split_view *view, size_t at, size_t most)
 }
 
 /* [^\s\p{L}\p{N}]+ */
-static size_t others(const struct split_view *view, size_t at)
+static size_t end_of_others(const struct split_view *view, size_t at)
 {
     size_t next = at;
 
@@ -84,7 +84,7 @@ static size_t line_ends(const struct split_view *view, size_t at, bool slashes)
  * \s+(?!\S)|\s+, and with lines \s*[\r\n]+ before them: a run with an end of a line goes up to the
  * last of them; a run before a word leaves its last character to the word, if it has two.
  */
-static size_t spaces(const struct split_view *view, size_t at, bool lines)
+static size_t end_of_spaces(const struct split_view *view, size_t at, bool lines)
 {
     size_t last_line = at;
     size_t before_last = at;
@@ -111,7 +111,7 @@ static bool is_byte(const struct split_view *view, size_t at, char byte, bool an
 }
 
 /* The end of one that begins at `at`, or `at`. */
-static size_t contraction(const struct split_view *view, size_t at, bool any_case)
+static size_t end_of_contraction(const struct split_view *view, size_t at, bool any_case)
 {
     static const char two[][2] = {{'r', 'e'}, {'v', 'e'}, {'l', 'l'}};
     static const char one[] = {'s', 't', 'm', 'd'};
@@ -142,16 +142,16 @@ static size_t contraction(const struct split_view *view, size_t at, bool any_cas
 
 static size_t next_gpt2(const struct split_view *view, size_t at)
 {
-    size_t end = contraction(view, at, false);
+    size_t end = end_of_contraction(view, at, false);
     size_t start = at + (view->text[at] == ' ');
 
     if (end > at) {
         return end;
     }
-    end = letters(view, start);
-    end = end > start ? end : numbers(view, start, SIZE_MAX);
-    end = end > start ? end : others(view, start);
-    return end > start ? end : spaces(view, at, false);
+    end = end_of_letters(view, start);
+    end = end > start ? end : end_of_numbers(view, start, SIZE_MAX);
+    end = end > start ? end : end_of_others(view, start);
+    return end > start ? end : end_of_spaces(view, at, false);
 }
 
 /* Behind one character that may stand before a word: not an end of a line, letter or number. */
@@ -169,25 +169,25 @@ static size_t behind_prefix(const struct split_view *view, size_t at)
 static size_t next_rest(const struct split_view *view, size_t at, size_t numbers_most, bool slashes)
 {
     size_t start = at + (view->text[at] == ' ');
-    size_t end = numbers(view, at, numbers_most);
+    size_t end = end_of_numbers(view, at, numbers_most);
 
     if (end > at) {
         return end;
     }
-    end = others(view, start);
-    return end > start ? line_ends(view, end, slashes) : spaces(view, at, true);
+    end = end_of_others(view, start);
+    return end > start ? line_ends(view, end, slashes) : end_of_spaces(view, at, true);
 }
 
 static size_t next_cl100k(const struct split_view *view, size_t at, size_t numbers_most)
 {
-    size_t end = contraction(view, at, true);
+    size_t end = end_of_contraction(view, at, true);
     size_t start;
 
     if (end > at) {
         return end;
     }
     start = behind_prefix(view, at);
-    end = letters(view, start);
+    end = end_of_letters(view, start);
     return end > start ? end : next_rest(view, at, numbers_most, false);
 }
 
@@ -261,7 +261,7 @@ static size_t next_o200k(const struct split_view *view, size_t at, size_t number
             end = words[i](view, start);
         }
         if (end > start) {
-            return contracted ? contraction(view, end, true) : end;
+            return contracted ? end_of_contraction(view, end, true) : end;
         }
     }
     return next_rest(view, at, numbers_most, true);

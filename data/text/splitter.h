@@ -2,8 +2,9 @@
  * splitter.h - how published tokenizers cut text before they merge: one function for each pattern.
  *
  * A tokenizer.json names a regular expression. We run none: each published one has a function here
- * that cuts as it does, chosen by the exact text of the expression. Whoever has another is refused.
- * Classes of characters are those of unicode.h; \s is White_Space; (?i:'s) also takes U+017F.
+ * that cuts as it does, chosen by the exact text of the expression. A tokenizer with another is
+ * refused. Classes of characters are those of unicode.h; \s is White_Space; (?i:'s) also takes
+ * U+017F.
  */
 #ifndef DATA_TEXT_SPLITTER_H
 #define DATA_TEXT_SPLITTER_H

@@ -27,7 +27,7 @@ static size_t length_of(uint8_t first)
 }
 
 /* How many bytes at text belong to one character that they begin. */
-static size_t prefix(const uint8_t *text, size_t size, size_t length)
+static size_t prefix_size(const uint8_t *text, size_t size, size_t length)
 {
     size_t i = 1;
 
@@ -57,7 +57,7 @@ size_t utf8_valid(const uint8_t *text, size_t size)
             break;
         }
         length = length_of(text[at]);
-        if (length == 0 || prefix(text + at, size - at, length) < length) {
+        if (length == 0 || prefix_size(text + at, size - at, length) < length) {
             return at;
         }
         at += length;
@@ -70,7 +70,7 @@ size_t utf8_invalid(const uint8_t *text, size_t size)
     size_t length = length_of(text[0]);
 
     assert(size > 0);
-    return length == 0 ? 1 : prefix(text, size, length);
+    return length == 0 ? 1 : prefix_size(text, size, length);
 }
 
 size_t utf8_write(uint8_t bytes[UTF8_BYTES_MAX], uint32_t code)

@@ -36,6 +36,7 @@ enum status added_add(struct added *added, struct error *error, const struct add
     }
     tokens = realloc(added->tokens, (added->count + 1) * sizeof(*tokens));
     bytes = malloc(token->size);
+    /* The longer list is kept even where the bytes found no memory: the old one is gone. */
     if (tokens != NULL) {
         added->tokens = tokens;
     }
@@ -86,6 +87,8 @@ enum status added_index(struct added *added, struct error *error, size_t index,
 
     *first = node;
     for (size_t i = 1; i < size && node != 0; i++) {
+        /* A tree of bytes, by first child and next sibling: thousands of tokens are looked for at
+         * once. */
         uint32_t child = child_of(added, node, bytes[i]);
 
         if (child == 0) {
@@ -100,6 +103,7 @@ enum status added_index(struct added *added, struct error *error, size_t index,
     if (node == 0) {
         return error_set(error, STATUS_NO_MEMORY, "out of memory for added tokens");
     }
+    /* Two tokens may become one text when they are normalized: the first of them counts. */
     if (added->nodes[node].token == 0) {
         added->nodes[node].token = (uint32_t)index + 1;
     }
@@ -109,8 +113,9 @@ enum status added_index(struct added *added, struct error *error, size_t index,
 }
 
 /* The longest that begins at `at`; NULL: none does. */
-static const struct added_token *longest(const struct added *added, bool normalized, bool special,
-                                         const uint8_t *text, size_t size, size_t at, size_t *end)
+static const struct added_token *longest_token(const struct added *added, bool normalized,
+                                               bool special, const uint8_t *text, size_t size,
+                                               size_t at, size_t *end)
 {
     const struct added_token *found = NULL;
     uint32_t node = added->first[normalized][text[at]];
@@ -174,7 +179,7 @@ void added_find(struct added_match *match, const struct added *added, bool norma
         if (added->first[normalized][text[at]] == 0) {
             continue;
         }
-        match->token = longest(added, normalized, special, text, size, at, &end);
+        match->token = longest_token(added, normalized, special, text, size, at, &end);
         if (match->token != NULL) {
             match->start = match->token->lstrip ? space_before(text, from, at) : at;
             match->end = match->token->rstrip ? space_behind(text, size, end) : end;

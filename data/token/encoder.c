@@ -385,6 +385,7 @@ static enum status run_put(struct encoder *encoder, struct error *error, size_t 
     const struct step *step = &encoder->tokenizer->cuts[index];
     const bool metaspace = step->kind == STEP_METASPACE;
     struct buffer *out = &encoder->cut[index];
+    /* Nothing is put where other text stands before: the mark is for a beginning. */
     bool put = (step->put == PUT_ALWAYS || (step->put == PUT_FIRST && !(flags & ENCODE_INNER))) &&
                !(flags & ENCODE_CONTINUED);
 
@@ -403,6 +404,7 @@ static enum status run_put(struct encoder *encoder, struct error *error, size_t 
         buffer_add(out, text, size);
     }
     TRY(buffer_check(out, error, "text"));
+    /* Each mark then begins a piece of its own. */
     if (metaspace && step->alone) {
         struct step marks = {.from_size = step->to_size};
 

@@ -100,7 +100,7 @@ static enum status take_vocabulary(struct model_reading *reading, const json_t *
 /* ---- merges ---- */
 
 /* As much of a token as a sentence shows. */
-static int shown(size_t size)
+static int shown_size(size_t size)
 {
     return size < 60 ? (int)size : 60;
 }
@@ -124,13 +124,13 @@ static enum status add_merge(struct model_reading *reading, const char *left, si
     ids[2] = vocabulary_find(vocabulary, bytes, sizes[0] + sizes[1]);
     if (ids[0] == VOCABULARY_NONE || ids[1] == VOCABULARY_NONE || ids[2] == VOCABULARY_NONE) {
         return error_set(error, STATUS_BAD_FORMAT, "'%.*s' and '%.*s': %s is not in the vocabulary",
-                         shown(left_size), left, shown(right_size), right,
+                         shown_size(left_size), left, shown_size(right_size), right,
                          ids[0] == VOCABULARY_NONE || ids[1] == VOCABULARY_NONE ? "one of them"
                                                                                 : "what they make");
     }
     if (merges_add(&tokenizer->merges, ids[0], ids[1], ids[2]) != STATUS_OK) {
         return error_set(error, STATUS_BAD_FORMAT, "'%.*s' and '%.*s' are there twice",
-                         shown(left_size), left, shown(right_size), right);
+                         shown_size(left_size), left, shown_size(right_size), right);
     }
     return STATUS_OK;
 }
@@ -280,6 +280,7 @@ static enum status take_model(struct model_reading *reading, struct error *error
                                         "fuse_unk",      "end_of_word_suffix",
                                         "ignore_merges", "byte_fallback",
                                         "vocab",         "merges"};
+    /* Settings that change ids and that we do not have: they pass only where they are off. */
     static const char *const nothing[] = {"dropout", "continuing_subword_prefix",
                                           "end_of_word_suffix"};
     const json_t *model = reading->model;
@@ -292,6 +293,7 @@ static enum status take_model(struct model_reading *reading, struct error *error
     if (type != NULL && !(json_is_string(type) && strcmp(json_string_value(type), "BPE") == 0)) {
         return step_read_refuse(error, "type", type, "we do byte pair encoding (BPE)");
     }
+    /* A key that we do not know may change ids too. */
     TRY(strict_json_only(model, error, known, sizeof(known) / sizeof(known[0])));
     for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
         if (!is_nothing(json_object_get(model, nothing[i]))) {
@@ -304,6 +306,7 @@ static enum status take_model(struct model_reading *reading, struct error *error
     tokenizer->ignore_merges = json_is_true(json_object_get(model, "ignore_merges"));
     tokenizer->unknown = VOCABULARY_NONE;
     TRY(take_vocabulary(reading, json_object_get(model, "vocab"), error));
+    /* A merge names two tokens and makes a third: the vocabulary must have all three by now. */
     TRY(take_merges(reading, json_object_get(model, "merges"), error));
     TRY(take_unknown(reading, error));
     take_byte_ids(tokenizer);
@@ -338,9 +341,11 @@ static enum status take_added_token(struct model_reading *reading, const json_t 
         return step_read_refuse(error, "added token", json, "we do not look for single words");
     }
     token.id = (uint32_t)id;
+    /* Borrowed from the JSON: added_add() copies the bytes. */
     token.bytes = (uint8_t *)json_string_value(content);
     token.size = json_string_length(content);
     there = vocabulary_bytes(&tokenizer->vocabulary, token.id, &size);
+    /* A token may stand in both lists, but then it is the same one. */
     if (there != NULL && (size != token.size || memcmp(there, token.bytes, size) != 0)) {
         return error_set(error, STATUS_BAD_FORMAT, "the vocabulary has another token of id %u",
                          token.id);
@@ -383,6 +388,8 @@ static enum status take_added(struct model_reading *reading, struct error *error
         return error_set(error, STATUS_BAD_FORMAT, "'added_tokens' is not a list of at most %u",
                          ADDED_MAX);
     }
+    /* A normalizer may make a token longer: room for each of its bytes becoming as many as a step
+     * makes. */
     buffer_init(&buffers[0], (size_t)ADDED_BYTES_MAX * STEP_BYTES_MAX);
     buffer_init(&buffers[1], (size_t)ADDED_BYTES_MAX * STEP_BYTES_MAX);
     json_array_foreach(list, i, token)

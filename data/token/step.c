@@ -33,8 +33,8 @@ void step_replace(const struct step *step, struct buffer *out, const uint8_t *te
     }
 }
 
-static enum status run(const struct step *step, struct buffer *out, const struct step_text *text,
-                       bool continued, struct error *error)
+static enum status run_step(const struct step *step, struct buffer *out,
+                            const struct step_text *text, bool continued, struct error *error)
 {
     if (step->kind == STEP_NFC) {
         if (nfc_add(out, text->bytes, text->size) == STATUS_OVER_LIMIT) {
@@ -58,7 +58,7 @@ enum status step_normalize(const struct step *steps, size_t count, struct buffer
         struct buffer *out = &buffers[i % 2];
 
         buffer_clear(out);
-        TRY(run(&steps[i], out, text, continued, error));
+        TRY(run_step(&steps[i], out, text, continued, error));
         *text = (struct step_text){out->data, out->size};
     }
     return STATUS_OK;

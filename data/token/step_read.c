@@ -27,7 +27,7 @@ static bool is_type(const json_t *json, const char *type)
 }
 
 /* A flag that may be left out. */
-static bool flag(const json_t *json, const char *key, bool fallback)
+static bool flag_of(const json_t *json, const char *key, bool fallback)
 {
     const json_t *found = json_object_get(json, key);
 
@@ -132,7 +132,7 @@ static enum status take_behavior(struct step *step, const json_t *json, struct e
 static enum status take_expression(struct step *step, const json_t *json, const json_t *expression,
                                    struct error *error)
 {
-    const bool invert = flag(json, "invert", false);
+    const bool invert = flag_of(json, "invert", false);
 
     step->kind = STEP_SPLITTER;
     step->splitter = json_is_string(expression) &&
@@ -159,7 +159,7 @@ static enum status take_split(struct step *step, const json_t *json, struct erro
     if (text == NULL) {
         return take_expression(step, json, json_object_get(pattern, "Regex"), error);
     }
-    if (flag(json, "invert", false)) {
+    if (flag_of(json, "invert", false)) {
         return step_read_refuse(error, "pre_tokenizer", json, "we do not invert strings");
     }
     step->kind = STEP_CUT;
@@ -174,8 +174,8 @@ static enum status take_metaspace(struct step *step, const json_t *json, struct 
     step->kind = STEP_METASPACE;
     step->from[0] = ' ';
     step->from_size = 1;
-    step->alone = flag(json, "split", true);
-    step->put = flag(json, "add_prefix_space", true) ? PUT_ALWAYS : PUT_NEVER;
+    step->alone = flag_of(json, "split", true);
+    step->put = flag_of(json, "add_prefix_space", true) ? PUT_ALWAYS : PUT_NEVER;
     TRY(take_bytes(step->to, &step->to_size, json_object_get(json, "replacement"), false,
                    "replacement", error));
     for (size_t i = 0; scheme != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
@@ -194,12 +194,12 @@ static enum status take_byte_level(struct tokenizer *tokenizer, const json_t *js
 {
     struct step *step = NULL;
 
-    if (flag(json, "add_prefix_space", true)) {
+    if (flag_of(json, "add_prefix_space", true)) {
         TRY(new_step(&step, tokenizer->cuts, &tokenizer->cut_count, "pre_tokenizer", error));
         *step =
             (struct step){.kind = STEP_BYTE_PREFIX, .put = PUT_ALWAYS, .to = {' '}, .to_size = 1};
     }
-    if (flag(json, "use_regex", true)) {
+    if (flag_of(json, "use_regex", true)) {
         TRY(new_step(&step, tokenizer->cuts, &tokenizer->cut_count, "pre_tokenizer", error));
         *step = (struct step){.kind = STEP_SPLITTER, .splitter = SPLITTER_GPT2};
     }
@@ -229,7 +229,7 @@ static enum status take_cut(struct tokenizer *tokenizer, const json_t *json, str
     }
     if (is_type(json, "Digits")) {
         step->kind = STEP_DIGITS;
-        step->alone = flag(json, "individual_digits", false);
+        step->alone = flag_of(json, "individual_digits", false);
         return STATUS_OK;
     }
     return step_read_refuse(error, "pre_tokenizer", json,

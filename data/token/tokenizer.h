@@ -4,7 +4,8 @@
  * Taken: tokenizer.json with byte pair encoding (byte-level, or with byte fallback), the
  * normalizers NFC, Replace and Prepend, the pre-tokenizers ByteLevel, Split, Digits and Metaspace,
  * sequences of these, added tokens; vocab.json with merges.txt of GPT-2; and "bytes", whose ids are
- * the bytes of the text. Whatever else a file asks for is refused and shown: no id is ever guessed.
+ * the bytes of the text. Everything else that a file asks for is refused and shown: no id is ever
+ * guessed.
  *
  * ids -> bytes -> text: tokenizer_bytes() of the ids of a text, one behind the other, are the
  * normalized text, byte for byte.

@@ -148,8 +148,8 @@ static enum status grow_bytes(struct vocabulary *vocabulary, size_t size)
     return STATUS_OK;
 }
 
-static enum status check(const struct vocabulary *vocabulary, uint32_t id, const void *bytes,
-                         size_t size, struct error *error)
+static enum status check_token(const struct vocabulary *vocabulary, uint32_t id, const void *bytes,
+                               size_t size, struct error *error)
 {
     uint32_t other;
 
@@ -176,7 +176,7 @@ static enum status check(const struct vocabulary *vocabulary, uint32_t id, const
 enum status vocabulary_add(struct vocabulary *vocabulary, struct error *error, uint32_t id,
                            const void *bytes, size_t size)
 {
-    TRY(check(vocabulary, id, bytes, size, error));
+    TRY(check_token(vocabulary, id, bytes, size, error));
     if (grow_slots(vocabulary) != STATUS_OK || grow_ids(vocabulary, id) != STATUS_OK ||
         grow_bytes(vocabulary, size) != STATUS_OK) {
         return error_set(error, STATUS_NO_MEMORY, "out of memory for a vocabulary");

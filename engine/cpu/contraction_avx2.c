@@ -89,7 +89,7 @@ static void tile_piece(const struct tile_call *call, int64_t piece, int c, const
     }
 }
 
-static void tile(const struct tile_call *call)
+static void tile_product(const struct tile_call *call)
 {
     tile_pieces(call, tile_piece);
 }
@@ -205,7 +205,7 @@ INLINE __m256i lane_exponents(const struct finish_call *call, int r, int h)
                             _mm256_loadu_si256((const __m256i *)column));
 }
 
-static void finish(const struct finish_call *call)
+static void finish_tile(const struct finish_call *call)
 {
     for (int r = 0; r < TILE_ROWS; r++) {
         for (int h = 0; h < 2 * call->panels && call->out[r] != NULL; h++) {
@@ -320,7 +320,7 @@ INLINE void magnitudes_adjacent(uint32_t *largest, const struct piece_source *so
     _mm256_storeu_si256((__m256i *)(largest + 8), most[1]);
 }
 
-static void magnitudes(uint32_t *largest, const struct piece_source *source, float *copy)
+static void piece_magnitudes(uint32_t *largest, const struct piece_source *source, float *copy)
 {
     const __m256i mask = _mm256_set1_epi32(0x7fffffff);
 
@@ -511,8 +511,8 @@ INLINE void integers_with(char *lines, size_t plane_size, const struct piece_sou
     }
 }
 
-static void integers(char *lines, size_t plane_size, const struct piece_source *source,
-                     const int32_t *exponents, int bits)
+static void piece_integers(char *lines, size_t plane_size, const struct piece_source *source,
+                           const int32_t *exponents, int bits)
 {
     struct scales scales;
 
@@ -550,7 +550,8 @@ INLINE __m256i squares(const char *lines, int64_t from, int64_t to)
 }
 
 /* The norms of half a run fit 32 unsigned bits; the sum of two saturates at UINT32_MAX. */
-static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits)
+static void piece_norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs,
+                        int bits)
 {
     __m256i most_run = _mm256_setzero_si256();
     __m256i most_half = _mm256_setzero_si256();
@@ -581,7 +582,7 @@ static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t
     norms[NORM_HALF] = largest_lane(most_half);
 }
 
-static void stream(char *to, const char *from, size_t size)
+static void stream_bytes(char *to, const char *from, size_t size)
 {
     for (size_t i = 0; i < size; i += HALF_LINE) {
         _mm256_stream_si256((__m256i *)(to + i), _mm256_load_si256((const __m256i *)(from + i)));
@@ -633,7 +634,7 @@ static void unpack_eight(int16_t *rows, int64_t pitch, const char *lines)
     }
 }
 
-static void unpack(int16_t *rows, int64_t pitch, const char *lines)
+static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
 {
     for (int half = 0; half < 2; half++) {
         for (int pair = 0; pair < UNPACK_PAIRS; pair += 8) {
@@ -646,15 +647,15 @@ static void unpack(int16_t *rows, int64_t pitch, const char *lines)
 /* ---- the table ---- */
 
 static const struct contraction_isa avx2 = {
-    .tile = tile,
-    .finish = finish,
+    .tile = tile_product,
+    .finish = finish_tile,
     .tile_short = tile_short,
-    .magnitudes = magnitudes,
-    .integers = integers,
-    .norms = norms,
-    .stream = stream,
+    .magnitudes = piece_magnitudes,
+    .integers = piece_integers,
+    .norms = piece_norms,
+    .stream = stream_bytes,
     .row_sums = row_sums,
-    .unpack = unpack,
+    .unpack = unpack_lines,
     .finish_row = finish_row,
 };
 

@@ -155,7 +155,7 @@ static void tile_3(const struct tile_call *call)
     tile_planes(call, 3);
 }
 
-static void tile(const struct tile_call *call)
+static void tile_product(const struct tile_call *call)
 {
     switch (call->panels) {
     case 1:
@@ -212,7 +212,7 @@ INLINE __m512i lane_exponents(const struct finish_call *call, int r, int c)
                             _mm512_loadu_si512(call->b_lowest[c]));
 }
 
-static void finish(const struct finish_call *call)
+static void finish_tile(const struct finish_call *call)
 {
     const __m512i interleave =
         _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -313,7 +313,7 @@ INLINE void magnitudes_adjacent(uint32_t *largest, const struct piece_source *so
     _mm512_storeu_si512(largest, most);
 }
 
-static void magnitudes(uint32_t *largest, const struct piece_source *source, float *copy)
+static void piece_magnitudes(uint32_t *largest, const struct piece_source *source, float *copy)
 {
     const __m512i mask = _mm512_set1_epi32(0x7fffffff);
 
@@ -491,8 +491,8 @@ INLINE void integers_with(char *lines, size_t plane_size, const struct piece_sou
     }
 }
 
-static void integers(char *lines, size_t plane_size, const struct piece_source *source,
-                     const int32_t *exponents, int bits)
+static void piece_integers(char *lines, size_t plane_size, const struct piece_source *source,
+                           const int32_t *exponents, int bits)
 {
     struct scales scales;
 
@@ -507,7 +507,8 @@ static void integers(char *lines, size_t plane_size, const struct piece_source *
 }
 
 /* The norms of half a run fit 32 unsigned bits; the sum of two saturates at UINT32_MAX. */
-static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits)
+static void piece_norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs,
+                        int bits)
 {
     __m512i most_run = _mm512_setzero_si512();
     __m512i most_half = _mm512_setzero_si512();
@@ -547,7 +548,7 @@ static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t
     norms[NORM_HALF] = _mm512_reduce_max_epu32(most_half);
 }
 
-static void stream(char *to, const char *from, size_t size)
+static void stream_bytes(char *to, const char *from, size_t size)
 {
     for (size_t i = 0; i < size; i += LINE_SIZE) {
         _mm512_stream_si512((__m512i *)(to + i), _mm512_load_si512(from + i));
@@ -566,7 +567,7 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
 }
 
 /* Transposes sixteen lines: by pairs, by fours, then by quarters. */
-static void unpack(int16_t *rows, int64_t pitch, const char *lines)
+static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
 {
     __m512i four[16];
 
@@ -602,15 +603,15 @@ static void unpack(int16_t *rows, int64_t pitch, const char *lines)
 /* ---- the table ---- */
 
 static const struct contraction_isa avx512 = {
-    .tile = tile,
-    .finish = finish,
+    .tile = tile_product,
+    .finish = finish_tile,
     .tile_short = tile_short,
-    .magnitudes = magnitudes,
-    .integers = integers,
-    .norms = norms,
-    .stream = stream,
+    .magnitudes = piece_magnitudes,
+    .integers = piece_integers,
+    .norms = piece_norms,
+    .stream = stream_bytes,
     .row_sums = row_sums,
-    .unpack = unpack,
+    .unpack = unpack_lines,
     .finish_row = finish_row,
 };
 

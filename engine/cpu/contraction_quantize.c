@@ -108,7 +108,7 @@ static struct panel_view panel_view(const struct quantizer *quantizer, int64_t p
 
 /* ---- numbers of 16 bits ---- */
 
-static inline float widened(const struct quantizer *quantizer, int64_t place)
+static inline float widened_half(const struct quantizer *quantizer, int64_t place)
 {
     const uint32_t bits = quantizer->half[place];
 
@@ -145,8 +145,8 @@ static void widen_lines(struct piece_source *source, float *local,
 /* ---- pieces ---- */
 
 /* Copies a piece of any view to local rows of CONTRACTION_PIECE elements. */
-static void gather(float *local, const struct quantizer *quantizer, const struct panel_view *view,
-                   int64_t start, int64_t count)
+static void gather_piece(float *local, const struct quantizer *quantizer,
+                         const struct panel_view *view, int64_t start, int64_t count)
 {
     const int64_t *dims = &quantizer->op->attributes[QUANTIZE_DIMS];
     const int64_t *strides = &quantizer->op->attributes[QUANTIZE_STRIDES];
@@ -159,7 +159,7 @@ static void gather(float *local, const struct quantizer *quantizer, const struct
         for (int r = 0; r < view->row_count; r++) {
             local[r * CONTRACTION_PIECE + k] = quantizer->x != NULL
                                                    ? quantizer->x[at + view->places[r]]
-                                                   : widened(quantizer, at + view->places[r]);
+                                                   : widened_half(quantizer, at + view->places[r]);
         }
         if (++inner == dims[5]) {
             inner = 0;
@@ -189,7 +189,7 @@ static void piece_open(struct piece_source *source, float *local, const struct q
         return;
     }
     if (quantizer->k_stride != 1) {
-        gather(local, quantizer, view, start, source->count);
+        gather_piece(local, quantizer, view, start, source->count);
     }
     for (int r = 0; r < PANEL_ROWS; r++) {
         if (r >= view->row_count) {

@@ -144,7 +144,8 @@ static bool tile_hidden(const int64_t *visible, int64_t n)
 }
 
 /* Writes a finished tile whose columns are not neighbours in out. */
-static void scatter(const struct product *product, const struct tile *tile, const float *values)
+static void scatter_tile(const struct product *product, const struct tile *tile,
+                         const float *values)
 {
     for (int r = 0; r < TILE_ROWS; r++) {
         for (int c = 0; c < tile->panels * PANEL_ROWS && tile->visible[r] > 0; c++) {
@@ -158,7 +159,7 @@ static void scatter(const struct product *product, const struct tile *tile, cons
     }
 }
 
-/* Directs a tile's values to out (true), or to `values` for scatter(). */
+/* Directs a tile's values to out (true), or to `values` for scatter_tile(). */
 static bool open_finish(struct finish_call *call, float *values, const struct product *product,
                         const struct tile *tile)
 {
@@ -238,7 +239,7 @@ static void run_tile(const struct product *product, const struct tile *tile, int
         }
     }
     if (!direct) {
-        scatter(product, tile, values);
+        scatter_tile(product, tile, values);
     }
 }
 

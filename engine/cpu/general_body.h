@@ -99,8 +99,8 @@ struct general_view {
     uint32_t axes;
 };
 
-static bool joins(const struct general_view *view, const int64_t *attributes, uint32_t dims_at,
-                  uint32_t axis, uint32_t operands)
+static bool joins_axis(const struct general_view *view, const int64_t *attributes, uint32_t dims_at,
+                       uint32_t axis, uint32_t operands)
 {
     uint32_t last = view->axes - 1;
 
@@ -124,7 +124,7 @@ static void general_view_init(struct general_view *view, const struct op *op, ui
         if (length == 1) {
             continue;
         }
-        if (joins(view, op->attributes, dims_at, axis, operands)) {
+        if (joins_axis(view, op->attributes, dims_at, axis, operands)) {
             view->dims[view->axes - 1] *= length;
             continue;
         }

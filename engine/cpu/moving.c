@@ -11,6 +11,7 @@
 #include "engine/cpu/cpu.h"
 #include "engine/cpu/moving_image.h"
 #include "engine/cpu/parallel.h"
+#include "engine/ops/batch_rows.h"
 #include "engine/ops/element.h"
 #include "engine/ops/extreme.h"
 #include "engine/ops/philox.h"
@@ -24,7 +25,7 @@
 /* With fewer elements a second thread costs more than it gains. */
 #define PARALLEL_ELEMENTS_MIN 16384
 
-static uint64_t attribute(const struct kernel_call *call, uint32_t at)
+static uint64_t attribute_at(const struct kernel_call *call, uint32_t at)
 {
     return (uint64_t)call->op->attributes[at];
 }
@@ -36,7 +37,8 @@ static const struct tensor *input_tensor(const struct kernel_call *call, uint32_
 
 static uint64_t seed_at(const struct kernel_call *call, uint32_t low)
 {
-    return (uint64_t)(uint32_t)attribute(call, low + 1) << 32 | (uint32_t)attribute(call, low);
+    return (uint64_t)(uint32_t)attribute_at(call, low + 1) << 32 |
+           (uint32_t)attribute_at(call, low);
 }
 
 static int threads_for(const struct kernel_call *call, uint64_t rows, uint64_t width)
@@ -59,12 +61,12 @@ static void run_schedule(const struct kernel_call *call)
     const uint32_t *table = call->inputs[0];
     const uint32_t *step = call->inputs[1];
     uint32_t *out = call->outputs[0];
-    uint64_t columns = attribute(call, SCHEDULE_COLUMNS);
+    uint64_t columns = attribute_at(call, SCHEDULE_COLUMNS);
     uint64_t rows = input_tensor(call, 0)->count / columns;
     uint64_t row = *step < rows ? *step : rows - 1;
 
     if (out != NULL) {
-        *out = table[row * columns + attribute(call, SCHEDULE_COLUMN)];
+        *out = table[row * columns + attribute_at(call, SCHEDULE_COLUMN)];
     }
 }
 
@@ -97,18 +99,63 @@ static void copy_integers(uint32_t *out, const void *data, enum dtype dtype, uin
 static uint64_t batch_draw(const struct kernel_call *call, uint64_t row, uint32_t step,
                            uint64_t count)
 {
-    struct philox_block block = philox_draw(row, (uint32_t)attribute(call, BATCH_STREAM), step,
+    struct philox_block block = philox_draw(row, (uint32_t)attribute_at(call, BATCH_STREAM), step,
                                             seed_at(call, BATCH_SEED_LOW));
 
     return philox_below(&block, count);
+}
+
+static void widen_halves(uint32_t *out, const uint16_t *in, uint64_t count, enum dtype dtype)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        out[i] = element_cast(dtype, DTYPE_F32, in[i]);
+    }
+}
+
+/* As copy_integers(); floats become binary32. */
+static void copy_numbers(uint32_t *out, const void *data, enum dtype dtype, uint64_t first,
+                         uint64_t count)
+{
+    if (dtype_is_half(dtype)) {
+        widen_halves(out, (const uint16_t *)data + first, count, dtype);
+    } else {
+        copy_integers(out, data, dtype == DTYPE_F32 ? DTYPE_U32 : dtype, first, count);
+    }
+}
+
+static void run_batch_rows(const struct kernel_call *call)
+{
+    const struct tensor *data = input_tensor(call, 0);
+    const uint32_t counter = *(const uint32_t *)call->inputs[1];
+    const uint64_t batch = attribute_at(call, BATCH_COUNT);
+    const uint64_t length = attribute_at(call, BATCH_LENGTH);
+    const uint64_t ahead = attribute_at(call, BATCH_ROWS_AHEAD);
+    uint32_t *out = call->outputs[0];
+
+    if (out == NULL) {
+        return;
+    }
+#pragma omp parallel for num_threads(threads_for(call, batch, length))
+    for (uint64_t b = 0; b < batch; b++) {
+        const uint64_t row = batch_row(call->op->attributes, data->count, counter, b);
+        const uint64_t there = row == BATCH_ROW_NONE ? 0 : length - ahead;
+
+        if (there > 0) {
+            copy_numbers(out + b * length, call->inputs[0], data->dtype, row * length + ahead,
+                         there);
+        }
+        for (uint64_t t = there; t < length; t++) {
+            out[b * length + t] = (uint32_t)attribute_at(call, BATCH_ROWS_PAST);
+        }
+    }
 }
 
 static void run_batch_tokens(const struct kernel_call *call)
 {
     const struct tensor *data = input_tensor(call, 0);
     uint32_t step = *(const uint32_t *)call->inputs[1];
-    uint64_t batch = attribute(call, BATCH_COUNT);
-    uint64_t length = attribute(call, BATCH_LENGTH);
+    uint64_t batch = attribute_at(call, BATCH_COUNT);
+    uint64_t length = attribute_at(call, BATCH_LENGTH);
     uint32_t *tokens = call->outputs[0];
     uint32_t *targets = call->outputs[1];
 
@@ -150,9 +197,9 @@ static void run_batch_samples(const struct kernel_call *call)
 {
     const struct tensor *samples = input_tensor(call, 0);
     uint32_t step = *(const uint32_t *)call->inputs[2];
-    uint64_t batch = attribute(call, BATCH_COUNT);
-    uint64_t width = attribute(call, BATCH_LENGTH);
-    float scale = real_from_bits((uint32_t)attribute(call, BATCH_SCALE_BITS));
+    uint64_t batch = attribute_at(call, BATCH_COUNT);
+    uint64_t width = attribute_at(call, BATCH_LENGTH);
+    float scale = real_from_bits((uint32_t)attribute_at(call, BATCH_SCALE_BITS));
     float *x = call->outputs[0];
     uint32_t *y = call->outputs[1];
 
@@ -170,21 +217,21 @@ static void run_batch_samples(const struct kernel_call *call)
     }
 }
 
-/* ---- dropout ---- */
+/* ---- dropout, random words ---- */
 
 /* Blocks drawn together, to fill vector registers. */
-#define DROPOUT_BLOCKS 16
-#define DROPOUT_WORDS  (4 * DROPOUT_BLOCKS)
+#define DRAWN_BLOCKS 16
+#define DRAWN_WORDS  (4 * DRAWN_BLOCKS)
 
-/* The words of DROPOUT_BLOCKS blocks from element `first` on; words[4*i+w] is word w of block i. */
-static void draw_blocks(uint32_t words[DROPOUT_WORDS], uint64_t first, uint32_t stream,
-                        uint32_t step, uint64_t seed)
+/* The words of DRAWN_BLOCKS blocks from element `first` on; words[4*i+w] is word w of block i. */
+static void draw_blocks(uint32_t words[DRAWN_WORDS], uint64_t first, uint32_t stream, uint32_t step,
+                        uint64_t seed)
 {
-    uint32_t c[4][DROPOUT_BLOCKS];
+    uint32_t c[4][DRAWN_BLOCKS];
     uint32_t key0 = (uint32_t)seed;
     uint32_t key1 = (uint32_t)(seed >> 32);
 
-    for (int i = 0; i < DROPOUT_BLOCKS; i++) {
+    for (int i = 0; i < DRAWN_BLOCKS; i++) {
         c[0][i] = (uint32_t)(first + (uint64_t)i);
         c[1][i] = (uint32_t)((first + (uint64_t)i) >> 32);
         c[2][i] = stream;
@@ -192,7 +239,7 @@ static void draw_blocks(uint32_t words[DROPOUT_WORDS], uint64_t first, uint32_t 
     }
     for (int round = 0; round < PHILOX_ROUNDS; round++) {
 #pragma omp simd
-        for (int i = 0; i < DROPOUT_BLOCKS; i++) {
+        for (int i = 0; i < DRAWN_BLOCKS; i++) {
             uint64_t product0 = (uint64_t)PHILOX_MULTIPLIER_0 * c[0][i];
             uint64_t product2 = (uint64_t)PHILOX_MULTIPLIER_2 * c[2][i];
 
@@ -204,7 +251,7 @@ static void draw_blocks(uint32_t words[DROPOUT_WORDS], uint64_t first, uint32_t 
         key0 += PHILOX_KEY_STEP_0;
         key1 += PHILOX_KEY_STEP_1;
     }
-    for (int i = 0; i < DROPOUT_BLOCKS; i++) {
+    for (int i = 0; i < DRAWN_BLOCKS; i++) {
         for (int w = 0; w < 4; w++) {
             words[4 * i + w] = c[w][i];
         }
@@ -217,10 +264,10 @@ static void run_dropout(const struct kernel_call *call)
     uint32_t step = *(const uint32_t *)call->inputs[1];
     float *out = call->outputs[0];
     uint64_t count = input_tensor(call, 0)->count;
-    uint64_t groups = (count + DROPOUT_WORDS - 1) / DROPOUT_WORDS;
-    uint64_t threshold = attribute(call, DROPOUT_THRESHOLD);
-    float scale = real_from_bits((uint32_t)attribute(call, DROPOUT_SCALE_BITS));
-    uint32_t stream = (uint32_t)attribute(call, DROPOUT_STREAM);
+    uint64_t groups = (count + DRAWN_WORDS - 1) / DRAWN_WORDS;
+    uint64_t threshold = attribute_at(call, DROPOUT_THRESHOLD);
+    float scale = real_from_bits((uint32_t)attribute_at(call, DROPOUT_SCALE_BITS));
+    uint32_t stream = (uint32_t)attribute_at(call, DROPOUT_STREAM);
     uint64_t seed = seed_at(call, DROPOUT_SEED_LOW);
 
     if (out == NULL) {
@@ -228,10 +275,10 @@ static void run_dropout(const struct kernel_call *call)
     }
 #pragma omp parallel for num_threads(threads_for(call, count, 1))
     for (uint64_t group = 0; group < groups; group++) {
-        uint64_t first = group * DROPOUT_WORDS;
+        uint64_t first = group * DRAWN_WORDS;
         uint64_t left = count - first;
-        uint64_t here = left < DROPOUT_WORDS ? left : DROPOUT_WORDS;
-        uint32_t words[DROPOUT_WORDS];
+        uint64_t here = left < DRAWN_WORDS ? left : DRAWN_WORDS;
+        uint32_t words[DRAWN_WORDS];
 
         draw_blocks(words, first / 4, stream, step, seed);
 #pragma omp simd
@@ -240,6 +287,29 @@ static void run_dropout(const struct kernel_call *call)
 
             out[first + i] = words[i] < threshold ? 0.0f : kept;
         }
+    }
+}
+
+static void run_uniform(const struct kernel_call *call)
+{
+    const uint32_t step = *(const uint32_t *)call->inputs[0];
+    const uint64_t count = call->tensors[call->op->outputs[0]].count;
+    const uint64_t groups = (count + DRAWN_WORDS - 1) / DRAWN_WORDS;
+    const uint32_t stream = (uint32_t)attribute_at(call, UNIFORM_STREAM);
+    const uint64_t seed = seed_at(call, UNIFORM_SEED_LOW);
+    uint32_t *out = call->outputs[0];
+
+    if (out == NULL) {
+        return;
+    }
+#pragma omp parallel for num_threads(threads_for(call, count, 1))
+    for (uint64_t group = 0; group < groups; group++) {
+        const uint64_t first = group * DRAWN_WORDS;
+        const uint64_t left = count - first;
+        uint32_t words[DRAWN_WORDS];
+
+        draw_blocks(words, first / 4, stream, step, seed);
+        memcpy(out + first, words, (left < DRAWN_WORDS ? left : DRAWN_WORDS) * sizeof(*out));
     }
 }
 
@@ -252,13 +322,6 @@ static void fill_nan(uint32_t *out, uint64_t count)
     }
 }
 
-static void widen(uint32_t *out, const uint16_t *in, uint64_t count, enum dtype dtype)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        out[i] = element_cast(dtype, DTYPE_F32, in[i]);
-    }
-}
-
 static void run_gather(const struct kernel_call *call)
 {
     const enum dtype dtype = input_tensor(call, 0)->dtype;
@@ -266,8 +329,8 @@ static void run_gather(const struct kernel_call *call)
     const uint32_t *index = call->inputs[1];
     uint32_t *out = call->outputs[0];
     uint64_t rows = input_tensor(call, 1)->count;
-    uint64_t width = attribute(call, GATHER_WIDTH);
-    uint64_t vocabulary = attribute(call, GATHER_VOCABULARY);
+    uint64_t width = attribute_at(call, GATHER_WIDTH);
+    uint64_t vocabulary = attribute_at(call, GATHER_VOCABULARY);
 
     if (out == NULL) {
         return;
@@ -279,7 +342,7 @@ static void run_gather(const struct kernel_call *call)
         if (index[row] >= vocabulary) {
             fill_nan(out + row * width, width);
         } else if (dtype_is_half(dtype)) {
-            widen(out + row * width, (const uint16_t *)(const void *)from, width, dtype);
+            widen_halves(out + row * width, (const uint16_t *)(const void *)from, width, dtype);
         } else {
             memcpy(out + row * width, from, width * sizeof(*out));
         }
@@ -299,11 +362,11 @@ _Static_assert(OP_INPUTS_MAX == OP_OUTPUTS_MAX, "struct side_by_side serves SPLI
 
 static struct side_by_side parts_of(const struct kernel_call *call, uint32_t count)
 {
-    struct side_by_side parts = {.count = count, .rows = attribute(call, SPLIT_ROWS)};
+    struct side_by_side parts = {.count = count, .rows = attribute_at(call, SPLIT_ROWS)};
 
     for (uint32_t i = 0; i < count; i++) {
         parts.sizes[i] =
-            attribute(call, SPLIT_WIDTHS + i) * dtype_size(input_tensor(call, 0)->dtype);
+            attribute_at(call, SPLIT_WIDTHS + i) * dtype_size(input_tensor(call, 0)->dtype);
         parts.offsets[i] = parts.row_size;
         parts.row_size += parts.sizes[i];
     }
@@ -511,7 +574,7 @@ static void put_index(uint32_t *to, size_t at, size_t value)
 static void span_reduce(const struct kernel_call *call, size_t begin, size_t end)
 {
     const int64_t function = call->op->attributes[REDUCE_FUNCTION];
-    const size_t columns = attribute(call, COLUMNS);
+    const size_t columns = attribute_at(call, COLUMNS);
     const size_t chunks = fold_chunks(columns);
 
     for (size_t r = begin; r < end; r++) {
@@ -534,7 +597,7 @@ static void span_reduce(const struct kernel_call *call, size_t begin, size_t end
 
 static void span_gather_elements(const struct kernel_call *call, size_t begin, size_t end)
 {
-    const size_t columns = attribute(call, COLUMNS);
+    const size_t columns = attribute_at(call, COLUMNS);
     const float *x = call->inputs[0];
     const uint32_t *index = call->inputs[1];
 
@@ -546,7 +609,7 @@ static void span_gather_elements(const struct kernel_call *call, size_t begin, s
 
 static void span_gather_elements_grad(const struct kernel_call *call, size_t begin, size_t end)
 {
-    const size_t columns = attribute(call, COLUMNS);
+    const size_t columns = attribute_at(call, COLUMNS);
     const uint32_t *index = call->inputs[0];
     const float *dy = call->inputs[1];
     float *dx = call->outputs[0];
@@ -564,17 +627,18 @@ static void span_gather_elements_grad(const struct kernel_call *call, size_t beg
 
 static void run_reduce(const struct kernel_call *call)
 {
-    parallel_rows(call, attribute(call, ROWS), attribute(call, COLUMNS), span_reduce);
+    parallel_rows(call, attribute_at(call, ROWS), attribute_at(call, COLUMNS), span_reduce);
 }
 
 static void run_gather_elements(const struct kernel_call *call)
 {
-    parallel_rows(call, attribute(call, ROWS), 1, span_gather_elements);
+    parallel_rows(call, attribute_at(call, ROWS), 1, span_gather_elements);
 }
 
 static void run_gather_elements_grad(const struct kernel_call *call)
 {
-    parallel_rows(call, attribute(call, ROWS), attribute(call, COLUMNS), span_gather_elements_grad);
+    parallel_rows(call, attribute_at(call, ROWS), attribute_at(call, COLUMNS),
+                  span_gather_elements_grad);
 }
 
 void moving_kernels(struct kernel_table *table)
@@ -583,7 +647,9 @@ void moving_kernels(struct kernel_table *table)
     table->kernels[OP_SCHEDULE].run = run_schedule;
     table->kernels[OP_BATCH_TOKENS].run = run_batch_tokens;
     table->kernels[OP_BATCH_SAMPLES].run = run_batch_samples;
+    table->kernels[OP_BATCH_ROWS].run = run_batch_rows;
     table->kernels[OP_DROPOUT].run = run_dropout;
+    table->kernels[OP_UNIFORM].run = run_uniform;
     table->kernels[OP_GATHER].run = run_gather;
     table->kernels[OP_SPLIT].run = run_split;
     table->kernels[OP_CONCAT].run = run_concat;

@@ -87,7 +87,7 @@ static struct softmax_span seen_of(const struct kernel_call *call, size_t r)
     return softmax_span_of(op->attributes, r, reach);
 }
 
-static void fill(float *to, float value, size_t from, size_t end)
+static void fill_range(float *to, float value, size_t from, size_t end)
 {
     for (size_t i = from; to != NULL && i < end; i++) {
         to[i] = value;
@@ -96,8 +96,8 @@ static void fill(float *to, float value, size_t from, size_t end)
 
 static void fill_outside(float *to, float value, size_t from, size_t end, size_t count)
 {
-    fill(to, value, 0, from);
-    fill(to, value, end, count);
+    fill_range(to, value, 0, from);
+    fill_range(to, value, end, count);
 }
 
 /* mean = the row's maximum. y keeps the exponential for the last pass, z is the output. */
@@ -276,7 +276,7 @@ static void span_cross_entropy_grad(const struct kernel_call *call, size_t begin
         };
 
         if (target >= columns) {
-            fill(row.y, without_target(target), 0, columns);
+            fill_range(row.y, without_target(target), 0, columns);
             continue;
         }
         /* dx may be x itself: the target's own x is read before the pass. */

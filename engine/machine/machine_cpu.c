@@ -181,7 +181,7 @@ static enum status plan_step(struct machine_cpu *cpu, struct error *error)
 
 /* ---- memory ------------------------------------------------------------- */
 
-static enum status allocate(struct machine_cpu *cpu, struct error *error)
+static enum status allocate_blocks(struct machine_cpu *cpu, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
     uint64_t total = 0;
@@ -333,8 +333,8 @@ static enum status find_read(struct machine_cpu *cpu, struct error *error)
     return STATUS_OK;
 }
 
-static enum status prepare(struct machine_cpu *cpu, const struct tape *tape,
-                           const struct machine_options *options, struct error *error)
+static enum status prepare_machine(struct machine_cpu *cpu, const struct tape *tape,
+                                   const struct machine_options *options, struct error *error)
 {
     cpu->machine = (struct machine){.backend = &backend_cpu, .tape = tape};
     cpu->options = *options;
@@ -356,7 +356,7 @@ static enum status cpu_size(uint64_t *size, const struct tape *tape,
                             const struct machine_options *options, struct error *error)
 {
     struct machine_cpu cpu = {.memory = NULL};
-    enum status status = prepare(&cpu, tape, options, error);
+    enum status status = prepare_machine(&cpu, tape, options, error);
 
     *size = 0;
     for (int block = 0; block < BLOCK_COUNT; block++) {
@@ -376,8 +376,8 @@ static enum status cpu_open(struct machine **machine, const struct tape *tape,
     if (cpu == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
-    TRY_OUT(prepare(cpu, tape, options, error));
-    TRY_OUT(allocate(cpu, error));
+    TRY_OUT(prepare_machine(cpu, tape, options, error));
+    TRY_OUT(allocate_blocks(cpu, error));
     TRY_OUT(options->trace ? find_read(cpu, error) : lazy_find(&cpu->lazy, tape, error));
     *machine = &cpu->machine;
     return STATUS_OK;
@@ -514,8 +514,8 @@ static void run_op_timed(struct machine_cpu *cpu, struct op_turn maker,
     cpu->options.timed(cpu->options.timed_context, maker.op, steady_seconds() - start);
 }
 
-static enum status show(struct machine_cpu *cpu, const struct observer *observer,
-                        struct op_turn maker, struct error *error)
+static enum status show_outputs(struct machine_cpu *cpu, const struct observer *observer,
+                                struct op_turn maker, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
     const struct op *op = &tape->ops[maker.op];
@@ -605,7 +605,7 @@ static enum status run_once(struct machine_cpu *cpu, struct op_turn maker,
         run_op_timed(cpu, maker, observer);
     }
     if (observer != NULL) {
-        TRY(show(cpu, observer, maker, error));
+        TRY(show_outputs(cpu, observer, maker, error));
     }
     if (cpu->lasting != NULL && cpu->lasting[maker.op] && cpu->options.spare != NULL) {
         spare_data(cpu, maker.op);

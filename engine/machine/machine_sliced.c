@@ -41,7 +41,7 @@ static struct machine_sliced *sliced_of(struct machine *machine)
     return (struct machine_sliced *)machine;
 }
 
-static const struct backend *computing(const struct machine_sliced *sliced)
+static const struct backend *computing_backend(const struct machine_sliced *sliced)
 {
     return sliced->options.backend == NULL ? &backend_cpu : sliced->options.backend;
 }
@@ -93,7 +93,7 @@ static struct machine_options errand_options(const struct machine_sliced *sliced
     options.trace = true; /* range.h: operands cross in the canonical layout */
     options.memory_max = 0;
     options.timed = NULL;
-    if (backend == &backend_cpu && computing(sliced) != &backend_cpu) {
+    if (backend == &backend_cpu && computing_backend(sliced) != &backend_cpu) {
         options.isa = isa_best();
     }
     return options;
@@ -200,8 +200,9 @@ struct staging {
     void *copies[SLICE_TENSORS_MAX]; /* allocated, or NULL */
 };
 
-static enum status stage(struct staging *staging, const struct slice *part,
-                         const struct slice_view *views, void *const *memory, struct error *error)
+static enum status stage_part(struct staging *staging, const struct slice *part,
+                              const struct slice_view *views, void *const *memory,
+                              struct error *error)
 {
     memset(staging, 0, sizeof(*staging));
     for (uint32_t i = 0; i < part->op.input_count + part->op.output_count; i++) {
@@ -225,8 +226,8 @@ static enum status stage(struct staging *staging, const struct slice *part,
     return STATUS_OK;
 }
 
-static void unstage(struct staging *staging, const struct slice *part,
-                    const struct slice_view *views, void *const *memory, bool made)
+static void unstage_part(struct staging *staging, const struct slice *part,
+                         const struct slice_view *views, void *const *memory, bool made)
 {
     for (uint32_t i = 0; i < part->op.input_count + part->op.output_count; i++) {
         if (made && i >= part->op.input_count && staging->copies[i] != NULL) {
@@ -247,10 +248,10 @@ static enum status run_part(struct machine_sliced *sliced, struct slice *part,
     if (sliced->survey != NULL) {
         return run_slice(sliced, part, NULL, error);
     }
-    TRY_OUT(stage(&staging, part, views, memory, error));
+    TRY_OUT(stage_part(&staging, part, views, memory, error));
     TRY_OUT(run_slice(sliced, part, staging.memory, error));
 out:
-    unstage(&staging, part, views, memory, status == STATUS_OK);
+    unstage_part(&staging, part, views, memory, status == STATUS_OK);
     return status;
 }
 
@@ -262,14 +263,14 @@ static enum status worth_cutting(bool *worth, const struct machine_sliced *slice
     struct slice_view views[SLICE_TENSORS_MAX];
     struct slice part;
     struct tape tape;
-    struct errand errand = errand_of(whole, &tape, NULL, computing(sliced));
+    struct errand errand = errand_of(whole, &tape, NULL, computing_backend(sliced));
     uint64_t before = 0;
     uint64_t after = 0;
 
     *worth = false;
     TRY(size_of(&before, sliced, &errand, error));
     slice_take(&part, views, whole, axis, 0, units);
-    errand = errand_of(&part, &tape, NULL, computing(sliced));
+    errand = errand_of(&part, &tape, NULL, computing_backend(sliced));
     TRY(size_of(&after, sliced, &errand, error));
     *worth = after <= sliced->limit || after < before / 8 * 7;
     return STATUS_OK;
@@ -297,7 +298,7 @@ static enum status run_slice(struct machine_sliced *sliced, struct slice *slice,
                              struct error *error)
 {
     struct tape tape;
-    const struct errand errand = errand_of(slice, &tape, memory, computing(sliced));
+    const struct errand errand = errand_of(slice, &tape, memory, computing_backend(sliced));
     uint32_t axis = 0;
     uint64_t units = 0;
     bool fits;
@@ -318,7 +319,8 @@ static enum status run_slice(struct machine_sliced *sliced, struct slice *slice,
                  : run_on_cpu(sliced, slice, memory, error);
 }
 
-static enum status show(const struct machine_sliced *sliced, uint32_t at, struct error *error)
+static enum status show_outputs(const struct machine_sliced *sliced, uint32_t at,
+                                struct error *error)
 {
     const struct tape *tape = sliced->tape;
     const struct op_turn maker = {at, 0};
@@ -354,7 +356,7 @@ static enum status run_cut(struct machine_sliced *sliced, uint32_t at, struct er
     }
     slice_whole(&slice, sliced->tape, at);
     TRY(run_slice(sliced, &slice, memory, error));
-    return sliced->survey == NULL ? show(sliced, at, error) : STATUS_OK;
+    return sliced->survey == NULL ? show_outputs(sliced, at, error) : STATUS_OK;
 }
 
 /* ---- ranges ----------------------------------------------------------------------- */
@@ -386,7 +388,7 @@ static enum status try_range(bool *fits, struct machine_sliced *sliced, uint32_t
     const struct observer observer = {.made = pass_on,
                                       .context = &passing}; /* the host keeps all */
     struct range range;
-    struct errand errand = {.backend = computing(sliced), .observer = &observer};
+    struct errand errand = {.backend = computing_backend(sliced), .observer = &observer};
     enum status status;
 
     TRY(range_build(&range, sliced->tape, first, last, error));
@@ -442,7 +444,8 @@ static enum status plan_host(struct machine_sliced *sliced, struct error *error)
     return plan_build(&sliced->plan, sliced->tape, &hooks, error);
 }
 
-static enum status allocate(struct machine_sliced *sliced, uint64_t memory_max, struct error *error)
+static enum status allocate_blocks(struct machine_sliced *sliced, uint64_t memory_max,
+                                   struct error *error)
 {
     const struct tape *tape = sliced->tape;
     const uint64_t sizes[BLOCK_COUNT] = {sliced->plan.state_size, sliced->plan.temporary_size};
@@ -492,8 +495,8 @@ static void sliced_close(struct machine *machine)
 
 static const struct backend backend_sliced;
 
-static void prepare(struct machine_sliced *sliced, const struct tape *tape,
-                    const struct machine_options *options)
+static void prepare_machine(struct machine_sliced *sliced, const struct tape *tape,
+                            const struct machine_options *options)
 {
     memset(sliced, 0, sizeof(*sliced));
     sliced->machine = (struct machine){.backend = &backend_sliced, .tape = tape};
@@ -511,9 +514,9 @@ enum status machine_sliced_open(struct machine **machine, const struct tape *tap
     if (sliced == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
-    prepare(sliced, tape, options);
+    prepare_machine(sliced, tape, options);
     TRY_OUT(plan_host(sliced, error));
-    TRY_OUT(allocate(sliced, options->memory_max, error));
+    TRY_OUT(allocate_blocks(sliced, options->memory_max, error));
     *machine = &sliced->machine;
     return STATUS_OK;
 out:
@@ -654,7 +657,7 @@ enum status machine_sliced_survey(struct machine_sliced_survey *survey, const st
     enum status status;
 
     memset(survey, 0, sizeof(*survey));
-    prepare(&sliced, tape, options);
+    prepare_machine(&sliced, tape, options);
     sliced.survey = survey;
     TRY_OUT(plan_host(&sliced, error));
     survey->host_size = sliced.plan.state_size + sliced.plan.temporary_size;

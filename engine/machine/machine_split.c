@@ -58,7 +58,7 @@ static struct machine_options part_options(const struct machine_options *options
 }
 
 /* The tape that is divided. */
-static const struct tape *divided(const struct machine_split *split)
+static const struct tape *divided_tape(const struct machine_split *split)
 {
     return split->expanded != NULL ? split->expanded : split->machine.tape;
 }
@@ -66,7 +66,7 @@ static const struct tape *divided(const struct machine_split *split)
 static enum status open_parts(struct machine_split *split, const struct machine_options *options,
                               const struct backend *backend, struct error *error)
 {
-    const struct tape *tape = divided(split);
+    const struct tape *tape = divided_tape(split);
     uint64_t largest = 1;
 
     for (uint32_t i = 0; i < split->division.move_count; i++) {
@@ -105,8 +105,8 @@ enum status machine_split_open(struct machine **machine, const struct tape *tape
     split->machine.backend =
         backend->leaves_roots == NULL ? &backend_split : &backend_split_hashing;
     TRY_OUT(expand_build(&split->expanded, tape, error));
-    TRY_OUT(division_build(&split->division, divided(split), options->device_count, options->trace,
-                           error));
+    TRY_OUT(division_build(&split->division, divided_tape(split), options->device_count,
+                           options->trace, error));
     TRY_OUT(open_parts(split, options, backend, error));
     *machine = &split->machine;
     return STATUS_OK;
@@ -165,8 +165,8 @@ static enum status split_size(uint64_t *size, const struct tape *tape,
 
 /* ---- a step --------------------------------------------------------------------- */
 
-static enum status move(struct machine_split *split, uint32_t first, uint32_t count,
-                        struct error *error)
+static enum status move_tensors(struct machine_split *split, uint32_t first, uint32_t count,
+                                struct error *error)
 {
     const struct division *division = &split->division;
 
@@ -210,7 +210,7 @@ static enum status pass_on(void *context, struct op_turn maker, uint32_t output,
                                    bytes, size, error);
 }
 
-static bool wants(const void *context, struct op_turn maker, uint32_t output)
+static bool wants_output(const void *context, struct op_turn maker, uint32_t output)
 {
     const struct part_observer *showing = context;
 
@@ -227,14 +227,14 @@ static enum status split_step(struct machine *machine, const struct observer *ob
     const struct observer of_turns = expand_observer(&turns);
 
     observer = observer != NULL && split->expanded != NULL ? &of_turns : observer;
-    TRY(move(split, 0, division->first_moves, error));
+    TRY(move_tensors(split, 0, division->first_moves, error));
     for (uint32_t i = 0; i < division->leg_count; i++) {
         const struct division_leg *leg = &division->legs[i];
         struct machine *part = split->parts[leg->part];
         struct part_observer showing = {observer, &division->parts[leg->part]};
-        const struct observer own = {.made = pass_on, .context = &showing, .wants = wants};
+        const struct observer own = {.made = pass_on, .context = &showing, .wants = wants_output};
 
-        TRY(move(split, leg->move_first, leg->move_count, error));
+        TRY(move_tensors(split, leg->move_first, leg->move_count, error));
         TRY(part->backend->run(part, leg->first, leg->last, observer == NULL ? NULL : &own, error));
     }
     return STATUS_OK;
@@ -243,8 +243,8 @@ static enum status split_step(struct machine *machine, const struct observer *ob
 /* ---- tensors ------------------------------------------------------------------------ */
 
 /* Writes or binds a tensor: a state at its home, another in every part that has it. */
-static enum status give(struct machine *machine, uint32_t tensor, const void *bytes, bool bind,
-                        struct error *error)
+static enum status give_tensor(struct machine *machine, uint32_t tensor, const void *bytes,
+                               bool bind, struct error *error)
 {
     struct machine_split *split = split_of(machine);
     const struct division *division = &split->division;
@@ -271,20 +271,20 @@ static enum status give(struct machine *machine, uint32_t tensor, const void *by
 static enum status split_write(struct machine *machine, uint32_t tensor, const void *bytes,
                                struct error *error)
 {
-    return give(machine, tensor, bytes, false, error);
+    return give_tensor(machine, tensor, bytes, false, error);
 }
 
 static enum status split_bind(struct machine *machine, uint32_t tensor, const void *bytes,
                               struct error *error)
 {
-    return give(machine, tensor, bytes, true, error);
+    return give_tensor(machine, tensor, bytes, true, error);
 }
 
 /* The part where the tensor is at home, and its id there. */
 static struct machine *home_of(uint32_t *id, struct machine *machine, uint32_t tensor)
 {
     struct machine_split *split = split_of(machine);
-    const uint32_t own = tensor == machine->tape->loss ? divided(split)->loss : tensor;
+    const uint32_t own = tensor == machine->tape->loss ? divided_tape(split)->loss : tensor;
     const uint32_t part = split->division.homes[own];
 
     *id = split->division.parts[part].ids[own];
@@ -358,6 +358,7 @@ static enum status split_roots(struct machine *machine, struct digest *roots,
             goto out;
         }
     }
+    /* A device hashes what it has at home, all at once: no tensor is moved to be hashed. */
     for (uint32_t part = 0; part < split->division.part_count; part++) {
         uint32_t some = 0;
 
@@ -371,6 +372,7 @@ static enum status split_roots(struct machine *machine, struct digest *roots,
         }
         TRY_OUT(
             split->parts[part]->backend->leaves_roots(split->parts[part], own, ids, some, error));
+        /* The roots of this part, back in the order in which they were asked for. */
         some = 0;
         for (uint32_t i = 0; i < count; i++) {
             if (split->division.homes[tensors[i]] == part) {

@@ -1,13 +1,15 @@
 /*
- * decoder.c - decoders of published language models: one composer, and a table of what families
- * call their tensors and how they lay them out. What else differs is a choice (model.h).
+ * decoder.c - decoders of published language models: one composer, which a row of the table of
+ * layouts leads (layouts.h). What else differs is a choice (model.h).
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/models/layouts.h"
 #include "engine/models/model_writer.h"
+#include "engine/ops/element.h"
 #include "engine/tape/builder_core.h"
 
 #define WEIGHT_DEVIATION 0.02
@@ -16,63 +18,6 @@
 #define LENGTH_MAX (1u << 20)
 /* The most elements of a rotary table, which is part of the job. */
 #define ROTARY_MAX (UINT64_C(1) << 28)
-
-/* What is the same in all models of a layout. Names are without ".weight" and ".bias". */
-struct layout {
-    const char *embedding;
-    const char *positions; /* a learned table; NULL: positions turn queries and keys */
-    const char *layer;     /* the scope of layer %u */
-    const char *norm;      /* before the attention */
-    const char *joined;    /* query, key and value in one matrix; NULL: three */
-    const char *query;
-    const char *key;
-    const char *value;
-    const char *query_norm;
-    const char *key_norm;
-    const char *out;
-    const char *second_norm; /* before the feed-forward layers */
-    const char *gate;        /* NULL: none */
-    const char *up;
-    const char *down;
-    const char *last_norm;
-    const char *head;
-    bool in_first; /* matrices are (in, out) */
-    bool centred;  /* layer norms; else RMS norms */
-};
-
-static const struct layout gpt2_layout = {
-    .embedding = "wte",
-    .positions = "wpe",
-    .layer = "h.%u",
-    .norm = "ln_1",
-    .joined = "attn.c_attn",
-    .out = "attn.c_proj",
-    .second_norm = "ln_2",
-    .up = "mlp.c_fc",
-    .down = "mlp.c_proj",
-    .last_norm = "ln_f",
-    .head = "lm_head",
-    .in_first = true,
-    .centred = true,
-};
-
-static const struct layout llama_layout = {
-    .embedding = "model.embed_tokens",
-    .layer = "model.layers.%u",
-    .norm = "input_layernorm",
-    .query = "self_attn.q_proj",
-    .key = "self_attn.k_proj",
-    .value = "self_attn.v_proj",
-    .query_norm = "self_attn.q_norm",
-    .key_norm = "self_attn.k_norm",
-    .out = "self_attn.o_proj",
-    .second_norm = "post_attention_layernorm",
-    .gate = "mlp.gate_proj",
-    .up = "mlp.up_proj",
-    .down = "mlp.down_proj",
-    .last_norm = "model.norm",
-    .head = "lm_head",
-};
 
 /* A model while it is written. */
 struct decoder {
@@ -84,7 +29,9 @@ struct decoder {
     uint64_t kv_heads;
     uint64_t head_width;
     uint64_t hidden;
-    uint32_t rotary; /* the table of angles */
+    uint64_t turned;       /* elements of a head that a rotation turns */
+    uint32_t rotary;       /* the table of angles */
+    uint32_t rotary_local; /* of local layers */
 };
 
 static struct decoder decoder_of(struct model_writer *writer)
@@ -95,19 +42,25 @@ static struct decoder decoder_of(struct model_writer *writer)
         .writer = writer,
         .builder = writer->builder,
         .options = options,
-        .layout = options->kind == MODEL_GPT2 ? &gpt2_layout : &llama_layout,
+        .layout = options->layout,
         .heads = options->heads,
         .kv_heads = options->kv_heads == 0 ? options->heads : options->kv_heads,
         .head_width = options->head_width,
         .hidden = options->hidden,
     };
 
+    if (decoder.layout == NULL) {
+        decoder.layout = layout_find(model_kind_name(options->kind));
+    }
     if (decoder.head_width == 0 && options->heads != 0) {
         decoder.head_width = width / options->heads;
     }
     if (decoder.hidden == 0) { /* 8/3 of the width, on a multiple of 32, where there is a gate */
-        decoder.hidden = decoder.layout->gate == NULL ? 4 * width : (width * 8 / 3 + 31) / 32 * 32;
+        bool gated = decoder.layout->gate != NULL || decoder.layout->gate_up != NULL;
+
+        decoder.hidden = gated ? (width * 8 / 3 + 31) / 32 * 32 : 4 * width;
     }
+    decoder.turned = options->rotary_width == 0 ? decoder.head_width : options->rotary_width;
     return decoder;
 }
 
@@ -144,26 +97,46 @@ static void check_sizes(const struct decoder *decoder)
     }
 }
 
-static void check_rotary(const struct decoder *decoder)
+static void check_scaling(const struct decoder *decoder)
 {
-    const struct model_options *options = decoder->options;
-    const struct rotary_scaling *scaling = &options->rotary_scaling;
-    unsigned long long d = decoder->head_width;
+    const struct rotary_scaling *scaling = &decoder->options->rotary_scaling;
+    bool changes_over = scaling->kind == ROTARY_LLAMA3 || scaling->kind == ROTARY_YARN;
 
-    if (!(options->rotary_base > 1.0 && options->rotary_base <= 1e12)) {
-        builder_fail(decoder->builder, STATUS_USAGE,
-                     "a rotary base of %g; it must be from above 1 to 1e12", options->rotary_base);
-    } else if (scaling->kind != ROTARY_PLAIN &&
-               !(scaling->factor >= 1.0 && scaling->factor <= 1e6)) {
+    if (scaling->kind != ROTARY_PLAIN && scaling->kind != ROTARY_LONGROPE &&
+        !(scaling->factor >= 1.0 && scaling->factor <= 1e6)) {
         builder_fail(decoder->builder, STATUS_USAGE,
                      "angles are scaled by %g; it must be from 1 to 1e6", scaling->factor);
-    } else if (scaling->kind == ROTARY_LLAMA3 &&
-               !(scaling->low > 0.0 && scaling->high > scaling->low && scaling->high <= 1e6 &&
-                 scaling->positions >= 1)) {
+    } else if (changes_over && !(scaling->low > 0.0 && scaling->high > scaling->low &&
+                                 scaling->high <= 1e6 && scaling->positions >= 1)) {
         builder_fail(decoder->builder, STATUS_USAGE,
                      "angles are scaled between the frequencies %g and %g of %u positions: the "
                      "first must be above 0 and below the second",
                      scaling->low, scaling->high, scaling->positions);
+    } else if (scaling->kind >= ROTARY_YARN &&
+               !(scaling->amplitude > 0.0 && scaling->amplitude <= 1e3)) {
+        builder_fail(decoder->builder, STATUS_USAGE,
+                     "turned numbers count %g times; it must be from above 0 to 1e3",
+                     scaling->amplitude);
+    } else if (scaling->kind == ROTARY_LONGROPE && 2 * scaling->pair_count != decoder->turned) {
+        builder_fail(decoder->builder, STATUS_USAGE,
+                     "a rotation has a factor for each of %u pairs, and turns %llu numbers",
+                     scaling->pair_count, (unsigned long long)decoder->turned);
+    }
+}
+
+static void check_rotary(const struct decoder *decoder)
+{
+    const struct model_options *options = decoder->options;
+    unsigned long long d = decoder->head_width;
+    double local = options->rotary_local_base;
+
+    check_scaling(decoder);
+    if (!(options->rotary_base > 1.0 && options->rotary_base <= 1e12)) {
+        builder_fail(decoder->builder, STATUS_USAGE,
+                     "a rotary base of %g; it must be from above 1 to 1e12", options->rotary_base);
+    } else if (!(local == 0.0 || (local > 1.0 && local <= 1e12))) {
+        builder_fail(decoder->builder, STATUS_USAGE,
+                     "a local rotary base of %g; it must be from above 1 to 1e12", local);
     } else if (d > ROTARY_MAX / options->length) {
         builder_fail(decoder->builder, STATUS_USAGE,
                      "a rotary table of %u tokens by %llu is too large", options->length, d);
@@ -172,6 +145,10 @@ static void check_rotary(const struct decoder *decoder)
                      "%u heads in %llu groups of a width of %llu: heads must divide evenly and "
                      "their width be even",
                      options->heads, (unsigned long long)decoder->kv_heads, d);
+    } else if (decoder->turned % 2 != 0 || decoder->turned > d) {
+        builder_fail(decoder->builder, STATUS_USAGE,
+                     "a rotation turns %llu of a head's %llu numbers: it must be even, and no more",
+                     (unsigned long long)decoder->turned, d);
     }
 }
 
@@ -182,30 +159,61 @@ static const char *last_part(const char *name)
     return dot == NULL ? name : dot + 1;
 }
 
+#define LINEARS_MAX 9
+
+/* The linear layers, by the last parts of their names. Returns how many. */
+static uint32_t linear_names(const char *names[LINEARS_MAX], const struct layout *layout)
+{
+    const char *const whole[LINEARS_MAX] = {layout->joined,  layout->query, layout->key,
+                                            layout->value,   layout->out,   layout->gate,
+                                            layout->gate_up, layout->up,    layout->down};
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < LINEARS_MAX; i++) {
+        bool known = whole[i] == NULL;
+
+        for (uint32_t j = 0; j < count && !known; j++) {
+            known = strcmp(names[j], last_part(whole[i])) == 0;
+        }
+        if (!known) {
+            names[count++] = last_part(whole[i]);
+        }
+    }
+    return count;
+}
+
+static void refuse_target(const struct decoder *decoder, const char *target, size_t length)
+{
+    const char *names[LINEARS_MAX];
+    uint32_t count = linear_names(names, decoder->layout);
+    char list[LORA_TARGETS_MAX] = "";
+    size_t size = 0;
+
+    for (uint32_t i = 0; i < count && size < sizeof(list); i++) {
+        size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i == 0 ? "" : ", ",
+                                 names[i]);
+    }
+    builder_fail(decoder->builder, STATUS_USAGE, "no linear layer is called '%.*s'; there are %s",
+                 (int)length, target, list);
+}
+
 /* Each target must be a layer; the first that is none is named. */
 static void check_targets(const struct decoder *decoder)
 {
-    const struct layout *layout = decoder->layout;
-    const char *const names[] = {layout->joined, layout->query, layout->key, layout->value,
-                                 layout->out,    layout->gate,  layout->up,  layout->down};
+    const char *names[LINEARS_MAX];
+    uint32_t count = linear_names(names, decoder->layout);
     const char *at = decoder->options->lora.targets;
 
     while (strcmp(at, LORA_ALL) != 0) {
         size_t length = strcspn(at, ",");
         bool found = false;
 
-        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-            const char *name = names[i] == NULL ? "" : last_part(names[i]);
-
-            found =
-                found || (length != 0 && strlen(name) == length && strncmp(name, at, length) == 0);
+        for (uint32_t i = 0; i < count; i++) {
+            found = found || (length != 0 && strlen(names[i]) == length &&
+                              strncmp(names[i], at, length) == 0);
         }
         if (!found) {
-            builder_fail(decoder->builder, STATUS_USAGE,
-                         "no linear layer is called '%.*s'; there are %s", (int)length, at,
-                         layout->joined != NULL
-                             ? "c_attn, c_proj, c_fc"
-                             : "q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj");
+            refuse_target(decoder, at, length);
             return;
         }
         if (at[length] == '\0') {
@@ -249,13 +257,39 @@ static uint32_t write_matrix(const struct decoder *decoder, const char *name, ui
     return write_part(decoder, name, "weight", rows, columns, init_normal(deviation));
 }
 
-/* Over the last axis of x. */
+/* x times a factor; a factor of 0 stands for none. */
+static uint32_t scale_numbers(const struct decoder *decoder, uint32_t x, double factor)
+{
+    return factor == 0.0 || factor == 1.0 ? x : build_scale(decoder->builder, x, (float)factor);
+}
+
+/* cap * tanh(x / cap); a cap of 0 stands for none. */
+static uint32_t cap_numbers(const struct decoder *decoder, uint32_t x, double cap)
+{
+    if (cap == 0.0) {
+        return x;
+    }
+    x = build_scale(decoder->builder, x, (float)(1.0 / cap));
+    return build_scale(decoder->builder, build_map(decoder->builder, MAP_TANH, x), (float)cap);
+}
+
+/* Over the last axis of x; no name stands for no norm. */
 static uint32_t write_norm(const struct decoder *decoder, const char *name, uint32_t x,
                            uint64_t width)
 {
+    static const uint64_t one = 1;
     float epsilon = (float)decoder->options->norm_epsilon;
-    uint32_t gain = write_vector(decoder, name, "weight", width, INIT_AT_ONE);
+    bool above = decoder->layout->gain_above_one;
 
+    if (name == NULL) {
+        return x;
+    }
+    uint32_t gain =
+        write_vector(decoder, name, "weight", width, above ? INIT_AT_ZERO : INIT_AT_ONE);
+
+    if (above) {
+        gain = build_add(decoder->builder, gain, build_fill(decoder->builder, 1.0f, 1, &one), 1);
+    }
     if (!decoder->layout->centred) {
         return build_rms_norm(decoder->builder, x, gain, epsilon);
     }
@@ -341,24 +375,56 @@ static double last_deviation(const struct decoder *decoder)
 
 /* ---- attention ---------------------------------------------------------- */
 
-/* Queries or keys: normed by head where the model does so, and turned by their positions. */
+static bool has_flag(const struct decoder *decoder, uint32_t layer, enum layer_flag flag)
+{
+    return layer < LAYERS_LISTED_MAX && (decoder->options->layer_flags[layer] & flag) != 0;
+}
+
+/* x (batch, length, heads * head_width), whose heads are turned, or their first elements. */
+static uint32_t turn_heads(const struct decoder *decoder, uint32_t x, uint32_t table,
+                           uint64_t heads)
+{
+    struct builder *builder = decoder->builder;
+    const uint64_t length = decoder->options->length;
+    const uint64_t width = decoder->head_width;
+    const uint64_t turned = decoder->turned;
+    const uint64_t rows = decoder->options->batch * length * heads;
+    const bool halves = !decoder->layout->neighbours;
+    const struct move first = {
+        {1, 1, 1, (int64_t)rows, (int64_t)turned}, {0, 0, 0, (int64_t)width, 1}, 0};
+    const uint64_t part[3] = {decoder->options->batch, length, heads * turned};
+    const uint64_t whole[3] = {decoder->options->batch, length, heads * width};
+
+    if (turned == width) {
+        return build_rotary(builder, x, table, length, heads, halves);
+    }
+    uint32_t y = build_move(builder, x, &first, 3, part);
+
+    y = build_rotary(builder, y, table, length, heads, halves);
+    return build_place(builder, y, x, &first, 3, whole);
+}
+
+/* Queries or keys: normed where the model does so, and turned by their positions. */
 static uint32_t place_heads(const struct decoder *decoder, uint32_t x, const char *norm,
-                            uint64_t heads)
+                            uint64_t heads, uint32_t layer)
 {
     const struct model_options *options = decoder->options;
     uint64_t wide = heads * decoder->head_width;
     uint64_t split[4] = {options->batch, options->length, heads, decoder->head_width};
     uint64_t joined[3] = {options->batch, options->length, wide};
+    bool local = has_flag(decoder, layer, LAYER_LOCAL) && options->rotary_local_base != 0.0;
 
-    if (options->head_norms) {
+    if (options->head_norms && decoder->layout->wide_norms) {
+        x = write_norm(decoder, norm, x, wide);
+    } else if (options->head_norms) {
         x = build_reshape(decoder->builder, x, 4, split);
         x = write_norm(decoder, norm, x, decoder->head_width);
         x = build_reshape(decoder->builder, x, 3, joined);
     }
-    if (decoder->layout->positions != NULL) {
+    if (decoder->layout->positions != NULL || has_flag(decoder, layer, LAYER_UNTURNED)) {
         return x;
     }
-    return build_rotary(decoder->builder, x, decoder->rotary, options->length, heads, true);
+    return turn_heads(decoder, x, local ? decoder->rotary_local : decoder->rotary, heads);
 }
 
 /* What the scores of a layer are multiplied by. */
@@ -367,7 +433,35 @@ static double score_scale(const struct decoder *decoder, uint32_t layer)
     const struct model_options *options = decoder->options;
     double scale = options->raw_scores ? 1.0 : 1.0 / sqrt((double)decoder->head_width);
 
+    scale = options->score_scale == 0.0 ? scale : options->score_scale;
     return options->layer_scores ? scale / ((double)layer + 1.0) : scale;
+}
+
+/* Queries, keys and values of one matrix. */
+static void write_joined(const struct decoder *decoder, uint32_t qkv[3], uint32_t x,
+                         struct linear *in)
+{
+    const struct model_options *options = decoder->options;
+    const uint64_t widths[3] = {decoder->heads * decoder->head_width,
+                                decoder->kv_heads * decoder->head_width,
+                                decoder->kv_heads * decoder->head_width};
+    const uint64_t by_head[4] = {options->batch, options->length, decoder->heads,
+                                 3 * decoder->head_width};
+    const uint64_t wide[3] = {options->batch, options->length, widths[0]};
+    const bool heads = decoder->layout->order == JOINED_HEADS;
+
+    in->name = decoder->layout->joined;
+    in->out = widths[0] + widths[1] + widths[2];
+    x = write_linear(decoder, x, in);
+    if (!heads) {
+        build_split_widths(decoder->builder, qkv, widths, 3, x);
+        return;
+    }
+    x = build_reshape(decoder->builder, x, 4, by_head);
+    build_split(decoder->builder, qkv, 3, x);
+    for (uint32_t i = 0; i < 3; i++) {
+        qkv[i] = build_reshape(decoder->builder, qkv[i], 3, wide);
+    }
 }
 
 static uint32_t attention(const struct decoder *decoder, uint32_t x, uint32_t layer)
@@ -382,9 +476,7 @@ static uint32_t attention(const struct decoder *decoder, uint32_t x, uint32_t la
     uint32_t qkv[3];
 
     if (layout->joined != NULL) {
-        in.name = layout->joined;
-        in.out = 3 * wide;
-        build_split(decoder->builder, qkv, 3, write_linear(decoder, x, &in));
+        write_joined(decoder, qkv, x, &in);
     } else {
         in.name = layout->query;
         qkv[0] = write_linear(decoder, x, &in);
@@ -394,10 +486,10 @@ static uint32_t attention(const struct decoder *decoder, uint32_t x, uint32_t la
         in.name = layout->value;
         qkv[2] = write_linear(decoder, x, &in);
     }
-    qkv[0] = place_heads(decoder, qkv[0], layout->query_norm, decoder->heads);
-    qkv[1] = place_heads(decoder, qkv[1], layout->key_norm, decoder->kv_heads);
+    qkv[0] = place_heads(decoder, qkv[0], layout->query_norm, decoder->heads, layer);
+    qkv[1] = place_heads(decoder, qkv[1], layout->key_norm, decoder->kv_heads, layer);
     x = write_attention(decoder->writer, qkv[0], qkv[1], qkv[2], decoder->heads, decoder->kv_heads,
-                        score_scale(decoder, layer));
+                        score_scale(decoder, layer), options->score_cap);
     return write_linear(decoder, x, &out);
 }
 
@@ -429,73 +521,160 @@ static uint32_t feed_forward(const struct decoder *decoder, uint32_t x)
     struct linear out = {layout->down, decoder->hidden, options->width, last_deviation(decoder),
                          options->mlp_bias};
 
-    if (layout->gate == NULL) {
+    if (layout->gate == NULL && layout->gate_up == NULL) {
         x = activate(decoder, write_linear(decoder, x, &in));
+        return write_linear(decoder, x, &out);
+    }
+    uint32_t parts[2]; /* the gate, the layer up */
+
+    if (layout->gate_up != NULL) {
+        gate.name = layout->gate_up;
+        gate.out = 2 * decoder->hidden;
+        build_split(decoder->builder, parts, 2, write_linear(decoder, x, &gate));
     } else {
         gate.name = layout->gate;
-        uint32_t opened = write_linear(decoder, x, &gate);
-        uint32_t up = write_linear(decoder, x, &in);
-
-        x = build_mul(decoder->builder, activate(decoder, opened), up, 1);
+        parts[0] = write_linear(decoder, x, &gate);
+        parts[1] = write_linear(decoder, x, &in);
     }
+    x = build_mul(decoder->builder, activate(decoder, parts[0]), parts[1], 1);
     return write_linear(decoder, x, &out);
 }
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/* The first `length` rows of the position table. */
+/* The rows of the position table: the first `length`, or where each token stands in its example. */
 static uint32_t learned_positions(const struct decoder *decoder)
 {
     const struct model_options *options = decoder->options;
-    uint32_t rows = options->positions == 0 ? options->length : options->positions;
+    const uint32_t first = decoder->layout->positions_first;
+    uint32_t rows = first + (options->positions == 0 ? options->length : options->positions);
     uint32_t table =
         write_matrix(decoder, decoder->layout->positions, rows, options->width, WEIGHT_DEVIATION);
     uint32_t *index;
 
+    if (decoder->writer->reach != TENSOR_NONE && first != 0) {
+        const uint64_t starts[2] = {first, 0};
+        const uint64_t counts[2] = {rows - first, options->width};
+        static const int64_t steps[2] = {1, 1};
+
+        table = build_slice(decoder->builder, as_real(decoder, table), starts, counts, steps);
+    }
+    if (decoder->writer->reach != TENSOR_NONE) {
+        return build_gather(decoder->builder, table, decoder->writer->reach);
+    }
     if (rows == options->length) {
         return as_real(decoder, table);
     }
     index = calloc((size_t)options->length + 1, sizeof(*index));
     for (uint32_t t = 0; index != NULL && t < options->length; t++) {
-        index[t] = t;
+        index[t] = first + t;
     }
     return build_gather(
         decoder->builder, table,
         write_constant(decoder->writer, "positions", DTYPE_U32, 1, options->length, index));
 }
 
+static uint32_t write_rotary(const struct decoder *decoder, const char *name, double base,
+                             const struct rotary_scaling *scaling)
+{
+    const uint32_t length = decoder->options->length;
+
+    return write_constant(decoder->writer, name, DTYPE_F32, length, decoder->turned,
+                          rotary_table(length, decoder->turned, base, scaling));
+}
+
+/* As transformers has it: the root of the width, in the type that holds the embedding. */
+static double embedding_scale(const struct decoder *decoder)
+{
+    const struct model_options *options = decoder->options;
+    float root = (float)sqrt((double)options->width);
+
+    if (!decoder->layout->root_of_width) {
+        return options->embedding_scale;
+    }
+    if (options->embedding_type == DTYPE_F16) {
+        return (double)element_from_f16(element_to_f16(root));
+    }
+    return (double)(options->embedding_type == DTYPE_BF16
+                        ? real_from_bits(element_to_bf16(root) << 16)
+                        : root);
+}
+
 /* What enters the first layer. *table is the embedding, which a head may share. */
 static uint32_t embed(struct decoder *decoder, uint32_t *table, uint32_t tokens)
 {
+    static const struct rotary_scaling plain = {.kind = ROTARY_PLAIN};
     const struct model_options *options = decoder->options;
     const struct layout *layout = decoder->layout;
+    uint32_t x;
 
     if (layout->positions == NULL) {
-        decoder->rotary = write_constant(
-            decoder->writer, "rotary", DTYPE_F32, options->length, decoder->head_width,
-            rotary_table(options->length, decoder->head_width, options->rotary_base,
-                         &options->rotary_scaling));
+        decoder->rotary =
+            write_rotary(decoder, "rotary", options->rotary_base, &options->rotary_scaling);
+        if (options->rotary_local_base != 0.0) {
+            decoder->rotary_local =
+                write_rotary(decoder, "rotary_local", options->rotary_local_base, &plain);
+        }
     }
     *table = write_matrix(decoder, layout->embedding, options->vocabulary, options->width,
                           WEIGHT_DEVIATION);
     if (layout->positions == NULL) {
-        return build_gather(decoder->builder, *table, tokens);
+        x = build_gather(decoder->builder, *table, tokens);
+        return scale_numbers(decoder, x, embedding_scale(decoder));
     }
     uint32_t positions = learned_positions(decoder);
-    uint32_t x =
-        build_add(decoder->builder, build_gather(decoder->builder, *table, tokens), positions, 1);
 
+    x = build_add(decoder->builder, build_gather(decoder->builder, *table, tokens), positions, 1);
     return write_dropout(decoder->writer, x);
+}
+
+/* x, and what a half of a layer adds to it. */
+static uint32_t add_to(const struct decoder *decoder, uint32_t x, uint32_t y)
+{
+    y = scale_numbers(decoder, write_dropout(decoder->writer, y), decoder->options->residual_scale);
+    return build_add(decoder->builder, x, y, 1);
 }
 
 static uint32_t write_layer(const struct decoder *decoder, uint32_t x, uint32_t layer)
 {
+    const struct layout *layout = decoder->layout;
     uint64_t width = decoder->options->width;
-    uint32_t y = attention(decoder, write_norm(decoder, decoder->layout->norm, x, width), layer);
+    uint32_t normed = write_norm(decoder, layout->norm, x, width);
+    uint32_t y = attention(decoder, normed, layer);
 
-    x = build_add(decoder->builder, x, write_dropout(decoder->writer, y), 1);
-    y = feed_forward(decoder, write_norm(decoder, decoder->layout->second_norm, x, width));
-    return build_add(decoder->builder, x, write_dropout(decoder->writer, y), 1);
+    y = write_norm(decoder, layout->after_attention, y, width);
+    uint32_t after = add_to(decoder, x, y);
+
+    if (!layout->parallel || decoder->options->sequential) {
+        y = write_norm(decoder, layout->second_norm, after, width);
+    } else { /* both halves may share a norm */
+        y = layout->second_norm == NULL ? normed
+                                        : write_norm(decoder, layout->second_norm, x, width);
+    }
+    y = write_norm(decoder, layout->after_feed_forward, feed_forward(decoder, y), width);
+    return add_to(decoder, after, y);
+}
+
+/* The logits. head is the embedding, which a head may share. */
+static uint32_t write_head(const struct decoder *decoder, uint32_t x, uint32_t head)
+{
+    const struct model_options *options = decoder->options;
+    const struct layout *layout = decoder->layout;
+    bool bias = layout->head_bias;
+
+    x = write_norm(decoder, layout->last_norm, x, options->width);
+    if (!options->tied_head) {
+        head = write_matrix(decoder, layout->head, options->vocabulary, options->width,
+                            WEIGHT_DEVIATION);
+    }
+    uint32_t shift =
+        bias ? write_vector(decoder, layout->head, "bias", options->vocabulary, INIT_AT_ZERO)
+             : TENSOR_NONE;
+
+    x = build_linear(decoder->builder, x, head);
+    x = bias ? build_add(decoder->builder, x, shift, 1) : x;
+    return cap_numbers(decoder, scale_numbers(decoder, x, options->logit_scale),
+                       options->logit_cap);
 }
 
 void write_decoder(struct model_writer *writer)
@@ -527,10 +706,5 @@ void write_decoder(struct model_writer *writer)
         x = write_layer(&decoder, x, layer);
     }
     write_scope(writer, "");
-    x = write_norm(&decoder, decoder.layout->last_norm, x, options->width);
-    if (!options->tied_head) {
-        head = write_matrix(&decoder, decoder.layout->head, options->vocabulary, options->width,
-                            WEIGHT_DEVIATION);
-    }
-    write_end(writer, build_linear(writer->builder, x, head), targets);
+    write_end(writer, write_head(&decoder, x, head), targets);
 }

@@ -24,13 +24,13 @@ static float *due_table(const struct model_options *options)
     return table;
 }
 
-/* The number that all batches are drawn by: they are the same in every step. */
-static uint32_t write_counter(struct model_writer *writer)
+/* The number that a batch is drawn by: it is the same in every step. */
+static uint32_t write_counter(struct model_writer *writer, uint32_t number)
 {
     struct op op = op_begin(OP_FILL, 0, NULL);
     struct output_shape shape = shape_vector(DTYPE_U32, 1);
 
-    op_attribute(&op, 0);
+    op_attribute(&op, number);
     op.output_count = 1;
     build_op(writer->builder, &op, &shape);
     return op.outputs[0];
@@ -41,35 +41,71 @@ static uint32_t add(struct model_writer *writer, uint32_t sum, uint32_t term)
     return sum == TENSOR_NONE ? term : build_add(writer->builder, sum, term, 1);
 }
 
+/* 1 where the largest of the logits is the target's, else 0. */
+static uint32_t write_right(struct model_writer *writer, uint32_t logits, uint32_t targets)
+{
+    struct builder *builder = writer->builder;
+    uint32_t answer = 0;
+
+    (void)build_extreme(builder, REDUCE_MAX, logits, &answer);
+    /* One after the other: compilers differ in the order of a call's arguments. */
+    uint32_t wanted = build_cast(builder, targets, DTYPE_F32);
+    uint32_t given = build_cast(builder, answer, DTYPE_F32);
+
+    return build_binary(builder, BINARY_EQUAL, given, wanted);
+}
+
+/* Sums over the targets that the mask counts, and their number. */
+static void write_packed_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
+{
+    static const uint64_t one = 1;
+    struct builder *builder = writer->builder;
+    struct held_out_pass *pass = writer->pass;
+    uint32_t share = build_fill(builder, 1.0f, 1, &one);
+
+    pass->loss = add(writer, pass->loss,
+                     build_cross_entropy_masked(builder, logits, targets, writer->mask, share));
+    uint32_t right = write_right(writer, logits, targets);
+    uint32_t none = build_fill(builder, 0.0f, 1, &one);
+
+    right = build_select(builder, writer->mask, right, none);
+    pass->accuracy = add(writer, pass->accuracy, build_marked(builder, right));
+    pass->marked = add(writer, pass->marked, build_marked(builder, writer->mask));
+}
+
 void write_held_out_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
 {
     struct builder *builder = writer->builder;
     struct held_out_pass *pass = writer->pass;
     bool classifies = writer->options->kind == MODEL_MLP || writer->options->kind == MODEL_CONVNET;
-    uint32_t answer = 0;
 
-    pass->loss = add(writer, pass->loss, build_cross_entropy(builder, logits, targets));
-    if (!classifies) {
+    if (writer->options->packed) {
+        write_packed_end(writer, logits, targets);
         return;
     }
-    (void)build_extreme(builder, REDUCE_MAX, logits, &answer);
-    /* One after the other: compilers differ in the order of a call's arguments. */
-    uint32_t wanted = build_cast(builder, targets, DTYPE_F32);
-    uint32_t given = build_cast(builder, answer, DTYPE_F32);
-    uint32_t right = build_binary(builder, BINARY_EQUAL, given, wanted);
-    pass->accuracy = add(writer, pass->accuracy, build_mean(builder, right));
+    pass->loss = add(writer, pass->loss, build_cross_entropy(builder, logits, targets));
+    if (classifies) {
+        uint32_t right = write_right(writer, logits, targets);
+
+        pass->accuracy = add(writer, pass->accuracy, build_mean(builder, right));
+    }
 }
 
-/* The state of that name: the mean over all batches where it is due. */
-static void write_figure(struct model_writer *writer, const char *name, uint32_t due, uint32_t sum)
+/* The state of that name: the mean over all batches, or over all targets, where it is due. */
+static void write_figure(struct model_writer *writer, const char *name, uint32_t due, uint32_t sum,
+                         uint32_t marked)
 {
     static const struct tensor one = {.rank = 1, .dims = {1}, .count = 1};
     struct builder *builder = writer->builder;
     uint32_t figure = write_zeros(writer, name, &one);
-    float share = 1.0f / (float)writer->options->held_out.batches;
+    uint32_t mean = 0;
 
-    build_after(builder, figure,
-                build_select(builder, due, build_scale(builder, sum, share), figure));
+    if (writer->options->packed) {
+        mean = build_mul(builder, sum, build_share_of(builder, marked), 1);
+    } else {
+        mean = build_scale(builder, sum, 1.0f / (float)writer->options->held_out.batches);
+    }
+    build_after(builder, figure, build_select(builder, due, mean, figure));
 }
 
 /* What the update made of each parameter. */
@@ -91,7 +127,8 @@ void write_held_out(struct model_writer *writer, void (*write_model)(struct mode
 {
     const struct model_options *options = writer->options;
     struct model_options held_out = *options;
-    struct held_out_pass pass = {.loss = TENSOR_NONE, .accuracy = TENSOR_NONE};
+    struct held_out_pass pass = {
+        .loss = TENSOR_NONE, .accuracy = TENSOR_NONE, .marked = TENSOR_NONE};
     uint32_t due;
 
     if (builder_failed(writer->builder)) {
@@ -101,25 +138,28 @@ void write_held_out(struct model_writer *writer, void (*write_model)(struct mode
         writer->builder,
         write_constant(writer, "held_out.due", DTYPE_F32, options->steps, 1, due_table(options)), 1,
         0);
-    pass.counter = write_counter(writer);
+    pass.counter = write_counter(writer, 0);
     pass.updated = find_updated(writer);
     held_out.dropout = held_out.lora.dropout = 0.0;
     held_out.masked = false;
     held_out.data_count = options->held_out.count;
     held_out.data_dtype = options->held_out.dtype;
     writer->options = &held_out;
-    writer->mask = TENSOR_NONE;
+    writer->mask = writer->reach = TENSOR_NONE;
     writer->pass = &pass;
     for (uint32_t i = 0; i < options->held_out.batches && !builder_failed(writer->builder); i++) {
         pass.parameters = pass.frozen = pass.constants = 0;
+        if (options->packed && i > 0) {
+            pass.counter = write_counter(writer, i);
+        }
         write_calibrated_pass(writer);
         write_model(writer);
     }
     writer->pass = NULL;
     if (!builder_failed(writer->builder)) {
-        write_figure(writer, HELD_OUT_LOSS, due, pass.loss);
+        write_figure(writer, HELD_OUT_LOSS, due, pass.loss, pass.marked);
         if (pass.accuracy != TENSOR_NONE) {
-            write_figure(writer, HELD_OUT_ACCURACY, due, pass.accuracy);
+            write_figure(writer, HELD_OUT_ACCURACY, due, pass.accuracy, pass.marked);
         }
     }
     writer->options = options;

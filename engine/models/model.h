@@ -28,17 +28,32 @@ enum activation {
 };
 
 /* How the angles of a model that was trained on shorter sequences are stretched. */
+#define ROTARY_PAIRS_LISTED_MAX 256
 struct rotary_scaling {
     enum rotary_kind {
         ROTARY_PLAIN = 0,
-        ROTARY_LINEAR, /* every frequency is divided by factor */
-        ROTARY_LLAMA3, /* low frequencies are; between low and high turns it changes over */
+        ROTARY_LINEAR,   /* every frequency is divided by factor */
+        ROTARY_LLAMA3,   /* low frequencies are; between low and high turns it changes over */
+        ROTARY_YARN,     /* likewise, pair by pair; then the table counts `amplitude` times */
+        ROTARY_LONGROPE, /* pair by pair, by one of two lists; then likewise */
         ROTARY_COUNT,
     } kind;
     double factor;
     double low; /* turns in so many positions */
     double high;
     uint32_t positions;
+    bool whole_pairs; /* yarn: it changes over between whole pairs */
+    double amplitude;
+    uint32_t pair_count;                           /* of each list */
+    double short_factors[ROTARY_PAIRS_LISTED_MAX]; /* of sequences up to so many positions */
+    double long_factors[ROTARY_PAIRS_LISTED_MAX];
+};
+
+/* What is told of single layers. */
+#define LAYERS_LISTED_MAX 512
+enum layer_flag {
+    LAYER_LOCAL = 1,    /* it has the window, and the local base of the rotation */
+    LAYER_UNTURNED = 2, /* no rotation */
 };
 
 /*
@@ -94,9 +109,12 @@ enum schedule {
     SCHEDULE_COUNT,
 };
 
+struct layout; /* layouts.h */
+
 /* model_build() refuses zero in a field that the kind uses, and names the field. */
 struct model_options {
     enum model_kind kind;
+    const struct layout *layout; /* of language models; NULL: the kind's own */
     struct precision precision;
     bool equilibrate; /* gradients of weights shift their tokens: builder.h */
     uint64_t seed;
@@ -122,12 +140,23 @@ struct model_options {
     bool qkv_bias;      /* of queries, keys and values; the others likewise */
     bool out_bias;      /* of what attention adds */
     bool mlp_bias;      /* of the feed-forward layers */
-    bool head_norms;    /* queries and keys are normed, head by head */
+    bool head_norms;    /* queries and keys are normed, head by head or over all of them */
     bool tied_head;     /* the head is the embedding */
+    bool sequential;    /* halves of a layer follow each other although the layout is parallel */
     bool raw_scores;    /* of attention: not divided by the root of the head's width */
     bool layer_scores;  /* of attention: those of layer n, from 1 on, are divided by n too */
-    double rotary_base; /* Llama: angles of pair j turn by base^(-2j/d) */
+    double score_scale; /* of attention; 0: one over the root of the head's width */
+    double score_cap;   /* c: scores become c * tanh(score / c); 0: they do not */
+    double logit_scale; /* 0: 1 */
+    double logit_cap;   /* likewise, after it */
+    double embedding_scale;    /* 0: 1, or as the layout says */
+    enum dtype embedding_type; /* in which the files hold it: the layout's scale is rounded to it */
+    double residual_scale;     /* of what a layer adds; 0: 1 */
+    uint32_t rotary_width;     /* of a head, the first elements, which turn; 0: all */
+    double rotary_base;        /* angles of pair j turn by base^(-2j/d) */
+    double rotary_local_base;  /* of local layers, which are not stretched; 0: as the others */
     struct rotary_scaling rotary_scaling;
+    uint8_t layer_flags[LAYERS_LISTED_MAX]; /* of the first layers; the others have none */
     double norm_epsilon;
     double dropout;
     struct lora lora;
@@ -140,21 +169,28 @@ struct model_options {
     uint32_t classes;
 
     /* The data. */
-    uint64_t data_count;  /* tokens, or samples */
-    bool masked;          /* a mask says which tokens are targets; the loss is their mean */
+    uint64_t data_count; /* tokens, samples, or packed rows */
+    bool masked;         /* a mask says which tokens are targets; the loss is their mean */
+    /* Rows of `length` tokens with a mask and a reach, each once per epoch, instead of windows at
+     * any place of one stream: a token sees the tokens of its own example, and GPT-2's positions
+     * count them. The loss is the mean over the targets that the mask counts. */
+    bool packed;
+    enum dtype reach_dtype;
     uint32_t sample_rank; /* of a sample in the data, whose shape the job binds; 0: a row */
     uint64_t sample_dims[TENSOR_RANK_MAX - 1];
     enum dtype data_dtype;
 
     /*
      * Held-out data: after every so many steps, and after the last, the loss over as many batches
-     * as this, drawn once for all, without dropout. It is a state ("held_out.loss"), and of
-     * classifiers the share of right answers too ("held_out.accuracy").
+     * as this, without dropout. It is a state ("held_out.loss"), and of classifiers and packed rows
+     * the share of right answers too ("held_out.accuracy"). Batches are drawn once for all; those
+     * of packed rows are the first ones, in their order, and the figures are over the counted
+     * targets.
      */
     struct held_out_options {
         uint32_t batches; /* 0: there is none */
         uint32_t every;   /* steps */
-        uint64_t count;   /* tokens, or samples */
+        uint64_t count;   /* tokens, samples, or packed rows */
         enum dtype dtype;
     } held_out;
 
@@ -193,8 +229,11 @@ struct model {
     uint32_t data;            /* tokens or samples; TENSOR_NONE for inference */
     uint32_t labels;          /* of samples, or TENSOR_NONE */
     uint32_t mask;            /* of tokens, or TENSOR_NONE */
+    uint32_t reach;           /* of packed rows, or TENSOR_NONE */
     uint32_t held_out;        /* tokens or samples, or TENSOR_NONE */
     uint32_t held_out_labels; /* of samples, or TENSOR_NONE */
+    uint32_t held_out_mask;   /* of packed rows, or TENSOR_NONE */
+    uint32_t held_out_reach;  /* likewise */
     uint32_t input;           /* inference: the tensor to write, or TENSOR_NONE */
     uint32_t output;          /* inference: the logits, or TENSOR_NONE */
 };
@@ -203,6 +242,11 @@ MUST_CHECK enum status model_build(struct model *model, const struct model_optio
                                    struct error *error);
 void model_release(struct model *model);
 
+/* The family of the layout, or the kind. */
+const char *model_name(const struct model_options *options);
 const char *model_kind_name(enum model_kind kind);
+
+/* The natural logarithm of a number above 0, the same bits on every machine. */
+double model_log(double x);
 
 #endif /* ENGINE_MODELS_MODEL_H */

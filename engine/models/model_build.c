@@ -1,6 +1,7 @@
 /* model_build.c - builds a model from its options; see model.h. */
 #include <stdlib.h>
 
+#include "engine/models/layouts.h"
 #include "engine/models/model.h"
 #include "engine/models/model_writer.h"
 #include "engine/ops/float_control.h"
@@ -16,6 +17,11 @@ const char *model_kind_name(enum model_kind kind)
     static const char *const names[MODEL_COUNT] = {"mlp", "convnet", "gpt2", "llama"};
 
     return (unsigned)kind < MODEL_COUNT ? names[kind] : "unknown";
+}
+
+const char *model_name(const struct model_options *options)
+{
+    return options->layout != NULL ? options->layout->family : model_kind_name(options->kind);
 }
 
 void model_options_default(struct model_options *options, enum model_kind kind)
@@ -121,7 +127,8 @@ enum status model_build(struct model *model, const struct model_options *options
 {
     static void (*const writers[MODEL_COUNT])(struct model_writer *) = {
         write_mlp, write_convnet, write_decoder, write_decoder};
-    struct model_writer writer = {.model = model, .options = &model->options, .mask = TENSOR_NONE};
+    struct model_writer writer = {
+        .model = model, .options = &model->options, .mask = TENSOR_NONE, .reach = TENSOR_NONE};
     enum status status = check_options(options, error);
     uint64_t control;
 
@@ -129,8 +136,11 @@ enum status model_build(struct model *model, const struct model_options *options
                             .data = TENSOR_NONE,
                             .labels = TENSOR_NONE,
                             .mask = TENSOR_NONE,
+                            .reach = TENSOR_NONE,
                             .held_out = TENSOR_NONE,
                             .held_out_labels = TENSOR_NONE,
+                            .held_out_mask = TENSOR_NONE,
+                            .held_out_reach = TENSOR_NONE,
                             .input = TENSOR_NONE,
                             .output = TENSOR_NONE};
     if (status != STATUS_OK) {
@@ -155,7 +165,7 @@ enum status model_build(struct model *model, const struct model_options *options
     free(writer.shifts);
     if (status != STATUS_OK) {
         model_release(model);
-        (void)error_wrap(error, "%s", model_kind_name(options->kind));
+        (void)error_wrap(error, "%s", model_name(options));
     }
     return status;
 }

@@ -26,7 +26,7 @@ void model_require(struct model_writer *writer, uint64_t value, const char *name
 {
     if (value == 0) {
         builder_fail(writer->builder, STATUS_USAGE, "a %s model needs '%s' above zero",
-                     model_kind_name(writer->options->kind), name);
+                     model_name(writer->options), name);
     }
 }
 
@@ -262,6 +262,50 @@ static void draw_tokens(struct model_writer *writer, uint32_t data, uint32_t *to
     *targets = op.outputs[1];
 }
 
+/* Rows of a data tensor, from the place that stands so far ahead; what stands past a row's end.
+ * Those of training are drawn by the next stream, others are taken in their order. */
+static uint32_t draw_rows(struct model_writer *writer, uint32_t data, uint32_t ahead, uint32_t past)
+{
+    const struct model_options *options = writer->options;
+    struct output_shape shape = shape_matrix(DTYPE_U32, options->batch, options->length);
+    uint32_t inputs[2] = {data, counter_of(writer)};
+    struct op op = op_begin(OP_BATCH_ROWS, 2, inputs);
+
+    op_attribute(&op, options->batch);
+    op_attribute(&op, options->length);
+    seed_attributes(writer, &op, writer->stream);
+    op_attribute(&op, 1);
+    op_attribute(&op, ahead);
+    op_attribute(&op, past);
+    op_attribute(&op, writer->pass == NULL && !options->evaluation);
+    op.output_count = 1;
+    build_op(writer->builder, &op, &shape);
+    return op.outputs[0];
+}
+
+/* Tokens, targets, mask and reach: four draws of the same rows. */
+static void write_packed_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *targets)
+{
+    const struct model_options *options = writer->options;
+    struct model *model = writer->model;
+    struct tensor like = {
+        .dtype = options->data_dtype, .rank = 2, .dims = {options->data_count, options->length}};
+    uint32_t data = write_data(writer, &model->data, &model->held_out, "tokens", &like);
+
+    like.dtype = DTYPE_U8;
+    uint32_t mask = write_data(writer, &model->mask, &model->held_out_mask, "mask", &like);
+
+    like.dtype = options->reach_dtype;
+    uint32_t reach = write_data(writer, &model->reach, &model->held_out_reach, "reach", &like);
+
+    begin_batches(writer);
+    *tokens = draw_rows(writer, data, 0, 0);
+    *targets = draw_rows(writer, data, 1, TARGET_IGNORED);
+    writer->mask = draw_rows(writer, mask, 1, 0);
+    writer->reach = draw_rows(writer, reach, 0, 0);
+    writer->stream++;
+}
+
 void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *targets)
 {
     const struct model_options *options = writer->options;
@@ -272,6 +316,10 @@ void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *
         *tokens = build_tensor(builder, "tokens", DTYPE_U32, ROLE_INPUT, 2, dims);
         *targets = TENSOR_NONE;
         writer->model->input = *tokens;
+        return;
+    }
+    if (options->packed) {
+        write_packed_batch(writer, tokens, targets);
         return;
     }
     const struct tensor like = {
@@ -349,7 +397,7 @@ uint32_t write_dropout(struct model_writer *writer, uint32_t x)
  * a key head are rows of one product: row (group, t) of batch (b, key head).
  */
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
-                         uint64_t heads, uint64_t kv_heads, double scale)
+                         uint64_t heads, uint64_t kv_heads, double scale, double cap)
 {
     struct builder *builder = writer->builder;
     const struct tensor shape = *builder_tensor(builder, q);
@@ -377,8 +425,14 @@ uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, ui
     if (builder_failed(builder)) {
         return 0;
     }
-    scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, length, 4, score_dims);
-    p = build_softmax(builder, scores, (float)scale, length, TENSOR_NONE);
+    /* Behind a cap the product is whole: only a softmax says that nobody reads its upper half. */
+    scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, cap == 0.0 ? length : 0,
+                            4, score_dims);
+    if (cap != 0.0) {
+        scores = build_map(builder, MAP_TANH, build_scale(builder, scores, (float)(scale / cap)));
+        scale = cap;
+    }
+    p = build_softmax(builder, scores, (float)scale, length, writer->reach);
     p = write_dropout(writer, p);
     return build_contract(builder, p, &p_rows, v, &v_columns, out_strides, 0, 3, shape.dims);
 }

@@ -6,7 +6,7 @@
 
 #include "engine/models/model.h"
 
-#define MODEL_SCOPE_MAX 28
+#define MODEL_SCOPE_MAX 28 /* with the zero */
 
 struct model_writer {
     struct builder *builder;
@@ -16,6 +16,7 @@ struct model_writer {
     uint32_t frozen_room;
     char scope[MODEL_SCOPE_MAX]; /* of the builder: write_scope() */
     uint32_t mask;               /* of the batch's targets, or TENSOR_NONE */
+    uint32_t reach;              /* of the batch's tokens, or TENSOR_NONE */
     struct shifts *shifts;       /* of the calibration, as far as they are written */
     uint32_t first_product;      /* of the pass */
     uint32_t stream;             /* the next stream of random draws that no other operation uses */
@@ -29,9 +30,10 @@ struct held_out_pass {
     uint32_t parameters;
     uint32_t frozen;
     uint32_t constants;
-    uint32_t counter;  /* that all its batches are drawn by */
+    uint32_t counter;  /* that its batch is drawn by */
     uint32_t loss;     /* sums over the passes so far; TENSOR_NONE at first */
-    uint32_t accuracy; /* likewise; TENSOR_NONE where the model is no classifier */
+    uint32_t accuracy; /* likewise; TENSOR_NONE of windows of tokens */
+    uint32_t marked;   /* likewise: targets that count; TENSOR_NONE but of packed rows */
 };
 
 /* A parameter of rank 1 (columns 0) or 2, drawn as init says. */
@@ -65,9 +67,9 @@ void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labe
 uint32_t write_dropout(struct model_writer *writer, uint32_t x);
 
 /* Causal attention; q (B,T,H*D), k and v (B,T,HKV*D); returns (B,T,H*D). Scores count scale times:
- * mostly 1/sqrt(D). */
+ * mostly 1/sqrt(D). Then they become cap * tanh(score / cap); a cap of 0 stands for none. */
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
-                         uint64_t heads, uint64_t kv_heads, double scale);
+                         uint64_t heads, uint64_t kv_heads, double scale, double cap);
 
 /* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
@@ -94,8 +96,8 @@ void write_decoder(struct model_writer *writer);
 float *schedule_table(const struct model_options *options);
 uint32_t schedule_columns(enum optimizer optimizer);
 
-/* (length, width/2, 2): cosine and sine of position * base^(-2j/width), stretched as scaling says.
- * NULL: no memory. */
+/* (length, width/2, 2): cosine and sine of position * base^(-2j/width), stretched as scaling says,
+ * amplitude times. NULL: no memory. */
 float *rotary_table(uint64_t length, uint64_t width, double base,
                     const struct rotary_scaling *scaling);
 

@@ -57,7 +57,7 @@ static void sine_cosine(double *sine, double *cosine, double x)
 }
 
 /* ln x = exponent * ln 2 + 2 artanh((m-1)/(m+1)) for x = m * 2^exponent, by the odd series. */
-static double natural_log(double x)
+double model_log(double x)
 {
     int exponent;
     double mantissa = frexp(x, &exponent); /* exact */
@@ -86,32 +86,76 @@ static double exponential(double x)
     return 1.0 + sum;
 }
 
-/* What a pair turns by from one position to the next. */
-static double stretched(double rate, const struct rotary_scaling *scaling)
+/* Where `turns` full turns in the first positions lie among the pairs, which count from 0. */
+static double pair_of_turns(double turns, uint64_t width, double base,
+                            const struct rotary_scaling *scaling)
 {
-    double turns; /* in as many positions as the model first knew */
+    double positions = scaling->positions / (turns * 4.0 * half_pi_high);
+
+    return (double)width * model_log(positions) / (2.0 * model_log(base));
+}
+
+/* The share of a pair's own rate, between pairs that turn often and pairs that turn rarely. */
+static double yarn_share(uint64_t pair, uint64_t width, double base,
+                         const struct rotary_scaling *scaling)
+{
+    double first = pair_of_turns(scaling->high, width, base, scaling);
+    double last = pair_of_turns(scaling->low, width, base, scaling);
     double share;
 
-    if (scaling->kind == ROTARY_PLAIN) {
-        return rate;
+    if (scaling->whole_pairs) {
+        first = floor(first);
+        last = ceil(last);
     }
-    if (scaling->kind == ROTARY_LINEAR) {
-        return rate / scaling->factor;
-    }
-    turns = scaling->positions * rate / (4.0 * half_pi_high);
+    first = first < 0.0 ? 0.0 : first;
+    last = last > (double)width - 1.0 ? (double)width - 1.0 : last;
+    last = first == last ? last + 0.001 : last;
+    share = 1.0 - ((double)pair - first) / (last - first);
+    return share < 0.0 ? 0.0 : share > 1.0 ? 1.0 : share;
+}
+
+static double llama3_share(double rate, const struct rotary_scaling *scaling)
+{
+    double turns = scaling->positions * rate / (4.0 * half_pi_high);
+
     if (turns < scaling->low) {
-        return rate / scaling->factor;
+        return 0.0;
     }
-    if (turns > scaling->high) {
+    return turns > scaling->high ? 1.0 : (turns - scaling->low) / (scaling->high - scaling->low);
+}
+
+/* What a pair turns by from one position to the next. */
+static double stretched(double rate, uint64_t pair, uint64_t length, uint64_t width, double base,
+                        const struct rotary_scaling *scaling)
+{
+    double share = 0.0; /* of the rate as it was */
+
+    switch (scaling->kind) {
+    case ROTARY_LONGROPE:
+        return rate / (length > scaling->positions ? scaling->long_factors[pair]
+                                                   : scaling->short_factors[pair]);
+    case ROTARY_LINEAR:
+        return rate / scaling->factor;
+    case ROTARY_YARN:
+        share = yarn_share(pair, width, base, scaling);
+        break;
+    case ROTARY_LLAMA3:
+        share = llama3_share(rate, scaling);
+        break;
+    case ROTARY_PLAIN:
+    case ROTARY_COUNT:
         return rate;
     }
-    share = (turns - scaling->low) / (scaling->high - scaling->low);
+    if (share == 0.0 || share == 1.0) {
+        return share == 0.0 ? rate / scaling->factor : rate;
+    }
     return (1.0 - share) * rate / scaling->factor + share * rate;
 }
 
 float *rotary_table(uint64_t length, uint64_t width, double base,
                     const struct rotary_scaling *scaling)
 {
+    double amplitude = scaling->kind >= ROTARY_YARN ? scaling->amplitude : 1.0;
     uint64_t half = width / 2;
     float *table = calloc(length * half * 2 + 1, sizeof(*table));
 
@@ -119,16 +163,16 @@ float *rotary_table(uint64_t length, uint64_t width, double base,
         return NULL;
     }
     for (uint64_t j = 0; j < half; j++) {
-        double rate = exponential(-2.0 * (double)j / (double)width * natural_log(base));
+        double rate = exponential(-2.0 * (double)j / (double)width * model_log(base));
 
-        rate = stretched(rate, scaling);
+        rate = stretched(rate, j, length, width, base, scaling);
         for (uint64_t t = 0; t < length; t++) {
             double sine;
             double cosine;
 
             sine_cosine(&sine, &cosine, (double)t * rate);
-            table[(t * half + j) * 2] = (float)cosine;
-            table[(t * half + j) * 2 + 1] = (float)sine;
+            table[(t * half + j) * 2] = (float)(amplitude * cosine);
+            table[(t * half + j) * 2 + 1] = (float)(amplitude * sine);
         }
     }
     return table;

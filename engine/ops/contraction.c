@@ -57,7 +57,7 @@ RULE int contraction_lowest(bool *poison, const int16_t *exponents, int64_t bloc
 }
 
 /* Sums are unsigned: hostile values wrap, and nothing is undefined. */
-static RULE int64_t dot16(const int16_t *a, const int16_t *b, int64_t count)
+static RULE int64_t dot_of_16(const int16_t *a, const int16_t *b, int64_t count)
 {
     uint64_t sum = 0;
 
@@ -67,7 +67,7 @@ static RULE int64_t dot16(const int16_t *a, const int16_t *b, int64_t count)
     return (int64_t)sum;
 }
 
-static RULE int64_t dot32(const int32_t *a, const int32_t *b, int64_t count)
+static RULE int64_t dot_of_32(const int32_t *a, const int32_t *b, int64_t count)
 {
     uint64_t sum = 0;
 
@@ -93,9 +93,9 @@ RULE int64_t contraction_partial(const struct contraction_shape *shape,
         int64_t part;
 
         if (shape->bits == 22) {
-            part = dot32((const int32_t *)a->q + start, (const int32_t *)b->q + start, count);
+            part = dot_of_32((const int32_t *)a->q + start, (const int32_t *)b->q + start, count);
         } else {
-            part = dot16((const int16_t *)a->q + start, (const int16_t *)b->q + start, count);
+            part = dot_of_16((const int16_t *)a->q + start, (const int16_t *)b->q + start, count);
         }
         sum += shift < 64 ? (uint64_t)part << shift : 0;
     }

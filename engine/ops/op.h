@@ -42,8 +42,8 @@ enum op_kind { OP_LIST(OP_ENUMERATOR) OP_KIND_COUNT };
 OP_ATTRIBUTES(OP_SET)
 enum { NONE_ATTRIBUTES };
 
-/* Both kinds of batch begin with these. LENGTH: T, or the width of a sample. The seed has 64 bits,
- * in two halves; operations with different streams draw different numbers. */
+/* All kinds of batch begin with these. LENGTH: T, or the width of a sample or a row. The seed has
+ * 64 bits, in two halves; operations with different streams draw different numbers. */
 enum {
     BATCH_COUNT = BATCH_SAMPLES_COUNT,
     BATCH_LENGTH = BATCH_SAMPLES_LENGTH,
@@ -52,6 +52,11 @@ enum {
     BATCH_SEED_HIGH = BATCH_SAMPLES_SEED_HIGH,
     BATCH_SCALE_BITS = BATCH_SAMPLES_SCALE_BITS,
 };
+/*
+ * BATCH_ROWS: UNIT rows are drawn together. Element t of a row is element t + AHEAD (0 or 1) of the
+ * data's row, and where that is past it, or past the data, the 32 bits PAST. ORDER 0: as the rows
+ * lie; 1: each once per epoch, in an order of its own (batch_rows.h).
+ */
 /* DROPOUT: an element survives when its random word is >= THRESHOLD. */
 
 enum { SPLIT_WIDTHS = SPLIT_WIDTH }; /* one width per part */

@@ -44,7 +44,9 @@
     SET(FILL, VALUE_BITS) \
     SET(BATCH_TOKENS, OP_DRAW) \
     SET(BATCH_SAMPLES, OP_DRAW, SCALE_BITS) \
+    SET(BATCH_ROWS, OP_DRAW, UNIT, AHEAD, PAST, ORDER) \
     SET(DROPOUT, THRESHOLD, SCALE_BITS, STREAM, SEED_LOW, SEED_HIGH) \
+    SET(UNIFORM, STREAM, SEED_LOW, SEED_HIGH) \
     SET(GATHER, VOCABULARY, WIDTH) \
     SET(SPLIT, ROWS, WIDTH) \
     SET(EXPAND, DIV, MOD) \
@@ -327,7 +329,19 @@
     KIND(CAST, "cast", \
          OP_SPEC(1, "x", 1, "out", EXACT, NONE, cast), \
          OP_RULES(cast), \
-         OP_GRADIENT(cast, 0), OP_PLAN(ELEMENTS, RULES, NEW), OP_LEDGER(ONE, MOVES))
+         OP_GRADIENT(cast, 0), OP_PLAN(ELEMENTS, RULES, NEW), OP_LEDGER(ONE, MOVES)) \
+    /* ---- batches and randomness, continued ---- */ \
+    /* in data of any type but i16 and i32 (n,N), counter u32(1); out (B,N), u32 of integers, else \
+     * f32: rows of the data, as they lie or each once per epoch, PAST behind the last */ \
+    KIND(BATCH_ROWS, "batch-rows", \
+         OP_SPEC(2, "data counter", 1, "rows", EXACT, BATCH_ROWS, batch_rows), \
+         OP_RULES(batch_rows), \
+         OP_NO_GRADIENT, OP_PLAN(NONE, RULES, NEW), OP_LEDGER(ONE, MOVES)) \
+    /* in step u32(1); out u32(count): random words */ \
+    KIND(UNIFORM, "uniform", \
+         OP_SPEC(1, "step", 1, "words", EXACT, UNIFORM, uniform), \
+         OP_RULES(uniform), \
+         OP_NO_GRADIENT, OP_PLAN(NONE, RULES, NEW), OP_LEDGER(ONE, MOVES))
 
 /* ---- function codes: numbers are bound like those of kinds --------------------- */
 

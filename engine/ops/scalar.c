@@ -208,7 +208,7 @@ RULE float scalar_gelu_erf_slope(float x)
 /* ---- angles ----------------------------------------------------------------- */
 
 /* sin(x + quarters * pi/2) */
-static RULE float sine(float x, uint32_t quarters)
+static RULE float sine_of(float x, uint32_t quarters)
 {
     if (!(x >= -SCALAR_ANGLE_MOST && x <= SCALAR_ANGLE_MOST)) {
         return real_from_bits(FLOAT_NAN_BITS);
@@ -237,12 +237,12 @@ static RULE float sine(float x, uint32_t quarters)
 RULE float scalar_sin(float x)
 {
     /* -0 would become +0. */
-    return x == 0.0f ? x : sine(x, 0);
+    return x == 0.0f ? x : sine_of(x, 0);
 }
 
 RULE float scalar_cos(float x)
 {
-    return sine(x, 1);
+    return sine_of(x, 1);
 }
 
 /* ---- powers ------------------------------------------------------------------- */
@@ -284,7 +284,7 @@ static RULE float positive_power(float a, float y)
 }
 
 /* Is y an odd integer (2), an even one (1), or none (0)? Infinities are even. */
-static RULE int parity(float y)
+static RULE int parity_of(float y)
 {
     float a = real_from_bits(raw_bits(y) & ~SIGN_BIT);
 
@@ -309,7 +309,7 @@ RULE float scalar_pow(float x, float y)
 
     if (a == 0.0f || a == INFINITY) {
         power = (a == 0.0f) == (y > 0.0f) ? 0.0f : INFINITY;
-    } else if (x < 0.0f && parity(y) == 0) {
+    } else if (x < 0.0f && parity_of(y) == 0) {
         return real_from_bits(FLOAT_NAN_BITS);
     } else if (b == INFINITY) {
         power = a == 1.0f ? 1.0f : (a > 1.0f) == (y > 0.0f) ? INFINITY : 0.0f;
@@ -317,5 +317,5 @@ RULE float scalar_pow(float x, float y)
         power = positive_power(a, y);
     }
     /* The sign of x, -0 included, under an odd power. */
-    return (raw_bits(x) & SIGN_BIT) != 0 && parity(y) == 2 ? -power : power;
+    return (raw_bits(x) & SIGN_BIT) != 0 && parity_of(y) == 2 ? -power : power;
 }

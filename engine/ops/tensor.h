@@ -25,7 +25,7 @@ enum dtype {
     DTYPE_U32,
     DTYPE_I16,
     DTYPE_I32,
-    DTYPE_F16,  /* binary16; CAST writes it, CAST, QUANTIZE and GATHER read it */
+    DTYPE_F16,  /* binary16; CAST writes it; CAST, QUANTIZE, GATHER and BATCH_ROWS read it */
     DTYPE_BF16, /* the upper half of a binary32; likewise */
     DTYPE_COUNT,
 };

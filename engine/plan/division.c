@@ -343,7 +343,7 @@ static void move_states(struct divider *divider)
 }
 
 /* Appends operation `at` to a part's share, after its quantize operations and moves. */
-static void emit(struct divider *divider, uint32_t at, uint32_t part)
+static void emit_op(struct divider *divider, uint32_t at, uint32_t part)
 {
     struct division *division = divider->division;
     const struct op *op = &divider->tape->ops[at];
@@ -353,7 +353,7 @@ static void emit(struct divider *divider, uint32_t at, uint32_t part)
 
         if (maker != NOWHERE && divider->tape->ops[maker].kind == OP_QUANTIZE &&
             (divider->emitted[maker] >> part & 1) == 0) {
-            emit(divider, maker, part);
+            emit_op(divider, maker, part);
         }
     }
     if (division->leg_count == 0 || division->legs[division->leg_count - 1].part != part) {
@@ -382,7 +382,7 @@ static void emit(struct divider *divider, uint32_t at, uint32_t part)
 
 /* ---- shares ------------------------------------------------------------------------------ */
 
-static bool crosses(const struct division *division, uint32_t id)
+static bool crosses_parts(const struct division *division, uint32_t id)
 {
     for (uint32_t i = 0; i < division->move_count; i++) {
         if (division->moves[i].tensor == id) {
@@ -412,10 +412,10 @@ static uint32_t tensor_in_part(struct divider *divider, uint32_t part, uint32_t 
         const uint32_t maker = divider->maker[id];
         const bool made = (divider->emitted[maker] >> part & 1) != 0;
 
-        tensor->role = !made                           ? ROLE_INPUT
-                       : here && crosses(division, id) ? ROLE_OUTPUT
-                       : here                          ? tensor->role
-                                                       : ROLE_TEMPORARY;
+        tensor->role = !made                                 ? ROLE_INPUT
+                       : here && crosses_parts(division, id) ? ROLE_OUTPUT
+                       : here                                ? tensor->role
+                                                             : ROLE_TEMPORARY;
     }
     if (id == divider->tape->loss && here) {
         share->tape->loss = share->ids[id];
@@ -481,7 +481,7 @@ static bool allocate_share(struct division_part *share, const struct tape *tape)
     return share->tape->tensors != NULL && share->tape->ops != NULL && share->tape->states != NULL;
 }
 
-static bool allocate(struct divider *divider)
+static bool allocate_tables(struct divider *divider)
 {
     struct division *division = divider->division;
     const size_t tensors = (size_t)divider->tape->tensor_count + 1;
@@ -545,7 +545,7 @@ static void emit_by_turns(struct divider *divider)
         for (uint32_t at = 0; at < divider->tape->op_count && !divider->no_memory; at++) {
             if (divider->part_of[at] == part && (divider->emitted[at] >> part & 1) == 0 &&
                 is_ready(divider, &divider->tape->ops[at])) {
-                emit(divider, at, part);
+                emit_op(divider, at, part);
                 idle = 0;
             }
         }
@@ -558,12 +558,12 @@ static void emit_in_order(struct divider *divider)
         const uint32_t part = divider->part_of[at];
 
         if ((divider->emitted[at] >> part & 1) == 0) {
-            emit(divider, at, part);
+            emit_op(divider, at, part);
         }
     }
 }
 
-static void divide(struct divider *divider, bool in_order)
+static void divide_tape(struct divider *divider, bool in_order)
 {
     divide_forward(divider);
     place_operations(divider);
@@ -591,7 +591,7 @@ enum status division_build(struct division *division, const struct tape *tape, u
                          DIVISION_PARTS_MAX, part_count);
     }
     division->part_count = part_count;
-    if (!allocate(&divider)) {
+    if (!allocate_tables(&divider)) {
         divider.no_memory = true;
     } else {
         find_makers(&divider);
@@ -600,7 +600,7 @@ enum status division_build(struct division *division, const struct tape *tape, u
                                "%u forward operations cannot be divided among %u machines",
                                divider.forward_end, part_count);
         } else {
-            divide(&divider, in_order);
+            divide_tape(&divider, in_order);
         }
     }
     free(divider.part_of);

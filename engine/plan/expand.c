@@ -52,7 +52,7 @@ static void add_loop(struct expander *expander, const struct loop *loop)
     }
 }
 
-static void expand(struct expander *expander)
+static void expand_tape(struct expander *expander)
 {
     const struct tape *tape = expander->tape;
     struct tape *expanded = expander->expanded;
@@ -102,7 +102,7 @@ enum status expand_build(struct tape **expanded, const struct tape *tape, struct
         status = error_set(error, STATUS_NO_MEMORY, "no memory for %llu operations",
                            (unsigned long long)all.ops);
     } else {
-        expand(&expander);
+        expand_tape(&expander);
         *expanded = expander.expanded;
     }
     free(expander.now);
@@ -123,7 +123,7 @@ static enum status pass_on(void *context, struct op_turn maker, uint32_t output,
                                size, error);
 }
 
-static bool wants(const void *context, struct op_turn maker, uint32_t output)
+static bool wants_output(const void *context, struct op_turn maker, uint32_t output)
 {
     const struct expand_observer *own = context;
     const struct op_origin *origin = &own->expanded->origins[maker.op];
@@ -134,5 +134,5 @@ static bool wants(const void *context, struct op_turn maker, uint32_t output)
 struct observer expand_observer(const struct expand_observer *context)
 {
     return (struct observer){
-        .made = pass_on, .context = (void *)(uintptr_t)context, .wants = wants};
+        .made = pass_on, .context = (void *)(uintptr_t)context, .wants = wants_output};
 }

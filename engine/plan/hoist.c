@@ -20,7 +20,7 @@ struct hoister {
 
 /* ---- equal operations ------------------------------------------------------ */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t mix_hash(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 29;
@@ -28,13 +28,13 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 static uint32_t slot_of(const struct hoister *hoister, const struct op *op)
 {
-    uint64_t hash = mix((uint64_t)op->kind, op->input_count);
+    uint64_t hash = mix_hash((uint64_t)op->kind, op->input_count);
 
     for (uint32_t i = 0; i < op->attribute_count; i++) {
-        hash = mix(hash, (uint64_t)op->attributes[i]);
+        hash = mix_hash(hash, (uint64_t)op->attributes[i]);
     }
     for (uint32_t i = 0; i < op->input_count; i++) {
-        hash = mix(hash, op->inputs[i]);
+        hash = mix_hash(hash, op->inputs[i]);
     }
     return (uint32_t)hash & hoister->mask;
 }
@@ -94,7 +94,7 @@ static uint32_t find_equal(struct hoister *hoister, const struct op *op)
     return FREE_SLOT;
 }
 
-static void rewrite(struct hoister *hoister)
+static void rewrite_tape(struct hoister *hoister)
 {
     const struct tape *tape = hoister->tape;
     struct tape *derived = hoister->derived;
@@ -168,7 +168,7 @@ enum status hoist_build(struct tape **derived, const struct tape *tape, struct e
     *derived = NULL;
     if (make_room(&hoister)) {
         note_pinned(&hoister);
-        rewrite(&hoister);
+        rewrite_tape(&hoister);
         *derived = hoister.derived;
     }
     if (*derived == NULL || !derived_take_loops(*derived, tape)) {
@@ -201,9 +201,12 @@ enum status hoist_find_lasting(bool *lasting, const struct tape *tape, struct er
         changes[id] = role != ROLE_CONSTANT && role != ROLE_DATA;
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
+        /* A state that ends as it began is a frozen weight. */
         changes[tape->states[i].before] = tape->states[i].after != tape->states[i].before;
     }
     derived_mark_carries(carried, tape);
+    /* In the order of the tape: when an operation is reached, all that it reads is already
+     * judged. */
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
@@ -212,6 +215,8 @@ enum status hoist_find_lasting(bool *lasting, const struct tape *tape, struct er
             lasting[at] = lasting[at] && !changes[op->inputs[i]];
         }
         for (uint32_t i = 0; i < op->output_count; i++) {
+            /* What is handed to the next micro-batch is written over there, so it lasts for one
+             * turn only. */
             lasting[at] = lasting[at] && !carried[op->outputs[i]] &&
                           tape->tensors[op->outputs[i]].role == ROLE_TEMPORARY;
         }

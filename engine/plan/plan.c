@@ -172,7 +172,7 @@ static void mark_needed(struct planner *planner)
         }
     }
     for (uint32_t i = 0; i < tape->loop_carry_count; i++) {
-        /* The next turn reads it, whoever does behind the loop. */
+        /* The next turn reads it, even where nothing behind the loop does. */
         planner->needed[planner->holders[tape->loop_carries[i].out]] = true;
     }
     for (uint32_t at = tape->op_count; at > 0; at--) {
@@ -202,7 +202,7 @@ static void mark_needed(struct planner *planner)
     }
 }
 
-static void measure(struct planner *planner)
+static void measure_tensors(struct planner *planner)
 {
     const struct tape *tape = planner->tape;
 
@@ -528,7 +528,7 @@ static void place_held(struct planner *planner)
 
 /* ---- building ----------------------------------------------------------- */
 
-static bool allocate(struct planner *planner)
+static bool allocate_tables(struct planner *planner)
 {
     size_t tensors = (size_t)planner->tape->tensor_count + 1;
     struct plan *plan = planner->plan;
@@ -562,7 +562,7 @@ enum status plan_build(struct plan *plan, const struct tape *tape, const struct 
     enum status status = STATUS_OK;
 
     memset(plan, 0, sizeof(*plan));
-    if (!allocate(&planner)) {
+    if (!allocate_tables(&planner)) {
         status =
             error_set(error, STATUS_NO_MEMORY, "no memory to plan %u tensors", tape->tensor_count);
         plan_release(plan);
@@ -571,7 +571,7 @@ enum status plan_build(struct plan *plan, const struct tape *tape, const struct 
     for (uint32_t i = 0; i < tape->state_count; i++) {
         plan->copied[i] = tape->states[i].after != tape->states[i].before;
     }
-    measure(&planner);
+    measure_tensors(&planner);
     find_holders(&planner);
     mark_needed(&planner);
     place_lasting(&planner);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool allocate(struct range *range, const struct tape *whole)
+static bool allocate_tables(struct range *range, const struct tape *whole)
 {
     size_t tensors = (size_t)whole->tensor_count + 1;
     struct tape *tape = calloc(1, sizeof(*tape));
@@ -56,7 +56,7 @@ enum status range_build(struct range *range, const struct tape *whole, uint32_t 
     }
     range->first = first;
     range->last = last;
-    if (!allocate(range, whole)) {
+    if (!allocate_tables(range, whole)) {
         range_release(range);
         return error_set(error, STATUS_NO_MEMORY, "no memory for a range of %u operations",
                          last - first);

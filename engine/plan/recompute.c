@@ -258,7 +258,7 @@ static void cut_tape(struct rewriter *rewriter)
 /* ---- rewriting ------------------------------------------------------------ */
 
 /* Room for so many more operations and tensors. */
-static bool grow(struct rewriter *rewriter, uint32_t ops, uint32_t tensors)
+static bool grow_tape(struct rewriter *rewriter, uint32_t ops, uint32_t tensors)
 {
     struct tape *derived = rewriter->derived;
 
@@ -346,11 +346,13 @@ static bool repeat_segment(struct rewriter *rewriter, const struct segment *segm
         if (!rewriter->repeated[at]) {
             continue;
         }
-        if (!grow(rewriter, 1, op.output_count)) {
+        if (!grow_tape(rewriter, 1, op.output_count)) {
             return false;
         }
         for (uint32_t i = 0; i < op.input_count; i++) {
             uint32_t id = op.inputs[i];
+            /* A copy reads copies where its operand is repeated too; what was kept is read where it
+             * lies. */
             bool copied = is_made_in(rewriter, id, segment->first, segment->last) &&
                           rewriter->repeated[rewriter->maker[id]];
 
@@ -365,6 +367,7 @@ static bool repeat_segment(struct rewriter *rewriter, const struct segment *segm
             derived->tensors[derived->tensor_count].role = ROLE_TEMPORARY;
             op.outputs[i] = rewriter->copies[id] = derived->tensor_count++;
             if (replaces && rewriter->last_use[id] != NEVER) {
+                /* From here on later readers read the copy: the first one may then be forgotten. */
                 rewriter->now[id] = op.outputs[i];
             }
         }
@@ -383,7 +386,7 @@ static int compare_again(const void *left, const void *right)
                                 : (a->first > b->first) - (a->first < b->first);
 }
 
-static bool rewrite(struct rewriter *rewriter)
+static bool rewrite_tape(struct rewriter *rewriter)
 {
     const struct tape *tape = rewriter->tape;
 
@@ -398,7 +401,7 @@ static bool rewrite(struct rewriter *rewriter)
                 return false;
             }
         }
-        if (!grow(rewriter, 1, 0)) {
+        if (!grow_tape(rewriter, 1, 0)) {
             return false;
         }
         for (uint32_t i = 0; i < op.input_count; i++) {
@@ -483,7 +486,7 @@ enum status recompute_build(struct tape **derived, const struct tape *tape, uint
     }
     note_uses(&rewriter);
     cut_tape(&rewriter);
-    if (!rewrite(&rewriter) || !derived_take_loops(rewriter.derived, tape)) {
+    if (!rewrite_tape(&rewriter) || !derived_take_loops(rewriter.derived, tape)) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
         goto out;
     }

@@ -92,12 +92,12 @@ static uint64_t output_count(const struct slice *slice, uint32_t output)
     return slice->tensors[output_place(&slice->op, output)].count;
 }
 
-static uint64_t ceiling(uint64_t count, uint64_t unit)
+static uint64_t ceiling_of(uint64_t count, uint64_t unit)
 {
     return (count + unit - 1) / unit;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -137,12 +137,12 @@ static struct expansion expansion_of(const struct slice *whole)
     struct expansion at = {.div = (uint64_t)whole->op.attributes[EXPAND_DIV],
                            .mod = (uint64_t)whole->op.attributes[EXPAND_MOD]};
 
-    if (at.mod < ceiling(count, at.div)) {
+    if (at.mod < ceiling_of(count, at.div)) {
         at.unit = at.div * at.mod;
     } else {
         at.unit = at.div < count ? at.div : 1;
     }
-    at.units = ceiling(count, at.unit);
+    at.units = ceiling_of(count, at.unit);
     return at;
 }
 
@@ -150,14 +150,14 @@ static void take_expansion(struct cut *cut)
 {
     const struct expansion at = expansion_of(cut->whole);
     const uint64_t first = cut->first * at.unit;
-    const uint64_t end = least(cut->last * at.unit, output_count(cut->whole, 0));
+    const uint64_t end = least_of(cut->last * at.unit, output_count(cut->whole, 0));
 
     view_run(cut, 1, first, end);
-    if (at.mod < ceiling(output_count(cut->whole, 0), at.div)) {
+    if (at.mod < ceiling_of(output_count(cut->whole, 0), at.div)) {
         return; /* whole periods read the whole input */
     }
-    view_run(cut, 0, first / at.div, ceiling(end, at.div));
-    cut->part->op.attributes[EXPAND_MOD] = (int64_t)(ceiling(end, at.div) - first / at.div);
+    view_run(cut, 0, first / at.div, ceiling_of(end, at.div));
+    cut->part->op.attributes[EXPAND_MOD] = (int64_t)(ceiling_of(end, at.div) - first / at.div);
 }
 
 /* ---- rows -------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ static void take_rows(struct cut *cut)
     const uint64_t rows = (uint64_t)op->attributes[ROWS];
     const uint64_t columns = (uint64_t)op->attributes[COLUMNS];
     const uint64_t first = cut->first * unit;
-    const uint64_t end = least(cut->last * unit, rows);
+    const uint64_t end = least_of(cut->last * unit, rows);
 
     for (uint32_t i = 0; *tensors != '\0'; tensors++) {
         const uint64_t width = *tensors == 'a'   ? columns
@@ -454,7 +454,7 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
         lengths[0] = expansion_of(whole).units;
         break;
     case FAMILY_ROWS:
-        lengths[0] = ceiling((uint64_t)attributes[ROWS], row_unit(whole));
+        lengths[0] = ceiling_of((uint64_t)attributes[ROWS], row_unit(whole));
         break;
     case FAMILY_GATHER:
         lengths[0] = (uint64_t)attributes[GATHER_WIDTH];
@@ -503,7 +503,7 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
     return count;
 }
 
-static void take(struct cut *cut, uint32_t axis)
+static void take_axis(struct cut *cut, uint32_t axis)
 {
     switch (family_of(cut->whole->op.kind)) {
     case FAMILY_NONE:
@@ -563,7 +563,7 @@ void slice_take(struct slice *part, struct slice_view views[SLICE_TENSORS_MAX],
 
         views[i] = (struct slice_view){0, count, count, 1};
     }
-    take(&cut, axis);
+    take_axis(&cut, axis);
 }
 
 /* ---- choosing ------------------------------------------------------------------------- */
@@ -585,7 +585,7 @@ bool slice_choose(uint32_t *axis, uint64_t *units, const struct slice *whole, ui
 
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t half =
-            lengths[i] < 2 ? UINT64_MAX : size_of_units(whole, i, ceiling(lengths[i], 2));
+            lengths[i] < 2 ? UINT64_MAX : size_of_units(whole, i, ceiling_of(lengths[i], 2));
 
         if (half < best) {
             best = half;
@@ -595,16 +595,16 @@ bool slice_choose(uint32_t *axis, uint64_t *units, const struct slice *whole, ui
     if (best == UINT64_MAX) {
         return false;
     }
-    *units = ceiling(lengths[*axis], 2);
+    *units = ceiling_of(lengths[*axis], 2);
     /* Halve as long as this axis makes the parts small; the parts can be cut along another. */
     while (best > size && *units > 1) {
-        const uint64_t next = size_of_units(whole, *axis, ceiling(*units, 2));
+        const uint64_t next = size_of_units(whole, *axis, ceiling_of(*units, 2));
 
         if (next > best / 4 * 3) {
             break;
         }
         best = next;
-        *units = ceiling(*units, 2);
+        *units = ceiling_of(*units, 2);
     }
     return true;
 }

@@ -26,7 +26,7 @@ struct reads {
     uint64_t length;
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -71,7 +71,7 @@ static void contraction_reads(struct reads *reads, const struct op *op, uint32_t
 
     rule_axis_of(&axis, op, output, 0);
 
-    uint64_t part = least(axis.least, axis.length); /* the shortest that can be shown alone */
+    uint64_t part = least_of(axis.least, axis.length); /* the shortest that can be shown alone */
 
     if (op->kind == OP_CONTRACT) {
         row_reads(reads, op, 0, part);
@@ -148,9 +148,9 @@ static uint64_t operand_bytes(const struct tensor *tensor, const struct reads *r
 {
     uint64_t size = dtype_size(tensor->dtype);
     uint64_t total = divided_up(tensor->count * size, LEAF);
-    uint64_t length = least(reads->length, tensor->count);
+    uint64_t length = least_of(reads->length, tensor->count);
     uint64_t run = length == 0 ? 0 : 1 + divided_up((length - 1) * size, LEAF);
-    uint64_t leaves = least(total, reads->runs * run + accused);
+    uint64_t leaves = least_of(total, reads->runs * run + accused);
     int height = ceil_log2(total);
     uint64_t siblings = 1;
 
@@ -161,9 +161,9 @@ static uint64_t operand_bytes(const struct tensor *tensor, const struct reads *r
         uint64_t below = UINT64_C(1) << (height - level); /* leaves under a node */
         uint64_t nodes = reads->runs * (run == 0 ? 0 : 1 + divided_up(run - 1, below)) + accused;
 
-        siblings += least(least(nodes, leaves), UINT64_C(1) << level);
+        siblings += least_of(least_of(nodes, leaves), UINT64_C(1) << level);
     }
-    siblings -= least(siblings, leaves);
+    siblings -= least_of(siblings, leaves);
     return OPERAND + leaves * (INDEX + LEAF) + siblings * DIGEST;
 }
 

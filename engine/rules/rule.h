@@ -77,7 +77,7 @@ struct rule_axis {
 
 struct rule_part {
     enum rule_fold fold;
-    bool settled;  /* the element is `bits`, whatever the sum (causal, poison) */
+    bool settled;  /* the element is `bits`, for any sum (causal, poison) */
     uint32_t bits; /* when settled */
     bool unfit;    /* a block's exponent does not go with that of the sum */
     int exponent;  /* of the sum, the same in every part */

@@ -13,7 +13,7 @@
 
 static rule_function *const rules[OP_KIND_COUNT][OP_OUTPUTS_MAX] = {RULE_LIST};
 
-static uint32_t element(const struct rule_call *call, uint32_t output, uint64_t index)
+static uint32_t element_of(const struct rule_call *call, uint32_t output, uint64_t index)
 {
     assert(output < call->op->output_count);
     if (call->op->kind == OP_SPLIT) {
@@ -25,7 +25,7 @@ static uint32_t element(const struct rule_call *call, uint32_t output, uint64_t 
 uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64_t index)
 {
     uint64_t control = float_control_take();
-    uint32_t bits = element(call, output, index);
+    uint32_t bits = element_of(call, output, index);
 
     float_control_give_back(control);
     return bits;
@@ -252,7 +252,7 @@ void kernel_run_rules(const struct kernel_call *call)
 #pragma omp parallel for schedule(static) num_threads(call->thread_count) if (count > 256)
         for (int64_t index = 0; index < count; index++) {
             put_element(call->outputs[i], tensor->dtype, (uint64_t)index,
-                        element(&rule, i, (uint64_t)index));
+                        element_of(&rule, i, (uint64_t)index));
         }
     }
 }

@@ -37,7 +37,7 @@ static RULE int top_of(const struct operand *exponents, uint64_t row, uint64_t w
     return top;
 }
 
-static RULE int equilibrium(const struct rule_call *call, uint64_t row)
+static RULE int equilibrium_of(const struct rule_call *call, uint64_t row)
 {
     const int64_t *attributes = call->op->attributes;
     int top = top_of(&call->inputs[0], row, (uint64_t)attributes[EQUILIBRATE_E]);
@@ -52,12 +52,12 @@ static RULE int equilibrium(const struct rule_call *call, uint64_t row)
 
 RULE uint32_t rule_equilibrate(const struct rule_call *call, uint64_t index)
 {
-    return (uint32_t)equilibrium(call, index);
+    return (uint32_t)equilibrium_of(call, index);
 }
 
 RULE uint32_t rule_equilibrate_minus(const struct rule_call *call, uint64_t index)
 {
-    return (uint32_t)-equilibrium(call, index);
+    return (uint32_t)-equilibrium_of(call, index);
 }
 
 /* ---- quantize: x -> peaks, exponents, integers ---- */
@@ -219,8 +219,8 @@ static RULE int64_t row_q(const struct product_row *row, int64_t k)
     return (int32_t)operand_get(row->q, row->q_start + (uint64_t)k);
 }
 
-/* Settles the element, whatever the sum. */
-static RULE void settle(struct rule_part *part, uint32_t bits)
+/* Settles the element, for any sum. */
+static RULE void settle_part(struct rule_part *part, uint32_t bits)
 {
     part->settled = true;
     part->bits = bits;
@@ -239,7 +239,7 @@ static RULE uint64_t row_lowest(int *lowest, struct rule_part *part,
         int exponent = row_exponent(row, b);
 
         if (exponent == EXPONENT_POISON) {
-            settle(part, FLOAT_NAN_BITS);
+            settle_part(part, FLOAT_NAN_BITS);
             poisoned = (uint64_t)(b * shape->block);
         }
         *lowest = exponent < *lowest ? exponent : *lowest;
@@ -284,7 +284,7 @@ static RULE void add_block(struct rule_part *part, const struct contraction_shap
         int exponent = row_exponent(&rows[r], i);
 
         if (exponent == EXPONENT_POISON) {
-            settle(part, FLOAT_NAN_BITS);
+            settle_part(part, FLOAT_NAN_BITS);
         }
         shift += exponent;
     }
@@ -377,7 +377,7 @@ RULE uint64_t rule_contract_base(struct rule_part *part, const struct rule_call 
     struct product_row rows[2];
 
     if (!product_rows(rows, &shape, call, index)) {
-        settle(part, 0);
+        settle_part(part, 0);
         return 0;
     }
     return rows_base(part, &shape, rows, 2);
@@ -409,7 +409,7 @@ RULE void rule_contract_part(struct rule_part *part, const struct rule_call *cal
     struct product_row rows[2];
 
     if (!product_rows(rows, &shape, call, index)) {
-        settle(part, 0);
+        settle_part(part, 0);
         return;
     }
     for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {

@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 
+#include "engine/ops/batch_rows.h"
 #include "engine/ops/philox.h"
 #include "engine/ops/real.h"
 #include "engine/rules/rule_real.h"
@@ -89,6 +90,29 @@ RULE uint32_t rule_batch_labels(const struct rule_call *call, uint64_t index)
     uint64_t samples = call->inputs[0].count / attribute(call, BATCH_LENGTH);
 
     return operand_get(&call->inputs[1], batch_draw(call, index, 2, samples));
+}
+
+RULE uint32_t rule_batch_rows(const struct rule_call *call, uint64_t index)
+{
+    const struct operand *data = &call->inputs[0];
+    uint64_t length = attribute(call, BATCH_LENGTH);
+    uint64_t row = batch_row(call->op->attributes, data->count, operand_get(&call->inputs[1], 0),
+                             index / length);
+    uint64_t at = index % length + attribute(call, BATCH_ROWS_AHEAD);
+
+    if (row == BATCH_ROW_NONE || at == length) {
+        return (uint32_t)attribute(call, BATCH_ROWS_PAST);
+    }
+    return operand_number(data, row * length + at);
+}
+
+RULE uint32_t rule_uniform(const struct rule_call *call, uint64_t index)
+{
+    struct philox_block block =
+        philox_draw(index >> 2, (uint32_t)attribute(call, UNIFORM_STREAM),
+                    operand_get(&call->inputs[0], 0), seed_at(call, UNIFORM_SEED_LOW));
+
+    return block.words[index & 3];
 }
 
 RULE uint32_t rule_dropout(const struct rule_call *call, uint64_t index)

@@ -73,6 +73,8 @@ struct quantized build_quantize_shifted(struct builder *builder, uint32_t x,
     if (builder_failed(builder)) {
         return (struct quantized){0, 0};
     }
+    /* The same numbers in the same view were rounded before: a second operation would give the same
+     * bits. */
     before = find_request(builder, x, view, precision, shift);
     if (before != OP_NONE) {
         const struct op *made = &builder->tape.ops[before];
@@ -81,6 +83,7 @@ struct quantized build_quantize_shifted(struct builder *builder, uint32_t x,
     }
     for (uint32_t axis = 0; axis < 6; axis++) {
         op_attribute(&op, view->dims[axis]);
+        /* The first four axes are rows, the last two what is summed over. */
         rows *= axis < 4 ? view->dims[axis] : 1;
     }
     for (uint32_t axis = 0; axis < 6; axis++) {
@@ -98,6 +101,8 @@ struct quantized build_quantize_shifted(struct builder *builder, uint32_t x,
     if (!builder_failed(builder)) {
         uint32_t at = builder->tape.op_count - 1;
 
+        /* A list of the quantizations of a tensor, the newest first: find_request() looks through
+         * it. */
         builder->quantize_before[at] = builder->notes[x].last_quantize;
         builder->notes[x].last_quantize = at;
     }

@@ -132,29 +132,44 @@ uint32_t build_expand(struct builder *builder, uint32_t a, uint64_t div, uint32_
     return build_one(builder, &op, &shape);
 }
 
-void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint32_t x)
+void build_split_widths(struct builder *builder, uint32_t *parts, const uint64_t *widths,
+                        uint32_t count, uint32_t x)
 {
     uint64_t width = last_axis(builder, x);
     struct op op = op_begin(OP_SPLIT, 1, &x);
     struct output_shape shapes[OP_OUTPUTS_MAX];
+    uint64_t sum = 0;
 
-    if (count == 0 || count > OP_OUTPUTS_MAX || width % count != 0 ||
-        builder_tensor(builder, x)->rank == 0) {
+    for (uint32_t i = 0; i < count && count <= OP_OUTPUTS_MAX; i++) {
+        sum += widths[i];
+    }
+    if (width == 0 || sum != width || builder_tensor(builder, x)->rank == 0) {
         builder_fail(builder, STATUS_USAGE, "cannot split a width of %llu into %u parts",
                      (unsigned long long)width, count);
+        width = 1;
         count = 0;
     }
     op_attribute(&op, element_count(builder, x) / width);
     for (uint32_t i = 0; i < count; i++) {
         shapes[i] = shape_like(builder, x);
-        shapes[i].dims[shapes[i].rank - 1] = width / count;
-        op_attribute(&op, width / count);
+        shapes[i].dims[shapes[i].rank - 1] = widths[i];
+        op_attribute(&op, widths[i]);
     }
     op.output_count = count;
     build_op(builder, &op, shapes);
     for (uint32_t i = 0; i < count; i++) {
         parts[i] = op.outputs[i];
     }
+}
+
+void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint32_t x)
+{
+    uint64_t widths[OP_OUTPUTS_MAX];
+
+    for (uint32_t i = 0; i < count && i < OP_OUTPUTS_MAX; i++) {
+        widths[i] = last_axis(builder, x) / count;
+    }
+    build_split_widths(builder, parts, widths, count, x);
 }
 
 uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,

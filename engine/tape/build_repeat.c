@@ -80,7 +80,7 @@ void build_carry(struct builder *builder, uint32_t start, uint32_t after)
     add_carry(builder, start, after, false);
 }
 
-static uint32_t moved(uint32_t op, uint32_t from)
+static uint32_t moved_op(uint32_t op, uint32_t from)
 {
     return op != OP_NONE && op >= from ? op + 1 : op;
 }
@@ -96,7 +96,7 @@ static void move_before_body(struct builder *builder)
             (tape->op_count - 1 - first) * sizeof(*tape->ops));
     tape->ops[first] = op;
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        builder->notes[id].producer = moved(builder->notes[id].producer, first);
+        builder->notes[id].producer = moved_op(builder->notes[id].producer, first);
     }
     builder->notes[op.outputs[0]].producer = first;
     tape->repeat.first++;

@@ -123,6 +123,9 @@ uint32_t build_expand(struct builder *builder, uint32_t a, uint64_t div, uint32_
                       const uint64_t *dims);
 /* Splits the last axis into count parts of equal width. */
 void build_split(struct builder *builder, uint32_t *parts, uint32_t count, uint32_t x);
+/* The same into parts of these widths. */
+void build_split_widths(struct builder *builder, uint32_t *parts, const uint64_t *widths,
+                        uint32_t count, uint32_t x);
 uint32_t build_layer_norm(struct builder *builder, uint32_t x, uint32_t gain, uint32_t bias,
                           float epsilon);
 uint32_t build_rms_norm(struct builder *builder, uint32_t x, uint32_t gain, float epsilon);

@@ -40,7 +40,7 @@ void builder_fail(struct builder *builder, enum status status, const char *forma
 bool builder_failed(const struct builder *builder);
 
 /* Makes room for one more entry of size bytes in the table at *table. Without memory the builder
- * fails: false. Then count the room anew. */
+ * fails: false. Then count the room again. */
 bool builder_grow(struct builder *builder, void *table, size_t size, uint32_t count, uint32_t room);
 uint32_t builder_next_room(uint32_t count, uint32_t room);
 

@@ -70,7 +70,7 @@ static double log_of(uint64_t m)
     return (double)(e - 53) * LN2 + 2.0 * s * p;
 }
 
-static double taylor(double t, int last)
+static double taylor_cosine(double t, int last)
 {
     double sum = 1.0;
 
@@ -87,8 +87,8 @@ static struct normal_pair normal_pair_of(const struct philox_block *block)
     int64_t w = (int64_t)(v & ((UINT64_C(1) << 51) - 1)) - (INT64_C(1) << 50);
     double a = (double)w * 0x1p-51 * HALF_PI;
     double t = a * a;
-    double sine = radius * (a * taylor(t, SINE_LAST));
-    double cosine = radius * taylor(t, COSINE_LAST);
+    double sine = radius * (a * taylor_cosine(t, SINE_LAST));
+    double cosine = radius * taylor_cosine(t, COSINE_LAST);
 
     switch (v >> 51) {
     case 0:

@@ -135,6 +135,7 @@ static enum status check_terms(const struct tape *tape, struct error *error)
     uint64_t tensors;
     uint64_t items;
 
+    /* A balanced tree over the groups needs a power of two: a group over would have no partner. */
     if (repeat->times < 2 || groups == 0 || repeat->times % repeat->group != 0 ||
         (groups & (groups - 1)) != 0) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -155,6 +156,7 @@ static enum status check_terms(const struct tape *tape, struct error *error)
     for (uint32_t at = 0; at < repeat->op_count; at++) {
         made += tape->ops[repeat->first + at].output_count;
     }
+    /* Before anything is made of them: few bytes can ask for more than memory. */
     ops = tape->op_count + repeat->op_count * (standing - 1) + joins;
     tensors = tape->tensor_count + made * (standing - 1) + joins;
     items = tape->tensor_count + made * (repeat->times - 1) + joins;
@@ -442,7 +444,7 @@ static void add_group(struct unroller *unroller, uint32_t number)
     join_groups(unroller, number + 1);
 }
 
-static void unroll(struct unroller *unroller)
+static void unroll_tape(struct unroller *unroller)
 {
     const struct tape *brief = unroller->brief;
     const struct repeat *repeat = &brief->repeat;
@@ -499,7 +501,7 @@ static bool make_room(struct unroller *unroller)
            unroller->last != NULL && unroller->pending != NULL;
 }
 
-static void fill(struct unroller *unroller)
+static void fill_tape(struct unroller *unroller)
 {
     const struct tape *brief = unroller->brief;
     struct tape *tape = unroller->tape;
@@ -516,7 +518,7 @@ static void fill(struct unroller *unroller)
     tape->state_count = brief->state_count;
     tape->loss = TENSOR_NONE;
     layout_of(&unroller->layout, brief);
-    unroll(unroller);
+    unroll_tape(unroller);
     tape->brief = unroller->brief;
     tape->join_count = brief->repeat.times == brief->repeat.group ? 0 : sum_count(&brief->repeat);
 }
@@ -537,7 +539,7 @@ enum status repeat_unroll(struct tape **unrolled, struct tape *brief, struct err
                            brief->repeat.times);
         goto out;
     }
-    fill(&unroller);
+    fill_tape(&unroller);
     *unrolled = unroller.tape;
 out:
     free(unroller.hands_on);

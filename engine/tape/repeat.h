@@ -6,7 +6,7 @@
  * tensor `start`. The body reads `start` as the value that the micro-batch before left in `after`;
  * what follows the body reads `after` as the last value.
  *
- * A joined carry is a sum. It begins anew in each group of `group` micro-batches, and the groups'
+ * A joined carry is a sum. It begins again in each group of `group` micro-batches, and the groups'
  * values are added in a balanced tree: group 0 to group 1, 2 to 3, then the pairs, and so on. So
  * the order of every sum is the tape's, and whole groups can be computed elsewhere with the same
  * bits.

@@ -31,7 +31,7 @@ void reverse_add(struct reverse *reverse, uint32_t slot, uint32_t gradient)
     add_to(reverse, reverse->op->inputs[slot], gradient);
 }
 
-static uint64_t attribute(const struct reverse *reverse, uint32_t position)
+static uint64_t attribute_at(const struct reverse *reverse, uint32_t position)
 {
     return (uint64_t)reverse->op->attributes[position];
 }
@@ -46,7 +46,7 @@ static void build_with_attributes(struct reverse *reverse, struct op *op, uint32
                                   const struct output_shape *shapes, uint32_t output_count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        op_attribute(op, attribute(reverse, i));
+        op_attribute(op, attribute_at(reverse, i));
     }
     op->output_count = output_count;
     build_op(reverse->builder, op, shapes);
@@ -67,7 +67,7 @@ void grad_dropout(struct reverse *reverse, uint32_t dy)
 void grad_gather(struct reverse *reverse, uint32_t dy)
 {
     struct builder *builder = reverse->builder;
-    uint64_t width = attribute(reverse, GATHER_WIDTH);
+    uint64_t width = attribute_at(reverse, GATHER_WIDTH);
     uint64_t rows = builder_tensor(builder, dy)->count / width;
     struct view view = view_transposed(width, rows);
     struct quantized q = build_quantize(builder, dy, &view, builder->precision);
@@ -75,7 +75,7 @@ void grad_gather(struct reverse *reverse, uint32_t dy)
     struct op op = op_begin(OP_CONTRACT_ONEHOT, 3, inputs);
     struct output_shape shape = shape_like(builder, reverse->op->inputs[0]);
 
-    op_attribute(&op, attribute(reverse, GATHER_VOCABULARY));
+    op_attribute(&op, attribute_at(reverse, GATHER_VOCABULARY));
     op_attribute(&op, width);
     op_attribute(&op, rows);
     op_attribute(&op, builder->precision.bits);
@@ -148,8 +148,8 @@ void reverse_add_reduced(struct reverse *reverse, uint32_t slot, uint32_t dy, ui
 
 void grad_expand(struct reverse *reverse, uint32_t dy)
 {
-    reverse_add_reduced(reverse, 0, dy, attribute(reverse, EXPAND_DIV),
-                        attribute(reverse, EXPAND_MOD));
+    reverse_add_reduced(reverse, 0, dy, attribute_at(reverse, EXPAND_DIV),
+                        attribute_at(reverse, EXPAND_MOD));
 }
 
 void grad_image(struct reverse *reverse, uint32_t dy)
@@ -175,11 +175,11 @@ void grad_rotary(struct reverse *reverse, uint32_t dy)
     struct op op = op_begin(OP_ROTARY, 2, inputs);
     struct output_shape shape = shape_like(reverse->builder, dy);
 
-    op_attribute(&op, attribute(reverse, ROTARY_LENGTH));
-    op_attribute(&op, attribute(reverse, ROTARY_HEADS));
-    op_attribute(&op, attribute(reverse, ROTARY_WIDTH));
-    op_attribute(&op, 1 - attribute(reverse, ROTARY_INVERSE));
-    op_attribute(&op, attribute(reverse, ROTARY_HALVES));
+    op_attribute(&op, attribute_at(reverse, ROTARY_LENGTH));
+    op_attribute(&op, attribute_at(reverse, ROTARY_HEADS));
+    op_attribute(&op, attribute_at(reverse, ROTARY_WIDTH));
+    op_attribute(&op, 1 - attribute_at(reverse, ROTARY_INVERSE));
+    op_attribute(&op, attribute_at(reverse, ROTARY_HALVES));
     op.output_count = 1;
     build_op(reverse->builder, &op, &shape);
     reverse_add(reverse, 0, op.outputs[0]);
@@ -208,7 +208,7 @@ static const struct op *quantize_of(const struct reverse *reverse, uint32_t slot
 }
 
 /* A view with two of its axis pairs (0 batch, 1 rows, 2 k) as rows and k. */
-static struct view pick(const struct view *view, uint32_t rows, uint32_t k)
+static struct view pick_axes(const struct view *view, uint32_t rows, uint32_t k)
 {
     struct view picked = *view;
 
@@ -273,9 +273,9 @@ static uint64_t causal_period(const struct reverse *reverse, uint32_t x, const s
  */
 static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct view *out_view)
 {
-    uint64_t period = attribute(reverse, CONTRACT_CAUSAL);
+    uint64_t period = attribute_at(reverse, CONTRACT_CAUSAL);
     uint32_t producer = reverse->builder->notes[dy].producer;
-    struct view rows = pick(out_view, 1, 2);
+    struct view rows = pick_axes(out_view, 1, 2);
     const struct op *op;
 
     if (period == 0) {
@@ -334,18 +334,18 @@ void grad_contract(struct reverse *reverse, uint32_t dy)
     struct view out_view;
 
     for (uint32_t axis = 0; axis < 6; axis++) {
-        out_view.dims[axis] = attribute(reverse, CONTRACT_DIMS + axis);
-        out_view.strides[axis] = attribute(reverse, CONTRACT_STRIDES + axis);
+        out_view.dims[axis] = attribute_at(reverse, CONTRACT_DIMS + axis);
+        out_view.strides[axis] = attribute_at(reverse, CONTRACT_STRIDES + axis);
     }
     if (!is_masked(reverse, dy, &out_view)) {
         builder_fail(builder, STATUS_BAD_FORMAT,
                      "no gradient of a causal product that no causal softmax reads");
         return;
     }
-    const struct view rows_m = pick(&out_view, 1, 2);
+    const struct view rows_m = pick_axes(&out_view, 1, 2);
 
     if (reverse->wanted[a]) {
-        struct view rows_k = pick(&b_view, 2, 1);
+        struct view rows_k = pick_axes(&b_view, 2, 1);
         const struct tensor shape = *builder_tensor(builder, a);
         uint64_t causal = causal_period(reverse, a, &a_view);
 
@@ -354,8 +354,8 @@ void grad_contract(struct reverse *reverse, uint32_t dy)
                               shape.dims));
     }
     if (reverse->wanted[b]) {
-        struct view rows_n = pick(&out_view, 2, 1);
-        struct view rows_k = pick(&a_view, 2, 1);
+        struct view rows_n = pick_axes(&out_view, 2, 1);
+        struct view rows_k = pick_axes(&a_view, 2, 1);
         const struct tensor shape = *builder_tensor(builder, b);
 
         const struct shifts shifts = token_shifts(reverse, dy, exponents, &rows_k, &rows_m);
@@ -407,7 +407,7 @@ void grad_row_sum(struct reverse *reverse, uint32_t dy)
 
     reverse_add(
         reverse, 0,
-        build_expand(reverse->builder, dy, attribute(reverse, COLUMNS), shape.rank, shape.dims));
+        build_expand(reverse->builder, dy, attribute_at(reverse, COLUMNS), shape.rank, shape.dims));
 }
 
 /* ---- rows --------------------------------------------------------------- */
@@ -417,8 +417,8 @@ void grad_norm(struct reverse *reverse, uint32_t dy)
     struct builder *builder = reverse->builder;
     const struct op *norm = reverse->op;
     bool layer = norm->kind == OP_LAYER_NORM;
-    uint64_t rows = attribute(reverse, ROWS);
-    uint64_t columns = attribute(reverse, COLUMNS);
+    uint64_t rows = attribute_at(reverse, ROWS);
+    uint64_t columns = attribute_at(reverse, COLUMNS);
     struct output_shape part = shape_matrix(DTYPE_F32, rows, fold_chunks(columns));
     struct output_shape one = shape_vector(DTYPE_F32, rows);
     struct output_shape all = shape_like(builder, dy);
@@ -472,9 +472,9 @@ void grad_softmax(struct reverse *reverse, uint32_t dy)
     const bool reach = reverse->op->input_count > 1;
     uint32_t inputs[3] = {reverse->op->outputs[5], dy, reach ? reverse->op->inputs[1] : 0};
     struct op op = op_begin(OP_SOFTMAX_GRAD, reach ? 3 : 2, inputs);
-    uint64_t rows = attribute(reverse, ROWS);
+    uint64_t rows = attribute_at(reverse, ROWS);
     struct output_shape shapes[3] = {
-        shape_matrix(DTYPE_F32, rows, fold_chunks(attribute(reverse, COLUMNS))),
+        shape_matrix(DTYPE_F32, rows, fold_chunks(attribute_at(reverse, COLUMNS))),
         shape_vector(DTYPE_F32, rows), shape_like(reverse->builder, dy)};
 
     build_with_attributes(reverse, &op, SOFTMAX_ATTRIBUTES, shapes, 3);
@@ -544,7 +544,7 @@ static bool has_side_gradient(const struct reverse *reverse, uint32_t main_outpu
     return false;
 }
 
-static void walk(struct reverse *reverse, uint32_t op_count)
+static void walk_back(struct reverse *reverse, uint32_t op_count)
 {
     for (uint32_t at = op_count; at > 0 && !builder_failed(reverse->builder); at--) {
         reverse->current = reverse->builder->tape.ops[at - 1];
@@ -597,7 +597,7 @@ void build_gradients(struct builder *builder, uint32_t *gradients, uint32_t loss
     reverse.op = &reverse.current;
     mark_wanted(&reverse, of, count);
     reverse.grad[loss] = build_fill(builder, 1.0f, 1, &one);
-    walk(&reverse, op_count);
+    walk_back(&reverse, op_count);
     for (uint32_t i = 0; i < count && !builder_failed(builder); i++) {
         gradients[i] = reverse.grad[of[i]];
     }

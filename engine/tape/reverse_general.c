@@ -69,7 +69,7 @@ static uint32_t build_choice(struct reverse *reverse, const int64_t *dims, struc
     return build_viewed(reverse, &op, dims, operands, 3);
 }
 
-static uint32_t number(struct reverse *reverse, float value)
+static uint32_t fill_number(struct reverse *reverse, float value)
 {
     static const uint64_t one = 1;
 
@@ -125,8 +125,8 @@ static void kept_axes(struct view *view, const int64_t *dims, const int64_t *str
 }
 
 /* The elements of a gradient in the order in which the operand has them. */
-static uint32_t reordered(struct reverse *reverse, uint32_t slot, uint32_t gradient,
-                          const struct view *view)
+static uint32_t reordered_gradient(struct reverse *reverse, uint32_t slot, uint32_t gradient,
+                                   const struct view *view)
 {
     const struct tensor like = *builder_tensor(reverse->builder, reverse->op->inputs[slot]);
     struct move move = {{1, 1, 1, 1, 1}, {0}, 0};
@@ -151,7 +151,7 @@ static void add_viewed(struct reverse *reverse, uint32_t slot, uint32_t gradient
     }
     kept_axes(&view, dims, strides);
     if (repeated_axes(&view, dims, strides) == 0) {
-        gradient = reordered(reverse, slot, gradient, &view);
+        gradient = reordered_gradient(reverse, slot, gradient, &view);
     } else {
         gradient = build_sum(reverse->builder, gradient, &view);
     }
@@ -195,7 +195,7 @@ static uint32_t flat_mul(struct flat *flat, uint32_t a, uint32_t b)
 /* 1 - a */
 static uint32_t flat_rest(struct flat *flat, uint32_t a)
 {
-    struct viewed one = {number(flat->reverse, 1.0f), once};
+    struct viewed one = {fill_number(flat->reverse, 1.0f), once};
     struct viewed right = {a, NULL};
 
     return build_pair(flat->reverse, BINARY_SUB, flat->dims, one, right);
@@ -298,7 +298,7 @@ static uint32_t two_pair(struct two *two, enum binary_function function, struct 
     return build_pair(two->reverse, function, two->dims, a, b);
 }
 
-static struct viewed alike(uint32_t tensor)
+static struct viewed viewed_alike(uint32_t tensor)
 {
     return (struct viewed){tensor, NULL};
 }
@@ -309,25 +309,25 @@ static uint32_t grad_extreme(struct two *two, struct viewed less, struct viewed 
     struct builder *builder = two->reverse->builder;
     uint32_t whole = two_pair(two, BINARY_LESS, less, more);
     uint32_t half = build_scale(builder, two_pair(two, BINARY_EQUAL, less, more), 0.5f);
-    uint32_t share = two_pair(two, BINARY_ADD, alike(whole), alike(half));
+    uint32_t share = two_pair(two, BINARY_ADD, viewed_alike(whole), viewed_alike(half));
 
-    return two_pair(two, BINARY_MUL, two->dy, alike(share));
+    return two_pair(two, BINARY_MUL, two->dy, viewed_alike(share));
 }
 
 /* dy * b * a^(b-1), and 0 where b is 0. */
 static uint32_t grad_pow(struct two *two)
 {
     struct reverse *reverse = two->reverse;
-    uint32_t one = number(reverse, 1.0f);
-    struct viewed zero = {number(reverse, 0.0f), once};
+    uint32_t one = fill_number(reverse, 1.0f);
+    struct viewed zero = {fill_number(reverse, 0.0f), once};
     uint32_t less =
         build_add(reverse->builder, two->b.tensor, build_scale(reverse->builder, one, -1.0f), 1);
     struct viewed lower = {less, two->b.strides};
     uint32_t power = two_pair(two, BINARY_POW, two->a, lower);
-    uint32_t slope = two_pair(two, BINARY_MUL, alike(power), two->b);
+    uint32_t slope = two_pair(two, BINARY_MUL, viewed_alike(power), two->b);
 
-    slope = build_choice(reverse, two->dims, two->b, alike(slope), zero);
-    return two_pair(two, BINARY_MUL, two->dy, alike(slope));
+    slope = build_choice(reverse, two->dims, two->b, viewed_alike(slope), zero);
+    return two_pair(two, BINARY_MUL, two->dy, viewed_alike(slope));
 }
 
 /* The gradient of (a-b)^2 with respect to a. */
@@ -335,7 +335,7 @@ static uint32_t grad_square(struct two *two)
 {
     uint32_t slope = two_pair(two, BINARY_SQUARED_ERROR_SLOPE, two->a, two->b);
 
-    return two_pair(two, BINARY_MUL, alike(slope), two->dy);
+    return two_pair(two, BINARY_MUL, viewed_alike(slope), two->dy);
 }
 
 static uint32_t grad_first(struct two *two, enum binary_function function)
@@ -386,7 +386,8 @@ static uint32_t grad_second(struct two *two, enum binary_function function, uint
         return two_pair(two, BINARY_MUL, two->dy, two->a);
     case BINARY_DIV: /* -(dy / b) * (a / b) */
         part = two_pair(two, BINARY_DIV, two->dy, two->b);
-        part = two_pair(two, BINARY_MUL, alike(part), alike(two->reverse->op->outputs[0]));
+        part = two_pair(two, BINARY_MUL, viewed_alike(part),
+                        viewed_alike(two->reverse->op->outputs[0]));
         return build_map(builder, MAP_NEG, part);
     case BINARY_MAX:
         return grad_extreme(two, two->a, two->b);
@@ -444,13 +445,13 @@ void grad_select(struct reverse *reverse, uint32_t dy)
     struct viewed all = {dy, NULL};
 
     if (reverse_wants(reverse, 1)) {
-        struct viewed zero = {number(reverse, 0.0f), once};
+        struct viewed zero = {fill_number(reverse, 0.0f), once};
 
         add_viewed(reverse, 1, build_choice(reverse, dims, c, all, zero), dims,
                    &attributes[SELECT_A_STRIDES]);
     }
     if (reverse_wants(reverse, 2)) {
-        struct viewed zero = {number(reverse, 0.0f), once};
+        struct viewed zero = {fill_number(reverse, 0.0f), once};
 
         add_viewed(reverse, 2, build_choice(reverse, dims, c, zero, all), dims,
                    &attributes[SELECT_B_STRIDES]);
@@ -509,7 +510,7 @@ void grad_move(struct reverse *reverse, uint32_t dy)
 
     reverse_add(
         reverse, 0,
-        build_place(reverse->builder, gradient, number(reverse, 0.0f), &move, x.rank, x.dims));
+        build_place(reverse->builder, gradient, fill_number(reverse, 0.0f), &move, x.rank, x.dims));
 }
 
 void grad_place(struct reverse *reverse, uint32_t dy)

@@ -45,7 +45,7 @@ struct state_pair {
 struct carry {
     uint32_t start; /* a tensor from before the body */
     uint32_t after; /* what the body makes of it, under the same name */
-    bool joined;    /* a sum that begins anew in each group; the groups are added in a tree */
+    bool joined;    /* a sum that begins again in each group; the groups are added in a tree */
 };
 
 struct repeat {

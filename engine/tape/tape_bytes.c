@@ -41,7 +41,7 @@ static const uint8_t magic[MAGIC_SIZE] = {'L', 'S', 'T', 'A', 'P', 'E', 0, 2};
 
 /* ---- writing ------------------------------------------------------------ */
 
-static uint8_t *put(uint8_t *at, uint64_t value, uint32_t size)
+static uint8_t *put_number(uint8_t *at, uint64_t value, uint32_t size)
 {
     for (uint32_t i = size; i > 0; i--) {
         *at++ = (uint8_t)(value >> (8 * (i - 1)));
@@ -74,53 +74,55 @@ uint64_t tape_encoded_size(const struct tape *unrolled)
 
 static uint8_t *put_op_head(uint8_t *at, const struct op *op)
 {
-    at = put(at, (uint64_t)op->kind, 2);
-    at = put(at, op->attribute_count, 1);
-    at = put(at, op->input_count, 1);
-    at = put(at, op->output_count, 1);
+    at = put_number(at, (uint64_t)op->kind, 2);
+    at = put_number(at, op->attribute_count, 1);
+    at = put_number(at, op->input_count, 1);
+    at = put_number(at, op->output_count, 1);
     for (uint32_t i = 0; i < op->attribute_count; i++) {
-        at = put(at, (uint64_t)op->attributes[i], 8);
+        at = put_number(at, (uint64_t)op->attributes[i], 8);
     }
     return at;
 }
 
 static uint8_t *put_repeat(uint8_t *at, const struct repeat *repeat)
 {
-    at = put(at, repeat->times, 4);
-    at = put(at, repeat->group, 4);
-    at = put(at, repeat->first, 4);
-    at = put(at, repeat->op_count, 4);
-    at = put(at, repeat->carry_count, 4);
+    at = put_number(at, repeat->times, 4);
+    at = put_number(at, repeat->group, 4);
+    at = put_number(at, repeat->first, 4);
+    at = put_number(at, repeat->op_count, 4);
+    at = put_number(at, repeat->carry_count, 4);
     for (uint32_t i = 0; i < repeat->carry_count; i++) {
-        at = put(at, repeat->carries[i].start, 4);
-        at = put(at, repeat->carries[i].after, 4);
-        at = put(at, repeat->carries[i].joined, 1);
+        at = put_number(at, repeat->carries[i].start, 4);
+        at = put_number(at, repeat->carries[i].after, 4);
+        at = put_number(at, repeat->carries[i].joined, 1);
     }
     return at;
 }
 
 void tape_encode(uint8_t *bytes, const struct tape *unrolled)
 {
+    /* The brief form, one micro-batch and its repeat, is what a job binds; a reader unrolls it
+     * again. */
     const struct tape *tape = unrolled->brief != NULL ? unrolled->brief : unrolled;
     uint8_t *at = bytes;
 
     memcpy(at, magic, MAGIC_SIZE);
     at += MAGIC_SIZE;
-    at = put(at, tape->tensor_count, 4);
-    at = put(at, tape->op_count, 4);
-    at = put(at, tape->state_count, 4);
-    at = put(at, tape->loss, 4);
+    at = put_number(at, tape->tensor_count, 4);
+    at = put_number(at, tape->op_count, 4);
+    at = put_number(at, tape->state_count, 4);
+    at = put_number(at, tape->loss, 4);
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         const struct tensor *tensor = &tape->tensors[id];
         size_t length = strlen(tensor->name);
 
-        at = put(at, length, 1);
+        at = put_number(at, length, 1);
         memcpy(at, tensor->name, length);
-        at = put(at + length, (uint64_t)tensor->dtype, 1);
-        at = put(at, (uint64_t)tensor->role, 1);
-        at = put(at, tensor->rank, 1);
+        at = put_number(at + length, (uint64_t)tensor->dtype, 1);
+        at = put_number(at, (uint64_t)tensor->role, 1);
+        at = put_number(at, tensor->rank, 1);
         for (uint32_t axis = 0; axis < tensor->rank; axis++) {
-            at = put(at, tensor->dims[axis], 8);
+            at = put_number(at, tensor->dims[axis], 8);
         }
     }
     for (uint32_t index = 0; index < tape->op_count; index++) {
@@ -128,17 +130,17 @@ void tape_encode(uint8_t *bytes, const struct tape *unrolled)
 
         at = put_op_head(at, op);
         for (uint32_t i = 0; i < op->input_count; i++) {
-            at = put(at, op->inputs[i], 4);
+            at = put_number(at, op->inputs[i], 4);
         }
         for (uint32_t i = 0; i < op->output_count; i++) {
-            at = put(at, op->outputs[i], 4);
+            at = put_number(at, op->outputs[i], 4);
         }
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
-        at = put(at, tape->states[i].before, 4);
-        at = put(at, tape->states[i].after, 4);
-        at = put(at, (uint64_t)tape->states[i].init.kind, 1);
-        at = put(at, tape->states[i].init.value_bits, 4);
+        at = put_number(at, tape->states[i].before, 4);
+        at = put_number(at, tape->states[i].after, 4);
+        at = put_number(at, (uint64_t)tape->states[i].init.kind, 1);
+        at = put_number(at, tape->states[i].init.value_bits, 4);
     }
     if (tape->repeat.times != 0) {
         at = put_repeat(at, &tape->repeat);
@@ -155,7 +157,7 @@ struct tape_reader {
     bool truncated; /* a field lies past the end */
 };
 
-static uint64_t take(struct tape_reader *reader, uint32_t size)
+static uint64_t take_number(struct tape_reader *reader, uint32_t size)
 {
     uint64_t value = 0;
 
@@ -170,8 +172,8 @@ static uint64_t take(struct tape_reader *reader, uint32_t size)
     return value;
 }
 
-static enum status truncated(const struct tape_reader *reader, const char *what, uint32_t index,
-                             struct error *error)
+static enum status truncated_tape(const struct tape_reader *reader, const char *what,
+                                  uint32_t index, struct error *error)
 {
     return error_set(error, STATUS_BAD_FORMAT, "the tape ends inside %s %u, at byte %llu", what,
                      index, (unsigned long long)reader->size);
@@ -181,7 +183,7 @@ static enum status read_tensor(struct tape_reader *reader, struct tensor *tensor
                                struct error *error)
 {
     uint64_t start = reader->at;
-    uint64_t length = take(reader, 1);
+    uint64_t length = take_number(reader, 1);
 
     if (length > TENSOR_NAME_MAX || length > reader->size - reader->at) {
         return error_set(error, STATUS_BAD_FORMAT, "tensor %u at byte %llu: a name of %llu bytes",
@@ -194,16 +196,16 @@ static enum status read_tensor(struct tape_reader *reader, struct tensor *tensor
                          (unsigned long long)start);
     }
     /* tape_check() judges the values. */
-    tensor->dtype = (enum dtype)take(reader, 1);
-    tensor->role = (enum role)take(reader, 1);
-    tensor->rank = (uint32_t)take(reader, 1);
+    tensor->dtype = (enum dtype)take_number(reader, 1);
+    tensor->role = (enum role)take_number(reader, 1);
+    tensor->rank = (uint32_t)take_number(reader, 1);
     if (tensor->rank > TENSOR_RANK_MAX) {
         return error_set(error, STATUS_BAD_FORMAT, "tensor %u at byte %llu: rank %u, at most %d",
                          id, (unsigned long long)start, tensor->rank, TENSOR_RANK_MAX);
     }
     tensor->count = 1;
     for (uint32_t axis = 0; axis < tensor->rank; axis++) {
-        tensor->dims[axis] = take(reader, 8);
+        tensor->dims[axis] = take_number(reader, 8);
         if (tensor->dims[axis] == 0 || tensor->dims[axis] > TENSOR_COUNT_MAX / tensor->count) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "tensor %u at byte %llu: an axis of length %llu", id,
@@ -211,7 +213,7 @@ static enum status read_tensor(struct tape_reader *reader, struct tensor *tensor
         }
         tensor->count *= tensor->dims[axis];
     }
-    return reader->truncated ? truncated(reader, "tensor", id, error) : STATUS_OK;
+    return reader->truncated ? truncated_tape(reader, "tensor", id, error) : STATUS_OK;
 }
 
 static enum status read_op(struct tape_reader *reader, struct op *op, uint32_t index,
@@ -219,10 +221,10 @@ static enum status read_op(struct tape_reader *reader, struct op *op, uint32_t i
 {
     uint64_t start = reader->at;
 
-    op->kind = (enum op_kind)take(reader, 2);
-    op->attribute_count = (uint32_t)take(reader, 1);
-    op->input_count = (uint32_t)take(reader, 1);
-    op->output_count = (uint32_t)take(reader, 1);
+    op->kind = (enum op_kind)take_number(reader, 2);
+    op->attribute_count = (uint32_t)take_number(reader, 1);
+    op->input_count = (uint32_t)take_number(reader, 1);
+    op->output_count = (uint32_t)take_number(reader, 1);
     if ((unsigned)op->kind >= OP_KIND_COUNT || op->attribute_count > OP_ATTRIBUTES_MAX ||
         op->input_count > OP_INPUTS_MAX || op->output_count > OP_OUTPUTS_MAX) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -232,15 +234,15 @@ static enum status read_op(struct tape_reader *reader, struct op *op, uint32_t i
                          op->input_count, op->output_count);
     }
     for (uint32_t i = 0; i < op->attribute_count; i++) {
-        op->attributes[i] = (int64_t)take(reader, 8);
+        op->attributes[i] = (int64_t)take_number(reader, 8);
     }
     for (uint32_t i = 0; i < op->input_count; i++) {
-        op->inputs[i] = (uint32_t)take(reader, 4);
+        op->inputs[i] = (uint32_t)take_number(reader, 4);
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        op->outputs[i] = (uint32_t)take(reader, 4);
+        op->outputs[i] = (uint32_t)take_number(reader, 4);
     }
-    return reader->truncated ? truncated(reader, "operation", index, error) : STATUS_OK;
+    return reader->truncated ? truncated_tape(reader, "operation", index, error) : STATUS_OK;
 }
 
 static enum status read_repeat(struct tape_reader *reader, struct repeat *repeat,
@@ -249,11 +251,13 @@ static enum status read_repeat(struct tape_reader *reader, struct repeat *repeat
     uint64_t start = reader->at;
     uint32_t count;
 
-    repeat->times = (uint32_t)take(reader, 4);
-    repeat->group = (uint32_t)take(reader, 4);
-    repeat->first = (uint32_t)take(reader, 4);
-    repeat->op_count = (uint32_t)take(reader, 4);
-    count = (uint32_t)take(reader, 4);
+    repeat->times = (uint32_t)take_number(reader, 4);
+    repeat->group = (uint32_t)take_number(reader, 4);
+    repeat->first = (uint32_t)take_number(reader, 4);
+    repeat->op_count = (uint32_t)take_number(reader, 4);
+    count = (uint32_t)take_number(reader, 4);
+    /* Before memory is asked for: a count that the bytes cannot hold would reserve what a stranger
+     * likes. */
     if (reader->truncated || repeat->times == 0 ||
         count > (reader->size - reader->at) / CARRY_SIZE) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -270,10 +274,12 @@ static enum status read_repeat(struct tape_reader *reader, struct repeat *repeat
         struct carry *carry = &repeat->carries[repeat->carry_count];
         uint64_t joined;
 
-        carry->start = (uint32_t)take(reader, 4);
-        carry->after = (uint32_t)take(reader, 4);
-        joined = take(reader, 1);
+        carry->start = (uint32_t)take_number(reader, 4);
+        carry->after = (uint32_t)take_number(reader, 4);
+        joined = take_number(reader, 1);
         carry->joined = joined == 1;
+        /* One tape has one form in bytes: another true value of the flag would give a second
+         * one. */
         if (joined > 1) {
             return error_set(error, STATUS_BAD_FORMAT, "accumulator %u before byte %llu: flag %u",
                              repeat->carry_count, (unsigned long long)reader->at, (unsigned)joined);
@@ -291,13 +297,13 @@ static enum status read_tables(struct tape_reader *reader, struct tape *tape, st
         TRY(read_op(reader, &tape->ops[i], i, error));
     }
     for (uint32_t i = 0; i < tape->state_count; i++) {
-        tape->states[i].before = (uint32_t)take(reader, 4);
-        tape->states[i].after = (uint32_t)take(reader, 4);
-        tape->states[i].init.kind = (enum init_kind)take(reader, 1);
-        tape->states[i].init.value_bits = (uint32_t)take(reader, 4);
+        tape->states[i].before = (uint32_t)take_number(reader, 4);
+        tape->states[i].after = (uint32_t)take_number(reader, 4);
+        tape->states[i].init.kind = (enum init_kind)take_number(reader, 1);
+        tape->states[i].init.value_bits = (uint32_t)take_number(reader, 4);
     }
     if (reader->truncated) {
-        return truncated(reader, "the states, of which there are", tape->state_count, error);
+        return truncated_tape(reader, "the states, of which there are", tape->state_count, error);
     }
     if (reader->at != reader->size) {
         TRY(read_repeat(reader, &tape->repeat, error));
@@ -328,10 +334,10 @@ static enum status read_head(struct tape_reader *reader, struct tape *tape, stru
         return error_set(error, STATUS_BAD_FORMAT, "these bytes are not a tape");
     }
     reader->at = MAGIC_SIZE;
-    tape->tensor_count = (uint32_t)take(reader, 4);
-    tape->op_count = (uint32_t)take(reader, 4);
-    tape->state_count = (uint32_t)take(reader, 4);
-    tape->loss = (uint32_t)take(reader, 4);
+    tape->tensor_count = (uint32_t)take_number(reader, 4);
+    tape->op_count = (uint32_t)take_number(reader, 4);
+    tape->state_count = (uint32_t)take_number(reader, 4);
+    tape->loss = (uint32_t)take_number(reader, 4);
     least = 5 * (uint64_t)tape->tensor_count + 5 * (uint64_t)tape->op_count +
             STATE_SIZE * (uint64_t)tape->state_count;
     if (tape->tensor_count > TAPE_TENSORS_MAX || tape->op_count > TAPE_OPS_MAX ||

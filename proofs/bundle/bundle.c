@@ -244,7 +244,7 @@ static enum status write_key(struct bundle *bundle, const uint8_t *lock, struct 
 }
 
 /* Everything but the job file, which makes the folder a bundle. */
-static enum status fill(struct bundle *bundle, const uint8_t *lock, struct error *error)
+static enum status fill_folder(struct bundle *bundle, const uint8_t *lock, struct error *error)
 {
     char path[FILE_PATH_MAX];
 
@@ -269,8 +269,9 @@ static enum status check_new(const struct bundle *bundle, struct error *error)
     return STATUS_OK;
 }
 
-/* The job file comes last: a folder without one is not a bundle, whatever a crash left in it. */
-static enum status create(struct bundle *bundle, const uint8_t *lock, struct error *error)
+/* The job file comes last: a folder without one is not a bundle, no matter what a crash left in
+ * it. */
+static enum status create_bundle(struct bundle *bundle, const uint8_t *lock, struct error *error)
 {
     char path[FILE_PATH_MAX];
 
@@ -278,7 +279,7 @@ static enum status create(struct bundle *bundle, const uint8_t *lock, struct err
     TRY(check_new(bundle, error)); /* Before the lock, which a run in there may hold. */
     TRY(lock_bundle(bundle, error));
     TRY(check_new(bundle, error)); /* Another process may have made a bundle meanwhile. */
-    TRY(fill(bundle, lock, error));
+    TRY(fill_folder(bundle, lock, error));
     TRY(bundle_file(path, bundle, "job", error));
     return job_write(bundle->job, path, error);
 }
@@ -299,7 +300,7 @@ enum status bundle_create_encrypted(struct bundle **result, const char *path, st
         bundle->has_key = true;
         bundle->key = *key;
     }
-    TRY_OUT(create(bundle, lock, error));
+    TRY_OUT(create_bundle(bundle, lock, error));
     *result = bundle;
     return STATUS_OK;
 out:

@@ -195,7 +195,7 @@ struct importer {
     bool lock_read;
 };
 
-static enum status misplaced(struct error *error, const char *name)
+static enum status misplaced_entry(struct error *error, const char *name)
 {
     return error_set(error, STATUS_BAD_FORMAT, "'%s' is not what comes next in a bundle", name);
 }
@@ -259,7 +259,7 @@ static enum status import_lock(struct importer *importer, uint64_t size, struct 
 }
 
 /* Needs the journal and the lock. STATUS_REFUSED: the user gave another bundle's key. */
-static enum status unlock(struct importer *importer, struct error *error)
+static enum status unlock_bundle(struct importer *importer, struct error *error)
 {
     const struct bundle_import *import = importer->import;
 
@@ -370,24 +370,24 @@ static enum status import_entry(struct importer *importer, const char *name, uin
 
     if (importer->bundle == NULL) {
         return strcmp(name, "job") == 0 ? import_job(importer, size, error)
-                                        : misplaced(error, name);
+                                        : misplaced_entry(error, name);
     }
     if (!importer->journal_read) {
         importer->journal_read = true;
         return strcmp(name, "journal") == 0
                    ? pack_journal_read(importer->bundle, importer->archive, size, error)
-                   : misplaced(error, name);
+                   : misplaced_entry(error, name);
     }
     if (strcmp(name, "key.lock") == 0 && importer->bundle->encrypted && !importer->lock_read &&
         importer->next_checkpoint == 0) {
         TRY(import_lock(importer, size, error));
-        return unlock(importer, error);
+        return unlock_bundle(importer, error);
     }
     if (!step_of_entry(&step, name) || step < importer->next_checkpoint) {
-        return misplaced(error, name);
+        return misplaced_entry(error, name);
     }
     if (importer->import->key != NULL && importer->next_checkpoint == 0) {
-        TRY(unlock(importer, error));
+        TRY(unlock_bundle(importer, error));
     }
     return import_checkpoint(importer, step, size, error);
 }

@@ -35,7 +35,7 @@ enum status bundle_flush(struct bundle *bundle, struct error *error)
     return database_end(bundle->database, STATUS_OK, error);
 }
 
-static enum status begin(struct bundle *bundle, struct error *error)
+static enum status begin_change(struct bundle *bundle, struct error *error)
 {
     if (bundle->pending >= BUNDLE_PENDING_MAX ||
         (bundle->pending > 0 && steady_ns() - bundle->pending_since_ns > PENDING_NS_MAX)) {
@@ -51,6 +51,17 @@ static enum status begin(struct bundle *bundle, struct error *error)
 
 /* ---- steps -------------------------------------------------------------- */
 
+/* Where the numbers of a step stand in its row. An encrypted bundle has a box of these. */
+enum {
+    STEP_LOSS = 0,
+    STEP_HELD_OUT = 4,
+    STEP_ACCURACY = 8,
+    STEP_NANOSECONDS = 12,
+    STEP_COMMITTING = 20,
+    STEP_MICROJOULES = 28,
+    STEP_DEVICE = 36
+};
+
 static void step_context(char context[BUNDLE_CONTEXT_MAX], uint64_t step)
 {
     (void)snprintf(context, BUNDLE_CONTEXT_MAX, "journal/step/%" PRIu64, step);
@@ -58,25 +69,28 @@ static void step_context(char context[BUNDLE_CONTEXT_MAX], uint64_t step)
 
 void bundle_step_pack(uint8_t bytes[BUNDLE_STEP_BYTES], const struct bundle_step *step)
 {
-    endian_store_be32(bytes, step->loss_bits);
-    endian_store_be32(bytes + 4, step->evaluated ? step->held_out_bits : FLOAT_NAN_BITS);
-    endian_store_be32(bytes + 8, step->evaluated ? step->accuracy_bits : FLOAT_NAN_BITS);
-    endian_store_be64(bytes + 12, step->nanoseconds);
-    endian_store_be64(bytes + 20, step->nanoseconds_committing);
-    endian_store_be64(bytes + 28, step->microjoules);
-    endian_store_be64(bytes + 36, step->device);
+    endian_store_be32(bytes + STEP_LOSS, step->loss_bits);
+    endian_store_be32(bytes + STEP_HELD_OUT,
+                      step->evaluated ? step->held_out_bits : FLOAT_NAN_BITS);
+    endian_store_be32(bytes + STEP_ACCURACY,
+                      step->evaluated ? step->accuracy_bits : FLOAT_NAN_BITS);
+    endian_store_be64(bytes + STEP_NANOSECONDS, step->nanoseconds);
+    endian_store_be64(bytes + STEP_COMMITTING, step->nanoseconds_committing);
+    endian_store_be64(bytes + STEP_MICROJOULES, step->microjoules);
+    endian_store_be64(bytes + STEP_DEVICE, step->device);
 }
 
 void bundle_step_unpack(struct bundle_step *step, const uint8_t bytes[BUNDLE_STEP_BYTES])
 {
-    step->loss_bits = endian_load_be32(bytes);
-    step->held_out_bits = endian_load_be32(bytes + 4);
-    step->accuracy_bits = endian_load_be32(bytes + 8);
-    step->evaluated = step->held_out_bits != FLOAT_NAN_BITS;
-    step->nanoseconds = endian_load_be64(bytes + 12);
-    step->nanoseconds_committing = endian_load_be64(bytes + 20);
-    step->microjoules = endian_load_be64(bytes + 28);
-    step->device = endian_load_be64(bytes + 36);
+    step->loss_bits = endian_load_be32(bytes + STEP_LOSS);
+    step->held_out_bits = endian_load_be32(bytes + STEP_HELD_OUT);
+    step->accuracy_bits = endian_load_be32(bytes + STEP_ACCURACY);
+    step->evaluated =
+        step->held_out_bits != FLOAT_NAN_BITS; /* a true loss is finite: NaN is free */
+    step->nanoseconds = endian_load_be64(bytes + STEP_NANOSECONDS);
+    step->nanoseconds_committing = endian_load_be64(bytes + STEP_COMMITTING);
+    step->microjoules = endian_load_be64(bytes + STEP_MICROJOULES);
+    step->device = endian_load_be64(bytes + STEP_DEVICE);
 }
 
 static enum status compare_step(const struct bundle_step *known, const struct bundle_step *step,
@@ -142,7 +156,7 @@ enum status bundle_record(struct bundle *bundle, const struct bundle_step *step,
         return status == STATUS_OK ? compare_step(&known, step, error) : status;
     }
     entry.device = bundle->device;
-    TRY(begin(bundle, error));
+    TRY(begin_change(bundle, error));
     TRY(bundle->encrypted ? insert_encrypted(bundle, &entry, error)
                           : bundle_step_insert(bundle, &entry, NULL, error));
     bundle->pending++;
@@ -517,6 +531,8 @@ enum status bundle_set_device(struct bundle *bundle, const char *device, struct 
 
     (void)snprintf(name, sizeof(name), "%s", device);
     while ((status = bundle_device(known, bundle, row, error)) == STATUS_OK) {
+        /* A step has the row of its device, not its name: a name is a line of text, a step is some
+         * bytes. */
         if (strcmp(known, name) == 0) {
             bundle->device = row;
             return STATUS_OK;
@@ -524,6 +540,7 @@ enum status bundle_set_device(struct bundle *bundle, const char *device, struct 
         row++;
     }
     TRY(bundle_require_key(bundle, error));
+    /* The list ends with STATUS_NOT_FOUND; any other end is a failure. */
     if (status != STATUS_NOT_FOUND) {
         return status;
     }

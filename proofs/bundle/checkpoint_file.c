@@ -51,8 +51,8 @@ static void order_states(struct checkpoint_file *file, const struct tape *tape, 
     }
 }
 
-static enum status init(struct checkpoint_file *file, const struct job *job, uint64_t step,
-                        const struct digest *root, bool model, struct error *error)
+static enum status init_file(struct checkpoint_file *file, const struct job *job, uint64_t step,
+                             const struct digest *root, bool model, struct error *error)
 {
     *file = (struct checkpoint_file){0};
     file->entries = calloc((size_t)job->tape->state_count + 1, sizeof(*file->entries));
@@ -68,7 +68,7 @@ static enum status init(struct checkpoint_file *file, const struct job *job, uin
 enum status checkpoint_file_init(struct checkpoint_file *file, const struct job *job, uint64_t step,
                                  const struct digest *root, struct error *error)
 {
-    return init(file, job, step, root, false, error);
+    return init_file(file, job, step, root, false, error);
 }
 
 enum status checkpoint_file_init_model(struct checkpoint_file *file, const struct job *job,
@@ -78,7 +78,7 @@ enum status checkpoint_file_init_model(struct checkpoint_file *file, const struc
     const struct tape *tape = job->tape;
     char *text;
 
-    TRY(init(file, job, step, root, true, error));
+    TRY(init_file(file, job, step, root, true, error));
     if (file->count == 0) {
         (void)error_set(error, STATUS_REFUSED, "the state of this job has no model to part out");
         error_advise(error, "take all of it, with the optimizer's part");

@@ -1,6 +1,6 @@
 /*
  * checkpoint_write.h - writes a state as a checkpoint: from a machine that holds it, or from a
- * first state that is given. For bundles, and for whoever serves a state without one.
+ * first state that is given. For bundles, and for a server of a state without one.
  */
 #ifndef PROOFS_BUNDLE_CHECKPOINT_WRITE_H
 #define PROOFS_BUNDLE_CHECKPOINT_WRITE_H

@@ -205,7 +205,7 @@ static enum status create_tables(struct journal *journal, struct error *error)
 }
 
 /* Before the first statement: nothing of a hostile schema may run. */
-static void disarm(sqlite3 *handle)
+static void disarm_schema(sqlite3 *handle)
 {
     (void)sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -216,7 +216,7 @@ static void disarm(sqlite3 *handle)
 
 static enum status set_up(struct journal *journal, enum journal_mode mode, struct error *error)
 {
-    disarm(journal->database.database);
+    disarm_schema(journal->database.database);
     TRY(database_execute(&journal->database, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0",
                          error));
     if (mode != JOURNAL_READ) {

@@ -170,8 +170,8 @@ static void add_product(float *weight, const float *a, const float *b,
     }
 }
 
-static enum status merge(float *weight, const struct exporter *exporter,
-                         const struct adapter *adapter, uint64_t count, struct error *error)
+static enum status merge_adapter(float *weight, const struct exporter *exporter,
+                                 const struct adapter *adapter, uint64_t count, struct error *error)
 {
     float *a = NULL;
     float *b = NULL;
@@ -240,7 +240,7 @@ static enum status check_frozen(const struct exporter *exporter, struct error *e
         if (tensor->role != ROLE_DATA) {
             continue;
         }
-        entry = weights_find(&exporter->base, tensor->name);
+        entry = weights_find_plain(&exporter->base, tensor->name);
         if (entry != NULL && !safetensors_entry_fits(entry->entry, tensor)) {
             return not_the_base(exporter, tensor->name, error);
         }
@@ -300,7 +300,7 @@ static enum status write_tensor(struct safetensors_writer *writer, const struct 
         TRY_OUT(weights_read(values, exported->from, 0, count, error));
         find_adapter(&adapter, exporter, entry->name);
         if (adapter.a != NULL) {
-            TRY_OUT(merge(values, exporter, &adapter, count, error));
+            TRY_OUT(merge_adapter(values, exporter, &adapter, count, error));
         }
     }
     TRY_OUT(safetensors_writer_add(writer, error, values, count * sizeof(*values)));
@@ -319,9 +319,10 @@ static bool is_frozen(const struct tape *tape, const char *name)
     return false;
 }
 
-/* The tensors of the base that the job trains or reads; masks and the like stay behind. */
-static uint32_t choose(struct exported *chosen, struct safetensors_entry *entries,
-                       const struct exporter *exporter, bool adapters)
+/* The tensors of the base that the job trains or reads, and those beside a text part; masks and the
+ * like stay behind. */
+static uint32_t choose_tensors(struct exported *chosen, struct safetensors_entry *entries,
+                               const struct exporter *exporter, bool adapters)
 {
     uint32_t count = 0;
 
@@ -329,11 +330,14 @@ static uint32_t choose(struct exported *chosen, struct safetensors_entry *entrie
         const struct weights_entry *from = &exporter->base.entries[i];
         const struct safetensors_entry *state;
         char plain[WEIGHTS_NAME_MAX + 1];
+        bool frozen;
 
         weights_plain_name(plain, from->entry->name);
         state = adapters ? NULL : find_state(exporter, plain, "");
+        frozen = adapters &&
+                 (is_frozen(exporter->tape, from->entry->name) || is_frozen(exporter->tape, plain));
         if (weights_widen(from->entry->element) &&
-            (adapters ? is_frozen(exporter->tape, from->entry->name) : state != NULL)) {
+            (frozen || state != NULL || weights_is_beside(&exporter->base, from->entry->name))) {
             chosen[count] = (struct exported){from, state};
             entries[count] = *from->entry;
             entries[count++].element = ELEMENT_F32;
@@ -364,7 +368,8 @@ static enum status write_model(const struct exporter *exporter, struct error *er
         status = error_set(error, STATUS_NO_MEMORY, "no memory for a model");
         goto out;
     }
-    uint32_t count = choose(chosen, entries, exporter, model_export_has_adapters(exporter->tape));
+    uint32_t count =
+        choose_tensors(chosen, entries, exporter, model_export_has_adapters(exporter->tape));
 
     TRY_OUT(part_path(path, exporter, "model.safetensors", error));
     TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, pytorch, 1));
@@ -389,11 +394,33 @@ static bool is_adapter(const char *name)
            strncmp(name, "m.", 2) != 0 && strncmp(name, "v.", 2) != 0;
 }
 
+/* The name of a part of an adapter in a folder of PEFT: under the module as the base names it. */
+static void published_name(char published[SAFETENSORS_NAME_MAX + 1],
+                           const struct exporter *exporter, const char *name)
+{
+    size_t length = strlen(name) - strlen(ADAPTER_A); /* as long as ADAPTER_B */
+    const char *middle = exporter->in_first ? "transformer." : "";
+    const struct weights_entry *weight = NULL;
+    char module[WEIGHTS_NAME_MAX + 1];
+
+    (void)snprintf(module, sizeof(module), "%.*s%s", (int)length, name, WEIGHT);
+    if (exporter->base.text_part) {
+        weight = weights_find_plain(&exporter->base, module);
+    }
+    if (weight != NULL) {
+        (void)snprintf(module, sizeof(module), "%.*s",
+                       (int)(strlen(weight->entry->name) - strlen(WEIGHT)), weight->entry->name);
+    } else {
+        module[length] = '\0';
+    }
+    (void)snprintf(published, SAFETENSORS_NAME_MAX + 1, ADAPTER_PREFIX "%s%.150s%s", middle, module,
+                   name + length);
+}
+
 static enum status write_adapters(const struct exporter *exporter, struct error *error)
 {
     const struct safetensors *from = exporter->state;
     struct safetensors_entry *entries = calloc((size_t)from->entry_count + 1, sizeof(*entries));
-    const char *middle = exporter->in_first ? "transformer." : "";
     struct safetensors_writer writer;
     char path[FILE_PATH_MAX];
     enum status status;
@@ -406,8 +433,7 @@ static enum status write_adapters(const struct exporter *exporter, struct error 
     for (uint32_t i = 0; i < from->entry_count; i++) {
         if (is_adapter(from->entries[i].name)) {
             entries[count] = from->entries[i];
-            (void)snprintf(entries[count].name, sizeof(entries[count].name),
-                           ADAPTER_PREFIX "%s%.200s", middle, from->entries[i].name);
+            published_name(entries[count].name, exporter, from->entries[i].name);
             count++;
         }
     }
@@ -420,6 +446,7 @@ static enum status write_adapters(const struct exporter *exporter, struct error 
         if (!is_adapter(from->entries[i].name)) {
             continue;
         }
+        /* One tensor at a time in memory: the adapters of all layers together may not fit. */
         status = read_whole(&values, from, &from->entries[i], error);
         if (status == STATUS_OK) {
             status = safetensors_writer_add(&writer, error, values, (size_t)from->entries[i].size);

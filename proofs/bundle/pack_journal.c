@@ -8,6 +8,23 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/hash/sha256.h"
 
+/* Where the parts of the head stand. */
+enum {
+    MAGIC_VERSION = 7, /* the last byte of the magic */
+    HEAD_JOB = 8,
+    HEAD_ENCRYPTED = HEAD_JOB + DIGEST_SIZE,
+    HEAD_STEPS = 41,
+    HEAD_DIVERGED = 49,
+    HEAD_DEVICES = 57,
+    HEAD_SEGMENTS = 61
+};
+/* Where the parts of a signed segment stand: behind its number, of eight bytes. */
+enum {
+    SEGMENT_ROOT = 8,
+    SEGMENT_SIGNATURE_SIZE = SEGMENT_ROOT + DIGEST_SIZE,
+    SEGMENT_SIGNATURE = SEGMENT_SIGNATURE_SIZE + 2
+};
+
 static const uint8_t magic[8] = {'L', 'S', 'J', 'R', 'N', 'L', 0, 3};
 #define WITHOUT_HASH 2 /* the last byte of an older one, which ends without a hash */
 
@@ -99,8 +116,8 @@ struct pack_writer {
     struct sha256 hash; /* of all that was written */
 };
 
-static enum status put(struct pack_writer *packing, const void *bytes, size_t size,
-                       struct error *error)
+static enum status put_bytes(struct pack_writer *packing, const void *bytes, size_t size,
+                             struct error *error)
 {
     packing->size += size;
     if (packing->archive == NULL) {
@@ -119,7 +136,7 @@ static enum status put_devices(struct pack_writer *packing, struct bundle *bundl
 
         TRY(read_device(bytes + 2, &length, bundle, i, error));
         endian_store_be16(bytes, (uint16_t)length);
-        TRY(put(packing, bytes, 2 + length, error));
+        TRY(put_bytes(packing, bytes, 2 + length, error));
     }
     return STATUS_OK;
 }
@@ -127,16 +144,16 @@ static enum status put_devices(struct pack_writer *packing, struct bundle *bundl
 static enum status put_segment(struct pack_writer *packing, struct bundle *bundle, uint64_t segment,
                                struct error *error)
 {
-    uint8_t bytes[8 + DIGEST_SIZE + 2 + BUNDLE_SIGNATURE_MAX];
+    uint8_t bytes[SEGMENT_SIGNATURE + BUNDLE_SIGNATURE_MAX];
     struct digest root;
     size_t length;
 
-    TRY(bundle_segment_signature(&root, bytes + 8 + DIGEST_SIZE + 2, &length, bundle, segment,
+    TRY(bundle_segment_signature(&root, bytes + SEGMENT_SIGNATURE, &length, bundle, segment,
                                  error));
     endian_store_be64(bytes, segment);
-    memcpy(bytes + 8, root.bytes, DIGEST_SIZE);
-    endian_store_be16(bytes + 8 + DIGEST_SIZE, (uint16_t)length);
-    return put(packing, bytes, 8 + DIGEST_SIZE + 2 + length, error);
+    memcpy(bytes + SEGMENT_ROOT, root.bytes, DIGEST_SIZE);
+    endian_store_be16(bytes + SEGMENT_SIGNATURE_SIZE, (uint16_t)length);
+    return put_bytes(packing, bytes, SEGMENT_SIGNATURE + length, error);
 }
 
 static enum status put_segments(struct pack_writer *packing, struct bundle *bundle, uint64_t count,
@@ -188,7 +205,7 @@ static enum status put_steps(struct pack_writer *packing, struct bundle *bundle,
         } else {
             bundle_step_pack(bytes + DIGEST_SIZE, &entry);
         }
-        TRY(put(packing, bytes, DIGEST_SIZE + length, error));
+        TRY(put_bytes(packing, bytes, DIGEST_SIZE + length, error));
     }
     return STATUS_OK;
 }
@@ -219,18 +236,18 @@ enum status pack_journal_write(struct archive_writer *archive, struct bundle *bu
     sha256_init(&packing.hash, SHA256_ISA_BEST);
     TRY(find_head(&head, bundle, error));
     memcpy(bytes, magic, sizeof(magic));
-    memcpy(bytes + 8, bundle->job->id.bytes, DIGEST_SIZE);
-    bytes[40] = bundle->encrypted;
-    endian_store_be64(bytes + 41, head.steps);
-    endian_store_be64(bytes + 49, head.diverged);
-    endian_store_be32(bytes + 57, head.devices);
-    endian_store_be64(bytes + 61, head.segments);
+    memcpy(bytes + HEAD_JOB, bundle->job->id.bytes, DIGEST_SIZE);
+    bytes[HEAD_ENCRYPTED] = bundle->encrypted;
+    endian_store_be64(bytes + HEAD_STEPS, head.steps);
+    endian_store_be64(bytes + HEAD_DIVERGED, head.diverged);
+    endian_store_be32(bytes + HEAD_DEVICES, head.devices);
+    endian_store_be64(bytes + HEAD_SEGMENTS, head.segments);
     if (bundle->encrypted) {
         TRY(read_box(bytes + PACK_JOURNAL_HEAD, &box_size, PACK_KEY_BOX, bundle,
                      "SELECT encrypted FROM facts WHERE name = 'encrypted' AND value = ?", 1,
                      error));
     }
-    TRY(put(&packing, bytes, PACK_JOURNAL_HEAD + box_size, error));
+    TRY(put_bytes(&packing, bytes, PACK_JOURNAL_HEAD + box_size, error));
     TRY(put_devices(&packing, bundle, head.devices, error));
     TRY(put_steps(&packing, bundle, head.steps, error));
     TRY(put_segments(&packing, bundle, head.segments, error));
@@ -248,7 +265,8 @@ struct packed_journal {
     struct sha256 hash; /* of all that was read */
 };
 
-static enum status get(struct packed_journal *packed, void *bytes, size_t size, struct error *error)
+static enum status get_bytes(struct packed_journal *packed, void *bytes, size_t size,
+                             struct error *error)
 {
     if (size > packed->left) {
         return error_set(error, STATUS_BAD_FORMAT, "the journal in the archive ends early");
@@ -259,7 +277,7 @@ static enum status get(struct packed_journal *packed, void *bytes, size_t size, 
     return STATUS_OK;
 }
 
-static enum status bad(struct error *error, const char *what)
+static enum status bad_journal(struct error *error, const char *what)
 {
     return error_set(error, STATUS_BAD_FORMAT, "the journal in the archive: %s", what);
 }
@@ -270,27 +288,28 @@ static enum status get_head(struct head *head, struct bundle *bundle, struct pac
     const struct job *job = bundle->job;
     uint8_t bytes[PACK_JOURNAL_HEAD];
 
-    TRY(get(packed, bytes, sizeof(bytes), error));
-    head->steps = endian_load_be64(bytes + 41);
-    head->diverged = endian_load_be64(bytes + 49);
-    head->devices = endian_load_be32(bytes + 57);
-    head->segments = endian_load_be64(bytes + 61);
-    packed->has_hash = bytes[7] != WITHOUT_HASH;
+    TRY(get_bytes(packed, bytes, sizeof(bytes), error));
+    head->steps = endian_load_be64(bytes + HEAD_STEPS);
+    head->diverged = endian_load_be64(bytes + HEAD_DIVERGED);
+    head->devices = endian_load_be32(bytes + HEAD_DEVICES);
+    head->segments = endian_load_be64(bytes + HEAD_SEGMENTS);
+    packed->has_hash = bytes[MAGIC_VERSION] != WITHOUT_HASH;
     if (memcmp(bytes, magic, sizeof(magic) - 1) != 0 ||
-        (packed->has_hash && bytes[7] != magic[7]) || bytes[40] > 1) {
-        return bad(error, "is not one");
+        (packed->has_hash && bytes[MAGIC_VERSION] != magic[MAGIC_VERSION]) ||
+        bytes[HEAD_ENCRYPTED] > 1) {
+        return bad_journal(error, "is not one");
     }
-    if (memcmp(bytes + 8, job->id.bytes, DIGEST_SIZE) != 0) {
-        return bad(error, "belongs to another job");
+    if (memcmp(bytes + HEAD_JOB, job->id.bytes, DIGEST_SIZE) != 0) {
+        return bad_journal(error, "belongs to another job");
     }
     if (head->steps > job->steps || head->segments > job_segments(job) ||
         head->devices > BUNDLE_DEVICES_MAX) {
-        return bad(error, "holds more than the job has");
+        return bad_journal(error, "holds more than the job has");
     }
     if (head->diverged != UINT64_MAX && head->diverged + 1 != head->steps) {
-        return bad(error, "goes on after the step that diverged");
+        return bad_journal(error, "goes on after the step that diverged");
     }
-    bundle->encrypted = bytes[40] == 1;
+    bundle->encrypted = bytes[HEAD_ENCRYPTED] == 1;
     return STATUS_OK;
 }
 
@@ -300,7 +319,7 @@ static enum status get_key(struct bundle *bundle, struct packed_journal *packed,
     uint8_t box[PACK_KEY_BOX];
     const struct database_blob blob = {box, sizeof(box)};
 
-    TRY(get(packed, box, sizeof(box), error));
+    TRY(get_bytes(packed, box, sizeof(box), error));
     return database_run(bundle->database, error,
                         "INSERT INTO facts VALUES ('encrypted', 1, NULL, ?)", "b", &blob);
 }
@@ -322,19 +341,19 @@ static enum status get_device(struct bundle *bundle, struct packed_journal *pack
     uint8_t bytes[DEVICE_BYTES + 1];
     struct database_blob blob = {.bytes = bytes};
 
-    TRY(get(packed, length, sizeof(length), error));
+    TRY(get_bytes(packed, length, sizeof(length), error));
     blob.size = endian_load_be16(length);
     if (bundle->encrypted ? blob.size < ENCRYPTION_BOX_EXTRA || blob.size > DEVICE_BYTES
                           : blob.size >= BUNDLE_DEVICE_MAX) {
-        return bad(error, "the name of a device has no such size");
+        return bad_journal(error, "the name of a device has no such size");
     }
-    TRY(get(packed, bytes, blob.size, error));
+    TRY(get_bytes(packed, bytes, blob.size, error));
     if (bundle->encrypted) {
         return database_run(bundle->database, error, "INSERT INTO devices VALUES (?, NULL, ?)",
                             "ib", device, &blob);
     }
     if (!is_plain_name(bytes, blob.size)) {
-        return bad(error, "the name of a device is not plain");
+        return bad_journal(error, "the name of a device is not plain");
     }
     bytes[blob.size] = '\0';
     return database_run(bundle->database, error, "INSERT INTO devices VALUES (?, ?, NULL)", "it",
@@ -347,7 +366,7 @@ static enum status get_step(struct bundle *bundle, struct packed_journal *packed
     uint8_t bytes[STEP_ENCRYPTED];
     struct bundle_step entry = {.step = step};
 
-    TRY(get(packed, bytes, bundle->encrypted ? STEP_ENCRYPTED : STEP_PLAIN, error));
+    TRY(get_bytes(packed, bytes, bundle->encrypted ? STEP_ENCRYPTED : STEP_PLAIN, error));
     memcpy(entry.root.bytes, bytes, DIGEST_SIZE);
     if (bundle->encrypted) {
         return bundle_step_insert(bundle, &entry, bytes + DIGEST_SIZE, error);
@@ -356,7 +375,7 @@ static enum status get_step(struct bundle *bundle, struct packed_journal *packed
     if (entry.nanoseconds > INT64_MAX || entry.nanoseconds_committing > INT64_MAX ||
         entry.microjoules > INT64_MAX || entry.device >= devices ||
         (!entry.evaluated && entry.accuracy_bits != FLOAT_NAN_BITS)) {
-        return bad(error, "a step's time, energy, device or accuracy is impossible");
+        return bad_journal(error, "a step's time, energy, device or accuracy is impossible");
     }
     return bundle_step_insert(bundle, &entry, NULL, error);
 }
@@ -364,24 +383,24 @@ static enum status get_step(struct bundle *bundle, struct packed_journal *packed
 static enum status get_segment(struct bundle *bundle, struct packed_journal *packed,
                                uint64_t *least, struct error *error)
 {
-    uint8_t bytes[8 + DIGEST_SIZE + 2];
+    uint8_t bytes[SEGMENT_SIGNATURE];
     uint8_t signature[BUNDLE_SIGNATURE_MAX];
     struct digest root;
     uint64_t segment;
     size_t size;
 
-    TRY(get(packed, bytes, sizeof(bytes), error));
+    TRY(get_bytes(packed, bytes, sizeof(bytes), error));
     segment = endian_load_be64(bytes);
-    size = endian_load_be16(bytes + 8 + DIGEST_SIZE);
+    size = endian_load_be16(bytes + SEGMENT_SIGNATURE_SIZE);
     if (segment < *least || segment >= job_segments(bundle->job) || size == 0 ||
         size > sizeof(signature)) {
-        return bad(error, "its segments do not rise, or have no signature");
+        return bad_journal(error, "its segments do not rise, or have no signature");
     }
     *least = segment + 1;
-    TRY(get(packed, signature, size, error));
+    TRY(get_bytes(packed, signature, size, error));
     TRY(bundle_segment_root(&root, bundle, segment, error));
-    if (memcmp(root.bytes, bytes + 8, DIGEST_SIZE) != 0) {
-        return bad(error, "the root of a segment is not that of its steps");
+    if (memcmp(root.bytes, bytes + SEGMENT_ROOT, DIGEST_SIZE) != 0) {
+        return bad_journal(error, "the root of a segment is not that of its steps");
     }
     return bundle_segment_sign(bundle, segment, signature, size, error);
 }
@@ -396,10 +415,10 @@ static enum status get_hash(struct packed_journal *packed, struct error *error)
         return STATUS_OK;
     }
     sha256_end(&packed->hash, &wanted);
-    TRY(get(packed, found.bytes, DIGEST_SIZE, error));
+    TRY(get_bytes(packed, found.bytes, DIGEST_SIZE, error));
     return digest_equal(&wanted, &found)
                ? STATUS_OK
-               : bad(error, "is not as it was exported: a bit of it changed; get it again");
+               : bad_journal(error, "is not as it was exported: a bit of it changed; get it again");
 }
 
 enum status pack_journal_read(struct bundle *bundle, struct archive_reader *archive, uint64_t size,
@@ -429,5 +448,5 @@ enum status pack_journal_read(struct bundle *bundle, struct archive_reader *arch
         TRY(get_segment(bundle, &packed, &least, error));
     }
     TRY(get_hash(&packed, error));
-    return packed.left == 0 ? STATUS_OK : bad(error, "bytes follow its end");
+    return packed.left == 0 ? STATUS_OK : bad_journal(error, "bytes follow its end");
 }

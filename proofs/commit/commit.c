@@ -60,10 +60,16 @@ bool commit_tensor_sound(const struct tensor *tensor)
     return tensor->count == count && name_sound(tensor->name);
 }
 
-/*
- * docs/FORMATS.md, tensor header: 0 tag (32), 32 leaves root (32), 64 byte count (8), 72 dims
- * (6 of 8), 120 dtype (1), 121 rank (1), 122 name size (2), 124 name.
- */
+/* docs/FORMATS.md, tensor header: behind the tag, and the name behind all. */
+enum {
+    TENSOR_LEAVES = TAG_SIZE, /* the root of the leaves */
+    TENSOR_BYTES = 64,
+    TENSOR_DIMS = 72, /* six, of eight bytes each; those that a tensor lacks are zero */
+    TENSOR_DTYPE = 120,
+    TENSOR_RANK = 121,
+    TENSOR_NAME_SIZE = 122
+};
+
 size_t commit_tensor_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit_array kind,
                             const struct tensor *tensor, const struct digest *leaves_root)
 {
@@ -71,14 +77,15 @@ size_t commit_tensor_header(uint8_t bytes[COMMIT_TENSOR_HEADER_MAX], enum commit
 
     assert(commit_tensor_sound(tensor));
     memcpy(bytes, array_tags[kind], TAG_SIZE);
-    memcpy(bytes + 32, leaves_root->bytes, DIGEST_SIZE);
-    endian_store_be64(bytes + 64, commit_tensor_size(tensor));
+    memcpy(bytes + TENSOR_LEAVES, leaves_root->bytes, DIGEST_SIZE);
+    endian_store_be64(bytes + TENSOR_BYTES, commit_tensor_size(tensor));
     for (uint32_t i = 0; i < COMMIT_DIMS_MAX; i++) {
-        endian_store_be64(bytes + 72 + 8 * (size_t)i, i < tensor->rank ? tensor->dims[i] : 0);
+        endian_store_be64(bytes + TENSOR_DIMS + 8 * (size_t)i,
+                          i < tensor->rank ? tensor->dims[i] : 0);
     }
-    bytes[120] = (uint8_t)tensor->dtype;
-    bytes[121] = (uint8_t)tensor->rank;
-    endian_store_be16(bytes + 122, (uint16_t)name_size);
+    bytes[TENSOR_DTYPE] = (uint8_t)tensor->dtype;
+    bytes[TENSOR_RANK] = (uint8_t)tensor->rank;
+    endian_store_be16(bytes + TENSOR_NAME_SIZE, (uint16_t)name_size);
     memcpy(bytes + COMMIT_TENSOR_HEADER_MIN, tensor->name, name_size);
     return COMMIT_TENSOR_HEADER_MIN + name_size;
 }
@@ -104,16 +111,16 @@ enum status commit_tensor_header_read(struct tensor *tensor, enum commit_array *
     }
     *kind = memcmp(bytes, array_tags[COMMIT_DATA], TAG_SIZE) == 0 ? COMMIT_DATA : COMMIT_TENSOR;
     memset(tensor, 0, sizeof(*tensor));
-    memcpy(leaves_root->bytes, bytes + 32, DIGEST_SIZE);
-    tensor->dtype = (enum dtype)bytes[120];
-    tensor->rank = bytes[121];
+    memcpy(leaves_root->bytes, bytes + TENSOR_LEAVES, DIGEST_SIZE);
+    tensor->dtype = (enum dtype)bytes[TENSOR_DTYPE];
+    tensor->rank = bytes[TENSOR_RANK];
     tensor->role = *kind == COMMIT_DATA ? ROLE_DATA : ROLE_TEMPORARY;
-    if (tensor->rank > TENSOR_RANK_MAX || bytes[120] >= DTYPE_COUNT) {
+    if (tensor->rank > TENSOR_RANK_MAX || bytes[TENSOR_DTYPE] >= DTYPE_COUNT) {
         return STATUS_BAD_FORMAT;
     }
-    tensor->count = endian_load_be64(bytes + 64) / dtype_size(tensor->dtype);
+    tensor->count = endian_load_be64(bytes + TENSOR_BYTES) / dtype_size(tensor->dtype);
     for (uint32_t i = 0; i < tensor->rank; i++) {
-        tensor->dims[i] = endian_load_be64(bytes + 72 + 8 * (size_t)i);
+        tensor->dims[i] = endian_load_be64(bytes + TENSOR_DIMS + 8 * (size_t)i);
     }
     if (*kind == COMMIT_DATA) {
         memcpy(tensor->name, data_name, sizeof(data_name));
@@ -197,15 +204,17 @@ static bool first_fits(enum commit_list kind, uint64_t first)
     return first == 0 || kind == COMMIT_SEGMENT || kind == COMMIT_PROGRAM || kind == COMMIT_BATCH;
 }
 
-/* docs/FORMATS.md, list header: 0 tag (32), 32 items root (32), 64 first (8), 72 count (8). */
+/* docs/FORMATS.md, list header: behind the tag. */
+enum { LIST_ITEMS = TAG_SIZE, LIST_FIRST = 64, LIST_COUNT = 72 };
+
 void commit_list_header(uint8_t bytes[COMMIT_LIST_HEADER_SIZE], enum commit_list kind,
                         uint64_t first, uint64_t count, const struct digest *items_root)
 {
     assert(first_fits(kind, first));
     memcpy(bytes, list_tags[kind], TAG_SIZE);
-    memcpy(bytes + 32, items_root->bytes, DIGEST_SIZE);
-    endian_store_be64(bytes + 64, first);
-    endian_store_be64(bytes + 72, count);
+    memcpy(bytes + LIST_ITEMS, items_root->bytes, DIGEST_SIZE);
+    endian_store_be64(bytes + LIST_FIRST, first);
+    endian_store_be64(bytes + LIST_COUNT, count);
 }
 
 void commit_roots_init(struct commit_roots *roots, enum commit_list kind, uint64_t first)

@@ -187,6 +187,9 @@ void descriptor_label_hash(struct digest *hash, const struct tensor *tensor)
     sha256(hash, label, descriptor_label(label, tensor));
 }
 
+/* docs/FORMATS.md, operand: behind its dtype and its role, of a byte each. */
+enum { OPERAND_PLACE = 2, OPERAND_COUNT = 6, OPERAND_LABEL = 14 };
+
 static uint8_t *put_operand(uint8_t *at, const struct descriptor_places *places, uint32_t id,
                             uint32_t place)
 {
@@ -195,10 +198,10 @@ static uint8_t *put_operand(uint8_t *at, const struct descriptor_places *places,
 
     at[0] = (uint8_t)tensor->dtype;
     at[1] = (uint8_t)tensor->role;
-    endian_store_be32(at + 2, place);
-    endian_store_be64(at + 6, tensor->count);
+    endian_store_be32(at + OPERAND_PLACE, place);
+    endian_store_be64(at + OPERAND_COUNT, tensor->count);
     descriptor_label_hash(&label, tensor);
-    memcpy(at + 14, label.bytes, DIGEST_SIZE);
+    memcpy(at + OPERAND_LABEL, label.bytes, DIGEST_SIZE);
     return at + OPERAND_SIZE;
 }
 
@@ -332,19 +335,29 @@ static size_t write_brief(uint8_t *bytes, const struct descriptor_places *places
         &tape->ops[item < repeat->first ? item : tape->op_count - tape->brief->op_count + item]);
 }
 
+/* docs/FORMATS.md, descriptor of a state: behind DESCRIPTOR_STATE, of two bytes. */
+enum {
+    STATE_NUMBER = 2,
+    STATE_COUNT = 6,
+    STATE_AFTER = 10,
+    STATE_LABEL = 14,
+    STATE_INIT = STATE_LABEL + DIGEST_SIZE,
+    STATE_INIT_BITS
+};
+
 static size_t write_state(uint8_t *bytes, const struct descriptor_places *places, uint32_t state)
 {
     const struct tape *tape = places->tape;
     struct digest label;
 
     endian_store_be16(bytes, DESCRIPTOR_STATE);
-    endian_store_be32(bytes + 2, state);
-    endian_store_be32(bytes + 6, tape->state_count);
-    endian_store_be32(bytes + 10, places->of[tape->states[state].after]);
+    endian_store_be32(bytes + STATE_NUMBER, state);
+    endian_store_be32(bytes + STATE_COUNT, tape->state_count);
+    endian_store_be32(bytes + STATE_AFTER, places->of[tape->states[state].after]);
     descriptor_label_hash(&label, &tape->tensors[tape->states[state].before]);
-    memcpy(bytes + 14, label.bytes, DIGEST_SIZE);
-    bytes[46] = (uint8_t)tape->states[state].init.kind;
-    endian_store_be32(bytes + 47, tape->states[state].init.value_bits);
+    memcpy(bytes + STATE_LABEL, label.bytes, DIGEST_SIZE);
+    bytes[STATE_INIT] = (uint8_t)tape->states[state].init.kind;
+    endian_store_be32(bytes + STATE_INIT_BITS, tape->states[state].init.value_bits);
     return DESCRIPTOR_STATE_SIZE;
 }
 

@@ -185,8 +185,8 @@ enum status leaf_proof_read(struct leaf_proof *proof, const uint8_t *bytes, size
 }
 
 /* The root of the tree in which a leaf with this hash stands at index. */
-static bool climb(struct digest *root, struct merkle_path *path, uint64_t index, uint64_t count,
-                  const struct digest *hash)
+static bool climb_path(struct digest *root, struct merkle_path *path, uint64_t index,
+                       uint64_t count, const struct digest *hash)
 {
     path->leaf_index = index;
     path->leaf_count = count;
@@ -201,7 +201,7 @@ static bool climb_list(struct digest *item, struct merkle_path *path, enum commi
     struct digest tree;
 
     merkle_leaf_hash(&hash, item->bytes, DIGEST_SIZE);
-    if (!climb(&tree, path, index, count, &hash)) {
+    if (!climb_path(&tree, path, index, count, &hash)) {
         return false;
     }
     commit_list_root_of(item, kind, first, count, &tree);
@@ -215,7 +215,7 @@ enum verdict leaf_proof_check(struct leaf_proof *proof, const struct digest *seg
     struct digest tree;
 
     merkle_leaf_hash(&item, proof->leaf, MERKLE_LEAF_SIZE);
-    if (!climb(&tree, &proof->of_leaf, place->leaf, proof->leaves, &item)) {
+    if (!climb_path(&tree, &proof->of_leaf, place->leaf, proof->leaves, &item)) {
         return VERDICT_INVALID;
     }
     commit_labelled_root(&item, COMMIT_TENSOR, proof->label, proof->label_size, &tree);

@@ -3,8 +3,8 @@
  *
  * A piece is PIECE_SIZE bytes of a tensor, the last of a tensor may be shorter; its hash is the
  * node of the tensor's Merkle tree that covers it. From the hashes of all pieces, in the tape's
- * order, follow the roots of the tensors and the root of the state. So whoever knows the root can
- * check a list of hashes from a stranger, and then every piece from every other stranger.
+ * order, follow the roots of the tensors and the root of the state. So a reader who knows the root
+ * can check a list of hashes from a stranger, and then every piece from every other stranger.
  *
  * Training data is cut likewise, into pieces of PIECE_DATA_SIZE: a step reads short rows from
  * anywhere in it.

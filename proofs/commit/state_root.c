@@ -221,7 +221,7 @@ static bool hash_piece(const struct work *work, uint64_t piece)
  * A piece is the node above 2^PIECE_LEVEL leaves; the last may cover fewer and rises unhashed. So
  * the tree over the pieces' nodes, taken as leaf hashes, is the top of the tensor's tree.
  */
-static enum status join(struct digest *root, const struct work *work)
+static enum status join_pieces(struct digest *root, const struct work *work)
 {
     struct commit_roots roots;
 
@@ -271,7 +271,7 @@ static enum status find_at_once(struct digest *root, bool *finite, struct work *
         all_finite = all_finite && good;
     }
     *finite = all_finite;
-    status = join(root, work);
+    status = join_pieces(root, work);
     free(work->nodes);
     return status;
 }
@@ -286,6 +286,8 @@ enum status state_root_find(struct digest *root, bool *finite, struct machine *m
     enum status status;
 
     finite = finite == NULL ? &unwanted : finite;
+    /* The quickest way that the machine has: hashing beside the next step, hashing where the bytes
+     * are, on the host's threads without a copy, and last with one. */
     if (state_root_can_overlap(machine)) {
         TRY(state_root_begin(machine, error));
         return state_root_end(root, finite, machine, error);
@@ -307,6 +309,7 @@ enum status state_root_find(struct digest *root, bool *finite, struct machine *m
         source->first = work.piece_count;
         work.size += source->size;
         on_host = on_host && source->bytes != NULL;
+        /* Pieces do not cross tensors: each begins at a piece of its own. */
         work.piece_count += (source->size + PIECE_SIZE - 1) / PIECE_SIZE;
     }
     status = on_host ? find_at_once(root, finite, &work, threads, error)

@@ -24,7 +24,7 @@ MUST_CHECK enum status state_root_of(struct digest *root, struct machine *machin
 
 /*
  * The same in two halves, where the machine can hash beside its steps. The root is that of the
- * state at state_root_begin(), whatever steps follow. One at a time; a failure ends it.
+ * state at state_root_begin(), no matter what steps follow. One at a time; a failure ends it.
  */
 bool state_root_can_overlap(const struct machine *machine);
 MUST_CHECK enum status state_root_begin(struct machine *machine, struct error *error);

@@ -165,7 +165,7 @@ static void open_leaf(struct trace_opening *opening, const struct tensor *tensor
 }
 
 /* Is the root of an item wanted? */
-static bool hashes(const struct recorder *recorder, uint32_t item)
+static bool hashes_item(const struct recorder *recorder, uint32_t item)
 {
     const struct trace *trace = recorder->trace;
     struct trace_place place;
@@ -189,17 +189,17 @@ static bool is_wanted(const struct recorder *recorder, uint32_t item)
 {
     const struct trace_watcher *watcher = recorder->watcher;
 
-    return hashes(recorder, item) ||
+    return hashes_item(recorder, item) ||
            (watcher != NULL && (watcher->wants == NULL || watcher->wants(watcher->context, item)));
 }
 
-static enum status record(struct recorder *recorder, uint32_t item, const struct tensor *tensor,
-                          const void *bytes, struct error *error)
+static enum status record_item(struct recorder *recorder, uint32_t item,
+                               const struct tensor *tensor, const void *bytes, struct error *error)
 {
     struct trace *trace = recorder->trace;
 
     recorder->next++;
-    if (hashes(recorder, item)) {
+    if (hashes_item(recorder, item)) {
         commit_tensor_root(&trace->items[item], COMMIT_TENSOR, tensor, bytes, recorder->threads);
     }
     for (uint32_t i = 0; i < recorder->opening_count; i++) {
@@ -233,7 +233,7 @@ static enum status take_output(void *context, struct op_turn maker, uint32_t out
     const struct tensor *tensor = &tape->tensors[tape->ops[maker.op].outputs[output]];
 
     assert(size == commit_tensor_size(tensor));
-    return record(recorder, shown_item(recorder, maker, output), tensor, bytes, error);
+    return record_item(recorder, shown_item(recorder, maker, output), tensor, bytes, error);
 }
 
 /* Without a repeat all items are hashed, and passed in order. */
@@ -250,7 +250,7 @@ static enum status take_state(void *context, const struct tensor *tensor, const 
 {
     struct recorder *recorder = context;
 
-    return record(recorder, recorder->next, tensor, bytes, error);
+    return record_item(recorder, recorder->next, tensor, bytes, error);
 }
 
 /* Operations stand in order, so one pass finds the items of all tensors: behind a loop, of its last
@@ -268,6 +268,7 @@ enum status trace_next_items(uint32_t **items, const struct tape *tape, struct e
         *items = NULL;
         return error_set(error, STATUS_NO_MEMORY, "no memory for a trace");
     }
+    /* A tensor that no operation changes is still the state that it was. */
     for (uint32_t item = 0; item < tape->state_count; item++) {
         of_tensor[tape->states[item].before] = item;
     }
@@ -315,7 +316,8 @@ static void hash_items(struct trace *trace, uint32_t first, uint32_t count)
     }
 }
 
-static void finish(struct trace *trace, struct trace_opening *openings, uint32_t opening_count)
+static void finish_trace(struct trace *trace, struct trace_opening *openings,
+                         uint32_t opening_count)
 {
     hash_items(trace, 0, trace->list_count);
     for (uint32_t batch = 0; trace->layout.inner > 0 && batch < trace->layout.times; batch++) {
@@ -385,7 +387,7 @@ enum status trace_of_roots(struct trace *trace, const struct tape *tape, const u
         trace_release(trace);
         return status;
     }
-    finish(trace, NULL, 0);
+    finish_trace(trace, NULL, 0);
     return STATUS_OK;
 }
 
@@ -406,7 +408,7 @@ static enum status run_recorder(struct recorder *recorder, struct machine *machi
     return STATUS_OK;
 }
 
-static enum status run(struct recorder *recorder, struct machine *machine, struct error *error)
+static enum status run_step(struct recorder *recorder, struct machine *machine, struct error *error)
 {
     const struct tape *tape = machine->tape;
     struct trace *trace = recorder->trace;
@@ -425,7 +427,7 @@ static enum status run(struct recorder *recorder, struct machine *machine, struc
     TRY_OUT(trace_init(trace, tape, error));
     TRY_OUT(run_recorder(recorder, machine, error));
     TRY_OUT(find_next_root(trace, error));
-    finish(trace, recorder->openings, recorder->opening_count);
+    finish_trace(trace, recorder->openings, recorder->opening_count);
 out:
     if (status != STATUS_OK) {
         trace_release(trace);
@@ -439,7 +441,7 @@ enum status trace_run(struct trace *trace, struct machine *machine, struct trace
     struct recorder recorder = {
         .trace = trace, .openings = openings, .opening_count = opening_count, .batch = TENSOR_NONE};
 
-    return run(&recorder, machine, error);
+    return run_step(&recorder, machine, error);
 }
 
 enum status trace_watch(struct trace *trace, struct machine *machine,
@@ -447,7 +449,7 @@ enum status trace_watch(struct trace *trace, struct machine *machine,
 {
     struct recorder recorder = {.trace = trace, .watcher = watcher, .batch = TENSOR_NONE};
 
-    return run(&recorder, machine, error);
+    return run_step(&recorder, machine, error);
 }
 
 enum status trace_watch_all(struct trace *trace, struct machine *machine,
@@ -455,7 +457,7 @@ enum status trace_watch_all(struct trace *trace, struct machine *machine,
 {
     struct recorder recorder = {.trace = trace, .watcher = watcher, .batch = ALL};
 
-    return run(&recorder, machine, error);
+    return run_step(&recorder, machine, error);
 }
 
 enum status trace_watch_batch(struct trace *trace, uint32_t batch, struct machine *machine,
@@ -464,7 +466,7 @@ enum status trace_watch_batch(struct trace *trace, uint32_t batch, struct machin
     struct recorder recorder = {.trace = trace, .watcher = watcher, .again = true, .batch = batch};
 
     TRY(run_recorder(&recorder, machine, error));
-    finish(trace, NULL, 0);
+    finish_trace(trace, NULL, 0);
     return STATUS_OK;
 }
 
@@ -502,6 +504,7 @@ enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *ope
     }
     repeat_layout_of(&layout, tape);
     trace_place_of(&list, &layout, opening->item, trace_list_count(tape));
+    /* What a micro-batch keeps to itself is a place of its own list, under the batch's root. */
     inner = list.batch != TENSOR_NONE;
     if (commit_tensor_header_read(&tensor, &kind, &leaves_root, opening->header,
                                   opening->header_size) != STATUS_OK ||
@@ -509,6 +512,8 @@ enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *ope
         return VERDICT_INVALID;
     }
     place = opening->element * dtype_size(tensor.dtype);
+    /* Both paths prove a place: it must be the one that was asked about, and the count the
+     * tape's. */
     if (opening->leaf_path.leaf_index != place / MERKLE_LEAF_SIZE ||
         opening->item_path.leaf_index != list.index ||
         opening->item_path.leaf_count != list.count) {
@@ -525,6 +530,9 @@ enum verdict trace_opening_check(uint32_t *bits, const struct trace_opening *ope
     return VERDICT_VALID;
 }
 
+/* docs/FORMATS.md, opening: behind the item, of four bytes. */
+enum { OPENING_ELEMENT = 4, OPENING_LEAF = 12 };
+
 size_t trace_opening_write(uint8_t bytes[TRACE_OPENING_BYTES_MAX],
                            const struct trace_opening *opening)
 {
@@ -532,9 +540,9 @@ size_t trace_opening_write(uint8_t bytes[TRACE_OPENING_BYTES_MAX],
     uint8_t *at = bytes;
 
     endian_store_be32(at, opening->item);
-    endian_store_be64(at + 4, opening->element);
-    memcpy(at + 12, opening->leaf, MERKLE_LEAF_SIZE);
-    at += 12 + MERKLE_LEAF_SIZE;
+    endian_store_be64(at + OPENING_ELEMENT, opening->element);
+    memcpy(at + OPENING_LEAF, opening->leaf, MERKLE_LEAF_SIZE);
+    at += OPENING_LEAF + MERKLE_LEAF_SIZE;
     endian_store_be16(at, (uint16_t)opening->header_size);
     memcpy(at + 2, opening->header, opening->header_size);
     at += 2 + opening->header_size;

@@ -16,6 +16,7 @@
 
 #define HEAD_SIZE ((size_t)96) /* before the roots */
 #define MARK_AT   32
+#define ITEMS_AT  64 /* how many items there are */
 #define BATCH_AT  68
 
 static const char file_tag[32] = "lockstep.tensors.v3";
@@ -36,7 +37,7 @@ static uint64_t head_size(const struct tape *tape)
     return HEAD_SIZE + ((uint64_t)trace_item_count(tape) + 1) * DIGEST_SIZE;
 }
 
-static bool has(const struct trace_file *shape, uint32_t item)
+static bool has_item(const struct trace_file *shape, uint32_t item)
 {
     uint32_t batch;
 
@@ -46,12 +47,12 @@ static bool has(const struct trace_file *shape, uint32_t item)
 
 bool trace_file_has(const struct trace_file *file, uint32_t item)
 {
-    return file->bytes != NULL && has(file, item);
+    return file->bytes != NULL && has_item(file, item);
 }
 
 static uint64_t room_of(const struct trace_file *shape, uint32_t item, uint32_t id)
 {
-    return has(shape, item) ? commit_tensor_size(&shape->tape->tensors[id]) : 0;
+    return has_item(shape, item) ? commit_tensor_size(&shape->tape->tensors[id]) : 0;
 }
 
 /* What an operation makes is kept of one micro-batch. The item of an output: in the turn that is
@@ -191,8 +192,8 @@ static bool write_all(int descriptor, const void *bytes, uint64_t size, uint64_t
 }
 
 /* Begins a file that will be at path. A failure is seen at the end. */
-static void begin(struct trace_writer *writer, const struct tape *tape, const char *path,
-                  uint32_t batch)
+static void begin_file(struct trace_writer *writer, const struct tape *tape, const char *path,
+                       uint32_t batch)
 {
     *writer = (struct trace_writer){
         .descriptor = -1, .shape = shape_of(tape, batch), .place = head_size(tape)};
@@ -216,7 +217,7 @@ static enum status write_tensor(void *context, uint32_t item, const struct tenso
     uint64_t size = commit_tensor_size(tensor);
 
     (void)error;
-    if (!has(&writer->shape, item)) {
+    if (!has_item(&writer->shape, item)) {
         return STATUS_OK;
     }
     if (writer->descriptor >= 0 && !write_all(writer->descriptor, bytes, size, writer->place)) {
@@ -226,11 +227,11 @@ static enum status write_tensor(void *context, uint32_t item, const struct tenso
     return STATUS_OK;
 }
 
-static bool wants(const void *context, uint32_t item)
+static bool wants_item(const void *context, uint32_t item)
 {
     const struct trace_writer *writer = context;
 
-    return has(&writer->shape, item);
+    return has_item(&writer->shape, item);
 }
 
 static void fill_head(uint8_t *head, const struct trace *trace, const struct digest *mark,
@@ -242,7 +243,7 @@ static void fill_head(uint8_t *head, const struct trace *trace, const struct dig
     memset(head, 0, HEAD_SIZE);
     memcpy(head, file_tag, sizeof(file_tag));
     memcpy(head + MARK_AT, mark->bytes, DIGEST_SIZE);
-    endian_store_be32(head + 64, trace->item_count);
+    endian_store_be32(head + ITEMS_AT, trace->item_count);
     endian_store_be32(head + BATCH_AT, batch);
     memcpy(head + HEAD_SIZE, trace->items, size - HEAD_SIZE);
     sha256(&sum, head, size);
@@ -266,8 +267,9 @@ static bool write_head(const struct trace_writer *writer, const struct trace *tr
 }
 
 /* The file gets its name if the step was run and all of it was written. */
-static void end(struct trace_file *file, struct trace_writer *writer, const struct trace *trace,
-                const char *path, const struct digest *mark, enum status status)
+static void end_file(struct trace_file *file, struct trace_writer *writer,
+                     const struct trace *trace, const char *path, const struct digest *mark,
+                     enum status status)
 {
     if (status == STATUS_OK && writer->descriptor >= 0 && write_head(writer, trace, mark) &&
         map_file(file, writer->descriptor, path, writer->shape.tape) &&
@@ -284,13 +286,14 @@ enum status trace_file_run(struct trace_file *file, struct trace *trace, struct 
                            const char *path, const struct digest *mark, struct error *error)
 {
     struct trace_writer writer;
-    const struct trace_watcher watcher = {.pass = write_tensor, .context = &writer, .wants = wants};
+    const struct trace_watcher watcher = {
+        .pass = write_tensor, .context = &writer, .wants = wants_item};
     enum status status;
 
     memset(file, 0, sizeof(*file));
-    begin(&writer, machine->tape, path, TENSOR_NONE);
+    begin_file(&writer, machine->tape, path, TENSOR_NONE);
     status = trace_watch(trace, machine, &watcher, error);
-    end(file, &writer, trace, path, mark, status);
+    end_file(file, &writer, trace, path, mark, status);
     return status;
 }
 
@@ -310,17 +313,18 @@ enum status trace_file_turn(struct trace_file *file, struct trace *trace, struct
 {
     struct trace_file turned = {.bytes = NULL};
     struct trace_writer writer;
-    const struct trace_watcher watcher = {.pass = write_tensor, .context = &writer, .wants = wants};
+    const struct trace_watcher watcher = {
+        .pass = write_tensor, .context = &writer, .wants = wants_item};
     struct digest mark;
     enum status status;
 
-    begin(&writer, file->tape, file->path, batch);
+    begin_file(&writer, file->tape, file->path, batch);
     memcpy(mark.bytes, file->bytes + MARK_AT, DIGEST_SIZE);
     status = put_states(file, machine, error);
     if (status == STATUS_OK) {
         status = trace_watch_batch(trace, batch, machine, &watcher, error);
     }
-    end(&turned, &writer, trace, file->path, &mark, status);
+    end_file(&turned, &writer, trace, file->path, &mark, status);
     if (turned.bytes != NULL) {
         trace_file_close(file);
         *file = turned;

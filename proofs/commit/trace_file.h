@@ -34,7 +34,7 @@ uint64_t trace_file_size(const struct tape *tape);
 
 /*
  * Runs one step of machine as trace_run() does, and writes the file meanwhile. mark: what the step
- * is, which whoever reads the file must name. A file that cannot be written is no failure: file is
+ * is, which a reader of the file must name. A file that cannot be written is no failure: file is
  * then not open.
  */
 MUST_CHECK enum status trace_file_run(struct trace_file *file, struct trace *trace,

@@ -182,7 +182,7 @@ static bool leaf_find(struct shown *shown, uint64_t leaf)
 }
 
 /* What the rule reads: an element of operand number `tensor`. */
-static uint32_t fetch(void *context, uint32_t number, uint64_t index)
+static uint32_t fetch_operand(void *context, uint32_t number, uint64_t index)
 {
     struct evidence_reader *in = context;
     const struct descriptor_operand *operand = &in->descriptor.operands[number];
@@ -302,7 +302,7 @@ static enum evidence_reason read_target(struct target *target, struct evidence_r
 /* The bits of the accused element; whether its leaf is shown is in in->missing. */
 static uint32_t find_accused(struct evidence_reader *in, const struct target *target)
 {
-    return fetch(in, target->accused, target->element);
+    return fetch_operand(in, target->accused, target->element);
 }
 
 static struct partial_sums_target parts_of(const struct evidence_reader *in,
@@ -397,7 +397,7 @@ static void rule_call_make(struct rule_call *call, struct evidence_reader *in)
 
         *slot = (struct operand){.dtype = operand->dtype,
                                  .count = operand->count,
-                                 .fetch = fetch,
+                                 .fetch = fetch_operand,
                                  .context = in,
                                  .tensor = i};
     }

@@ -131,6 +131,7 @@ static enum status read_file(struct evidence_file *file, struct reader *reader, 
     reader_copy(reader, file->context.after.bytes, DIGEST_SIZE);
     reader_copy(reader, file->context.trace.bytes, DIGEST_SIZE);
     flags = reader_u8(reader);
+    /* One flag that we do not know means that there are bytes that we do not read: refused. */
     if (reader->failed || memcmp(start, magic, sizeof(magic)) != 0 || (flags & ~FLAGS_ALL) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "these bytes are not an evidence file");
     }
@@ -148,6 +149,7 @@ static enum status read_file(struct evidence_file *file, struct reader *reader, 
         return error_set(error, STATUS_BAD_FORMAT, "the job has no step %llu",
                          (unsigned long long)file->step);
     }
+    /* The state before step 0 is the job's, which the header binds: no solver says what it is. */
     if (file->step == 0 &&
         memcmp(file->context.before.bytes, file->header + HEADER_FIRST_STATE, DIGEST_SIZE) != 0) {
         return error_set(error, STATUS_BAD_FORMAT,

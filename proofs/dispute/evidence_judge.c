@@ -16,6 +16,9 @@
 #include "proofs/dispute/evidence_reader.h"
 #include "proofs/hash/sha256.h"
 
+/* Where the type of a tensor stands in its label: behind a byte count and six dimensions. */
+#define LABEL_DTYPE 56
+
 /* ---- what every kind begins with ---------------------------------------- */
 
 static enum evidence_reason read_program_item(struct evidence_reader *in)
@@ -107,6 +110,8 @@ static enum evidence_reason judge_end(struct evidence_reader *in)
         reason = evidence_reader_digest(&in_state, in);
     }
     if (reason == EVIDENCE_FINE) {
+        /* The same item in two lists of the accused: where the trace ends, and where the committed
+         * state does. */
         reason = read_state_tree(&tree, in, first ? &in->context->before : &in->context->after);
     }
     if (reason == EVIDENCE_FINE) {
@@ -116,6 +121,7 @@ static enum evidence_reason judge_end(struct evidence_reader *in)
     if (reason != EVIDENCE_FINE) {
         return reason;
     }
+    /* Bytes behind the end would give one piece of evidence many forms. */
     if (reader_left(&in->reader) != 0) {
         return EVIDENCE_BAD_SIZE;
     }
@@ -135,7 +141,8 @@ static enum evidence_reason read_next_state(uint64_t *byte_count, struct digest 
     enum evidence_reason reason =
         evidence_reader_label(&label, &label_size, in, &descriptor->label);
 
-    if (reason == EVIDENCE_FINE && (label_size < DESCRIPTOR_LABEL_MIN || label[56] != DTYPE_F32)) {
+    if (reason == EVIDENCE_FINE &&
+        (label_size < DESCRIPTOR_LABEL_MIN || label[LABEL_DTYPE] != DTYPE_F32)) {
         reason = EVIDENCE_BAD_LABEL; /* only a binary32 can be anything but finite */
     }
     if (reason == EVIDENCE_FINE) {
@@ -216,7 +223,7 @@ static enum evidence_reason open_evidence(struct evidence_reader *in)
     return read_program_item(in);
 }
 
-static enum evidence_reason judge(struct evidence_reader *in)
+static enum evidence_reason judge_evidence(struct evidence_reader *in)
 {
     enum evidence_reason reason = open_evidence(in);
 
@@ -247,7 +254,7 @@ enum status evidence_judge(struct evidence_ruling *ruling, const struct evidence
         return STATUS_OK;
     }
     reader_init(&in.reader, bytes, size);
-    ruling->reason = judge(&in);
+    ruling->reason = judge_evidence(&in);
     if (ruling->reason != EVIDENCE_FINE || in.status != STATUS_OK) {
         *ruling = (struct evidence_ruling){.answer = EVIDENCE_REFUSED, .reason = ruling->reason};
     }

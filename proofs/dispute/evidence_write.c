@@ -521,9 +521,9 @@ static bool comes_before(const struct choice *a, const struct choice *b)
 }
 
 /* The first choice behind `behind` (NULL: of all); *behind becomes it. */
-static enum status choose(struct evidence_target *target, const struct writer *writer,
-                          struct witness *witness, uint64_t first, uint64_t end,
-                          struct choice *behind, bool any)
+static enum status choose_element(struct evidence_target *target, const struct writer *writer,
+                                  struct witness *witness, uint64_t first, uint64_t end,
+                                  struct choice *behind, bool any)
 {
     struct evidence_target candidate = *target;
     struct choice least = {SIZE_MAX, 0};
@@ -582,7 +582,8 @@ enum status evidence_choose_other(struct evidence_target *target, const struct t
 
     assert(first < tensor->count);
     for (uint32_t i = 0; i <= passed_over && status == STATUS_OK; i++) {
-        status = choose(target, &writing.writer, &writing.witness, first, end, &chosen, i == 0);
+        status =
+            choose_element(target, &writing.writer, &writing.witness, first, end, &chosen, i == 0);
     }
     writing_release(&writing);
     return status;

@@ -17,7 +17,7 @@ static const struct tape *tape_of(const struct fraud_proof *proof)
     return proof->walk->own->tape;
 }
 
-static enum status unknown(struct error *error)
+static enum status unknown_value(struct error *error)
 {
     return error_set(error, STATUS_NOT_FOUND, "the walk did not learn that of the accused");
 }
@@ -189,7 +189,7 @@ static enum status find_item(void *context, struct digest *root, enum evidence_l
     switch (list) {
     case EVIDENCE_TRACE:
         if (!trace_walk_knows(walk, item)) {
-            return unknown(error);
+            return unknown_value(error);
         }
         trace_walk_item(root, &ignored, walk, item);
         return STATUS_OK;
@@ -207,7 +207,7 @@ static enum status find_item(void *context, struct digest *root, enum evidence_l
     case EVIDENCE_BATCH:
         break; /* its items are the trace's */
     }
-    return unknown(error);
+    return unknown_value(error);
 }
 
 static enum status find_list_node(void *context, struct digest *node, enum evidence_list list,
@@ -222,16 +222,16 @@ static enum status find_list_node(void *context, struct digest *node, enum evide
     case EVIDENCE_TRACE:
         return trace_walk_list_node(node, proof->walk, TRACE_QUERY_TRACE, level, index)
                    ? STATUS_OK
-                   : unknown(error);
+                   : unknown_value(error);
     case EVIDENCE_BATCH:
         return batch == proof->walk->batch &&
                        trace_walk_list_node(node, proof->walk, TRACE_QUERY_BATCH, level, index)
                    ? STATUS_OK
-                   : unknown(error);
+                   : unknown_value(error);
     case EVIDENCE_AFTER:
         return trace_walk_list_node(node, proof->walk, TRACE_QUERY_NEXT_STATE, level, index)
                    ? STATUS_OK
-                   : unknown(error);
+                   : unknown_value(error);
     case EVIDENCE_BEFORE:
         merkle_leaves_init_hashes(&leaves, own->trace.hashes, own->trace.state_count);
         merkle_node(node, &leaves, level, index);
@@ -240,7 +240,7 @@ static enum status find_list_node(void *context, struct digest *node, enum evide
     case EVIDENCE_CONSTANTS:
         return given_list_node(node, proof, list, level, index, error);
     }
-    return unknown(error);
+    return unknown_value(error);
 }
 
 static bool is_the_lie(const struct fraud_proof *proof, enum evidence_list list, uint32_t item)
@@ -261,11 +261,12 @@ static enum status find_tensor_node(void *context, struct digest *node, enum evi
         return given_tensor_node(node, proof, list, item, level, index, error);
     }
     if (is_the_lie(proof, list, item)) {
-        return trace_walk_tensor_node(node, proof->walk, level, index) ? STATUS_OK : unknown(error);
+        return trace_walk_tensor_node(node, proof->walk, level, index) ? STATUS_OK
+                                                                       : unknown_value(error);
     }
     own = own_tensor(proof, list, item);
     if (own == NULL) {
-        return unknown(error);
+        return unknown_value(error);
     }
     merkle_leaves_init_hashes(&leaves, own->hashes, own->leaf_count);
     merkle_node(node, &leaves, level, index);
@@ -281,7 +282,7 @@ static enum status find_leaf(void *context, uint8_t leaf[MERKLE_LEAF_SIZE], enum
 
     if (is_the_lie(proof, list, item)) {
         if (leaf_index != proof->walk->leaf) {
-            return unknown(error);
+            return unknown_value(error);
         }
         memcpy(leaf, proof->walk->leaf_bytes, MERKLE_LEAF_SIZE);
         return STATUS_OK;
@@ -292,7 +293,7 @@ static enum status find_leaf(void *context, uint8_t leaf[MERKLE_LEAF_SIZE], enum
         const struct trace_server_tensor *own = own_tensor(proof, list, item);
 
         if (own == NULL) {
-            return unknown(error);
+            return unknown_value(error);
         }
         bytes = own->bytes;
         left = own->size;
@@ -306,8 +307,8 @@ static enum status find_leaf(void *context, uint8_t leaf[MERKLE_LEAF_SIZE], enum
 
 /* ---- evidence -------------------------------------------------------------- */
 
-static void init(struct fraud_proof *proof, struct trace_walk *walk,
-                 const struct evidence_given *given)
+static void init_proof(struct fraud_proof *proof, struct trace_walk *walk,
+                       const struct evidence_given *given)
 {
     memset(proof, 0, sizeof(*proof));
     proof->walk = walk;
@@ -328,7 +329,7 @@ enum status fraud_proof_open(struct fraud_proof *proof, struct trace_walk *walk,
 
     assert(walk->end != TRACE_WALK_GOES_ON);
     assert(walk->end != TRACE_WALK_NO_LIE);
-    init(proof, walk, given);
+    init_proof(proof, walk, given);
     if (walk->end != TRACE_WALK_ELEMENT) {
         return STATUS_OK;
     }
@@ -497,7 +498,7 @@ static enum status open_own(struct fraud_proof *proof, struct trace_walk *walk,
                                            .next_root = own->trace.next_root};
     enum status status = trace_walk_open(walk, own, &itself, error);
 
-    init(proof, walk, given);
+    init_proof(proof, walk, given);
     return status;
 }
 

@@ -34,8 +34,8 @@ MUST_CHECK enum status fraud_proof_other(struct fraud_proof *proof, uint32_t pas
                                          struct error *error);
 void fraud_proof_close(struct fraud_proof *proof); /* a zero-filled one is allowed */
 
-/* What was queried last on the ledger, and the accused's reply to it, whatever they are about.
- * Borrowed; of size 0 where there is none. */
+/* What was queried last on the ledger, and the accused's reply to it, on any subject. Borrowed; of
+ * size 0 where there is none. */
 struct fraud_proof_said {
     const uint8_t *queried;
     size_t queried_size;

@@ -31,8 +31,17 @@ static bool is_list(const struct trace_query *query)
     return query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE;
 }
 
-/* docs/FORMATS.md, queried: 0 query (15), 15 known (32); DIVERGED: 47 program root (32); the
- * others: 47 leaves (8), 55 bytes of the last leaf (2), 57 size of the header (1), 58 header. */
+/* docs/FORMATS.md, queried: what is known stands behind the query. Then DIVERGED has the root of
+ * the program; the others have leaves, bytes of the last leaf, size of the header, header. */
+enum {
+    QUERIED_KNOWN = TRACE_QUERY_SIZE,
+    QUERIED_PROGRAM = QUERIED_KNOWN + DIGEST_SIZE,
+    QUERIED_LEAVES = QUERIED_PROGRAM,
+    QUERIED_LAST_SIZE = QUERIED_LEAVES + 8,
+    QUERIED_HEADER_SIZE = QUERIED_LAST_SIZE + 2,
+    QUERIED_HEADER
+};
+
 size_t ledger_queried_write(uint8_t bytes[LEDGER_QUERIED_SIZE_MAX],
                             const struct ledger_queried *queried)
 {
@@ -42,16 +51,16 @@ size_t ledger_queried_write(uint8_t bytes[LEDGER_QUERIED_SIZE_MAX],
         return partial_sums_query_write(bytes, &queried->query, &queried->parts);
     }
     trace_query_write(bytes, &queried->query);
-    memcpy(bytes + 15, target->known.bytes, DIGEST_SIZE);
+    memcpy(bytes + QUERIED_KNOWN, target->known.bytes, DIGEST_SIZE);
     if (queried->query.kind == TRACE_QUERY_DIVERGED) {
-        memcpy(bytes + 47, queried->program.bytes, DIGEST_SIZE);
-        return 47 + DIGEST_SIZE;
+        memcpy(bytes + QUERIED_PROGRAM, queried->program.bytes, DIGEST_SIZE);
+        return QUERIED_PROGRAM + DIGEST_SIZE;
     }
-    endian_store_be64(bytes + 47, target->count);
-    endian_store_be16(bytes + 55, (uint16_t)target->last_size);
-    bytes[57] = (uint8_t)target->header_size;
-    memcpy(bytes + 58, target->header, target->header_size);
-    return 58 + target->header_size;
+    endian_store_be64(bytes + QUERIED_LEAVES, target->count);
+    endian_store_be16(bytes + QUERIED_LAST_SIZE, (uint16_t)target->last_size);
+    bytes[QUERIED_HEADER_SIZE] = (uint8_t)target->header_size;
+    memcpy(bytes + QUERIED_HEADER, target->header, target->header_size);
+    return QUERIED_HEADER + target->header_size;
 }
 
 static bool target_fits(const struct ledger_queried *queried)
@@ -153,6 +162,7 @@ static enum status put_program_item(struct buffer *bytes, const struct tape *tap
     }
     if (status == STATUS_OK) {
         for (uint32_t i = 0; i < count; i++) {
+            /* All items are hashed for one path: the tree of the program is not kept. */
             merkle_leaf_hash(&hashes[i], descriptor, descriptor_write(descriptor, &places, i));
         }
         merkle_leaves_init_hashes(&leaves, hashes, count);
@@ -164,6 +174,7 @@ static enum status put_program_item(struct buffer *bytes, const struct tape *tap
         put_path(bytes, &path);
         buffer_add_u16(bytes, (uint16_t)size);
         buffer_add(bytes, descriptor, size);
+        /* One descriptor stands for an operation in all micro-batches: the query says in which. */
         if (descriptor_is_repeated(descriptor)) {
             buffer_add_u32(bytes, instance);
         }
@@ -293,8 +304,8 @@ struct inquiry {
 };
 
 /* Follows the path that comes next from hash; false: it is no path at that place. */
-static bool follow(struct digest *root, struct reader *reader, uint64_t index, uint64_t count,
-                   const struct digest *hash)
+static bool follow_path(struct digest *root, struct reader *reader, uint64_t index, uint64_t count,
+                        const struct digest *hash)
 {
     struct merkle_path path = {.leaf_index = index, .leaf_count = count};
 
@@ -311,7 +322,7 @@ static bool leads_to(struct reader *reader, uint64_t index, uint64_t count,
 {
     struct digest root;
 
-    return follow(&root, reader, index, count, hash) && digest_equal(&root, wanted);
+    return follow_path(&root, reader, index, count, hash) && digest_equal(&root, wanted);
 }
 
 static void take_digest(struct digest *digest, struct reader *reader)
@@ -349,7 +360,7 @@ static bool take_program_item(struct inquiry *inquiry)
         return false;
     }
     merkle_leaf_hash(&hash, descriptor, size);
-    return follow(&tree, &path, index, count, &hash) &&
+    return follow_path(&tree, &path, index, count, &hash) &&
            is_list_root(COMMIT_PROGRAM, inquiry->trace_items, count, &tree,
                         &inquiry->context->program) &&
            descriptor_read(&inquiry->descriptor, descriptor, size, NULL) == STATUS_OK &&
@@ -474,6 +485,8 @@ static bool check_tensor(struct inquiry *inquiry)
     uint64_t count;
 
     take_digest(&list_tree, &inquiry->reader);
+    /* The path stands before the header whose hash it leads from: it is kept, and followed at the
+     * end. */
     path = inquiry->reader;
     (void)reader_take(&inquiry->reader, (size_t)reader_u8(&inquiry->reader) * DIGEST_SIZE);
     output = reader_u8(&inquiry->reader);
@@ -481,12 +494,15 @@ static bool check_tensor(struct inquiry *inquiry)
         return false;
     }
     operand = &descriptor->operands[descriptor->op.input_count + output];
+    /* An operand of another place would be a true tensor, and an answer to another question. */
     if (operand->place != query->item || !take_header(inquiry, operand)) {
         return false;
     }
     take_tensor_root(&tensor, &tree, inquiry);
     merkle_leaf_hash(&hash, tensor.bytes, DIGEST_SIZE);
     list = list_of(inquiry, TRACE_QUERY_TRACE);
+    /* What a micro-batch keeps to itself stands in the list of that micro-batch, not in the
+     * trace's. */
     if (operand->way == DESCRIPTOR_INNER) {
         list = list_of(inquiry, TRACE_QUERY_BATCH);
         batch = descriptor->batch;
@@ -503,6 +519,8 @@ static bool check_tensor(struct inquiry *inquiry)
     if (query->kind == TRACE_QUERY_TENSOR_NODE && !take_node(inquiry, count, &tree)) {
         return false;
     }
+    /* The last leaf alone may be short, and only a reply that reaches the end of the row shows
+     * it. */
     target->last_size = (query->index << query->level) + target->count == count
                             ? (uint32_t)(size - (count - 1) * MERKLE_LEAF_SIZE)
                             : MERKLE_LEAF_SIZE;

@@ -29,28 +29,31 @@ void partial_sums_subject(struct digest *subject, const uint8_t *descriptor, siz
     sha256_end(&hash, subject);
 }
 
-/* docs/FORMATS.md, a range: 0 from (8), 8 length (8), 16 exponent (4), 20 value (8). */
+/* docs/FORMATS.md, a range. */
+enum { RANGE_FROM = 0, RANGE_LENGTH = 8, RANGE_EXPONENT = 16, RANGE_VALUE = 20 };
+
 size_t partial_sums_range_write(uint8_t bytes[PARTIAL_SUMS_RANGE_SIZE],
                                 const struct partial_sums_range *range)
 {
     if (!range->is_part) {
         return 0;
     }
-    endian_store_be64(bytes, range->from);
-    endian_store_be64(bytes + 8, range->length);
-    endian_store_be32(bytes + 16, (uint32_t)range->exponent);
-    endian_store_be64(bytes + 20, (uint64_t)range->value);
+    endian_store_be64(bytes + RANGE_FROM, range->from);
+    endian_store_be64(bytes + RANGE_LENGTH, range->length);
+    endian_store_be32(bytes + RANGE_EXPONENT, (uint32_t)range->exponent);
+    endian_store_be64(bytes + RANGE_VALUE, (uint64_t)range->value);
     return PARTIAL_SUMS_RANGE_SIZE;
 }
 
 void partial_sums_range_read(struct partial_sums_range *range,
                              const uint8_t bytes[PARTIAL_SUMS_RANGE_SIZE])
 {
-    *range = (struct partial_sums_range){.is_part = true,
-                                         .from = endian_load_be64(bytes),
-                                         .length = endian_load_be64(bytes + 8),
-                                         .exponent = (int32_t)endian_load_be32(bytes + 16),
-                                         .value = (int64_t)endian_load_be64(bytes + 20)};
+    *range =
+        (struct partial_sums_range){.is_part = true,
+                                    .from = endian_load_be64(bytes + RANGE_FROM),
+                                    .length = endian_load_be64(bytes + RANGE_LENGTH),
+                                    .exponent = (int32_t)endian_load_be32(bytes + RANGE_EXPONENT),
+                                    .value = (int64_t)endian_load_be64(bytes + RANGE_VALUE)};
 }
 
 bool partial_sums_narrow(struct rule_axis *axis, const struct partial_sums_range *range)
@@ -82,18 +85,25 @@ bool partial_sums_enter(struct partial_sums_range *range, const struct rule_axis
     return true;
 }
 
-/* docs/FORMATS.md, queried: 0 query (15), 15 subject (32), 47 bits (4), 51 fold (1), 52 parts (4),
- * 56 range. */
+/* docs/FORMATS.md, queried, of parts: behind the query. */
+enum {
+    PARTS_SUBJECT = TRACE_QUERY_SIZE,
+    PARTS_BITS = PARTS_SUBJECT + DIGEST_SIZE,
+    PARTS_FOLD = PARTS_BITS + 4,
+    PARTS_COUNT = PARTS_FOLD + 1,
+    PARTS_RANGE = PARTS_COUNT + 4
+};
+
 size_t partial_sums_query_write(uint8_t bytes[PARTIAL_SUMS_QUERY_MAX],
                                 const struct trace_query *query,
                                 const struct partial_sums_target *target)
 {
     trace_query_write(bytes, query);
-    memcpy(bytes + TRACE_QUERY_SIZE, target->subject.bytes, DIGEST_SIZE);
-    endian_store_be32(bytes + 47, target->bits);
-    bytes[51] = (uint8_t)target->fold;
-    endian_store_be32(bytes + 52, target->count);
-    return 56 + partial_sums_range_write(bytes + 56, &target->range);
+    memcpy(bytes + PARTS_SUBJECT, target->subject.bytes, DIGEST_SIZE);
+    endian_store_be32(bytes + PARTS_BITS, target->bits);
+    bytes[PARTS_FOLD] = (uint8_t)target->fold;
+    endian_store_be32(bytes + PARTS_COUNT, target->count);
+    return PARTS_RANGE + partial_sums_range_write(bytes + PARTS_RANGE, &target->range);
 }
 
 void partial_sums_reply_hash(struct digest *hash, const uint8_t *queried, size_t queried_size,

@@ -226,7 +226,7 @@ enum status trace_query_visit(const struct tape *tape, const struct trace_query_
 /* ---- as bytes ------------------------------------------------------------ */
 
 /* Is what the kind does not use zero, and no level beyond any tree? */
-static bool canonical(const struct trace_query *query)
+static bool is_canonical(const struct trace_query *query)
 {
     bool node = query->kind == TRACE_QUERY_LIST_NODE || query->kind == TRACE_QUERY_TENSOR_NODE;
     bool list = query->kind == TRACE_QUERY_LIST || query->kind == TRACE_QUERY_LIST_NODE;
@@ -241,29 +241,31 @@ static bool canonical(const struct trace_query *query)
            query->index <= MERKLE_LEAVES_MAX >> (node ? query->level : 0);
 }
 
-/* docs/FORMATS.md, query: 0 kind (1), 1 list (1), 2 item (4), 6 level (1), 7 index (8). */
+/* docs/FORMATS.md, query. */
+enum { QUERY_KIND = 0, QUERY_LIST = 1, QUERY_ITEM = 2, QUERY_LEVEL = 6, QUERY_INDEX = 7 };
+
 void trace_query_write(uint8_t bytes[TRACE_QUERY_SIZE], const struct trace_query *query)
 {
-    assert(canonical(query));
-    bytes[0] = (uint8_t)query->kind;
-    bytes[1] = (uint8_t)query->list;
-    endian_store_be32(bytes + 2, query->item);
-    bytes[6] = (uint8_t)query->level;
-    endian_store_be64(bytes + 7, query->index);
+    assert(is_canonical(query));
+    bytes[QUERY_KIND] = (uint8_t)query->kind;
+    bytes[QUERY_LIST] = (uint8_t)query->list;
+    endian_store_be32(bytes + QUERY_ITEM, query->item);
+    bytes[QUERY_LEVEL] = (uint8_t)query->level;
+    endian_store_be64(bytes + QUERY_INDEX, query->index);
 }
 
 enum status trace_query_read(struct trace_query *query, const uint8_t *bytes, size_t size)
 {
-    if (size != TRACE_QUERY_SIZE || bytes[0] < TRACE_QUERY_LIST || bytes[0] > TRACE_QUERY_PARTS ||
-        bytes[1] > TRACE_QUERY_BATCH) {
+    if (size != TRACE_QUERY_SIZE || bytes[QUERY_KIND] < TRACE_QUERY_LIST ||
+        bytes[QUERY_KIND] > TRACE_QUERY_PARTS || bytes[QUERY_LIST] > TRACE_QUERY_BATCH) {
         return STATUS_BAD_FORMAT;
     }
-    *query = (struct trace_query){.kind = (enum trace_query_kind)bytes[0],
-                                  .list = (enum trace_query_list)bytes[1],
-                                  .item = endian_load_be32(bytes + 2),
-                                  .level = bytes[6],
-                                  .index = endian_load_be64(bytes + 7)};
-    return canonical(query) ? STATUS_OK : STATUS_BAD_FORMAT;
+    *query = (struct trace_query){.kind = (enum trace_query_kind)bytes[QUERY_KIND],
+                                  .list = (enum trace_query_list)bytes[QUERY_LIST],
+                                  .item = endian_load_be32(bytes + QUERY_ITEM),
+                                  .level = bytes[QUERY_LEVEL],
+                                  .index = endian_load_be64(bytes + QUERY_INDEX)};
+    return is_canonical(query) ? STATUS_OK : STATUS_BAD_FORMAT;
 }
 
 /* ---- as text ------------------------------------------------------------- */
@@ -286,7 +288,7 @@ void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query 
 {
     char list[TRACE_QUERY_TEXT_MAX];
 
-    assert(canonical(query));
+    assert(is_canonical(query));
     list_text(list, query);
     switch (query->kind) {
     case TRACE_QUERY_LIST:
@@ -405,7 +407,7 @@ enum status trace_query_parse(struct trace_query *query, const char *text)
     } else {
         taken = take_word(&at, "diverged");
     }
-    if (!taken || !canonical(query)) {
+    if (!taken || !is_canonical(query)) {
         return STATUS_BAD_FORMAT;
     }
     trace_query_text(again, query);

@@ -66,8 +66,8 @@ uint64_t trace_query_list_count(const struct tape *tape, enum trace_query_list l
 uint64_t trace_query_tensor_count(const struct tensor *tensor);
 
 /*
- * Enough replies for the walk to any leaf of any step of tape, whatever the accused made: known
- * from the shapes alone.
+ * Enough replies for the walk to any leaf of any step of tape, with any numbers of the accused:
+ * known from the shapes alone.
  */
 uint32_t trace_query_replies_max(const struct tape *tape);
 

@@ -46,8 +46,8 @@ static const uint8_t *state_bytes(const struct trace_server *server, uint32_t st
 }
 
 /* Runs the step again, from the state before it. */
-static enum status run(struct trace_server *server, const struct observer *observer,
-                       struct error *error)
+static enum status run_step(struct trace_server *server, const struct observer *observer,
+                            struct error *error)
 {
     struct machine *machine = server->machine;
     enum status status = STATUS_OK;
@@ -65,7 +65,7 @@ static enum status run(struct trace_server *server, const struct observer *obser
 
 /* ---- tensors that are kept ----------------------------------------------- */
 
-static void drop(struct trace_server_tensor *kept)
+static void drop_tensor(struct trace_server_tensor *kept)
 {
     free(kept->owned);
     free(kept->hashes);
@@ -83,7 +83,7 @@ const struct trace_server_tensor *trace_server_tensor(const struct trace_server 
     return NULL;
 }
 
-static bool wants(const uint32_t *items, uint32_t count, uint32_t item)
+static bool wants_item(const uint32_t *items, uint32_t count, uint32_t item)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (items[i] == item) {
@@ -96,7 +96,7 @@ static bool wants(const uint32_t *items, uint32_t count, uint32_t item)
 static void drop_all(struct trace_server *server)
 {
     for (uint32_t i = 0; i < server->kept_count; i++) {
-        drop(&server->kept[i]);
+        drop_tensor(&server->kept[i]);
     }
     server->kept_count = 0;
 }
@@ -106,10 +106,10 @@ static void keep_only(struct trace_server *server, const uint32_t *items, uint32
     uint32_t left = 0;
 
     for (uint32_t i = 0; i < server->kept_count; i++) {
-        if (wants(items, count, server->kept[i].item)) {
+        if (wants_item(items, count, server->kept[i].item)) {
             server->kept[left++] = server->kept[i];
         } else {
-            drop(&server->kept[i]);
+            drop_tensor(&server->kept[i]);
         }
     }
     server->kept_count = left;
@@ -139,8 +139,8 @@ static enum status know_batch(struct trace_server *server, uint32_t batch, struc
 }
 
 /* Hashes what is kept at bytes; it must be what the trace says. Owned bytes are freed with it. */
-static enum status keep(struct trace_server *server, uint32_t item, const uint8_t *bytes,
-                        uint8_t *owned, struct error *error)
+static enum status keep_tensor(struct trace_server *server, uint32_t item, const uint8_t *bytes,
+                               uint8_t *owned, struct error *error)
 {
     struct trace_server_tensor *kept = &server->kept[server->kept_count];
     struct merkle_leaves leaves;
@@ -154,11 +154,12 @@ static enum status keep(struct trace_server *server, uint32_t item, const uint8_
     kept->owned = owned;
     kept->size = commit_tensor_size(kept->tensor);
     kept->leaf_count = trace_query_tensor_count(kept->tensor);
+    /* The hashes of the leaves stay: each reply about the tensor takes some of them. */
     kept->hashes = malloc((size_t)kept->leaf_count * sizeof(*kept->hashes));
     if (kept->hashes == NULL) {
         const struct tensor *tensor = kept->tensor;
 
-        drop(kept);
+        drop_tensor(kept);
         return no_memory(tensor, error);
     }
     merkle_leaves_init_bytes(&leaves, bytes, kept->size);
@@ -167,7 +168,9 @@ static enum status keep(struct trace_server *server, uint32_t item, const uint8_
     merkle_root(&root, &hashes);
     commit_tensor_root_of(&root, COMMIT_TENSOR, kept->tensor, &root);
     if (!digest_equal(&root, &server->trace.items[item])) {
-        drop(kept);
+        drop_tensor(kept);
+        /* A file can rot and is thrown away; two runs of one machine that differ are the machine's
+         * fault. */
         if (owned == NULL && server->file.bytes != NULL) {
             trace_file_remove(&server->file);
             return error_set(error, STATUS_IO, "tensor %u in the file of the trace is damaged",
@@ -211,8 +214,8 @@ static bool is_sought(const void *context, struct op_turn maker, uint32_t output
     return sought_at(search, maker, output) < search->left;
 }
 
-static enum status found(void *context, struct op_turn maker, uint32_t output, const void *bytes,
-                         uint64_t size, struct error *error)
+static enum status found_tensor(void *context, struct op_turn maker, uint32_t output,
+                                const void *bytes, uint64_t size, struct error *error)
 {
     struct search *search = context;
     struct trace_server *server = search->server;
@@ -229,7 +232,7 @@ static enum status found(void *context, struct op_turn maker, uint32_t output, c
                          error);
     }
     memcpy(copy, bytes, (size_t)size);
-    status = keep(server, search->items[at], copy, copy, error);
+    status = keep_tensor(server, search->items[at], copy, copy, error);
     search->left--;
     search->items[at] = search->items[search->left];
     search->makers[at] = search->makers[search->left];
@@ -276,13 +279,14 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
                               struct error *error)
 {
     struct search search = {.server = server};
-    const struct observer observer = {.made = found, .context = &search, .wants = is_sought};
+    const struct observer observer = {.made = found_tensor, .context = &search, .wants = is_sought};
     enum status status = STATUS_OK;
 
     assert(count <= TRACE_SERVER_KEPT_MAX);
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         struct trace_place place;
 
+        /* A place within a micro-batch is known once the list of that micro-batch is. */
         trace_place_of(&place, &server->trace.layout, items[i], server->trace.list_count);
         status = know_batch(server, place.batch, error);
     }
@@ -294,13 +298,15 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
         uint32_t item = items[i];
 
         assert(item < server->trace.item_count);
-        if (trace_server_tensor(server, item) != NULL || wants(items, i, item)) {
+        if (trace_server_tensor(server, item) != NULL || wants_item(items, i, item)) {
             continue;
         }
+        /* What is in the file, or a state, costs a hash; all else costs the step, which is run once
+         * for all. */
         if (trace_file_has(&server->file, item)) {
-            status = keep(server, item, trace_file_tensor(&server->file, item), NULL, error);
+            status = keep_tensor(server, item, trace_file_tensor(&server->file, item), NULL, error);
         } else if (item < server->trace.state_count) {
-            status = keep(server, item, server->states[item], NULL, error);
+            status = keep_tensor(server, item, server->states[item], NULL, error);
         } else {
             search.items[search.left] = item;
             trace_output_at(&search.makers[search.left], &search.outputs[search.left], server->tape,
@@ -309,7 +315,8 @@ enum status trace_server_keep(struct trace_server *server, const uint32_t *items
         }
     }
     if (status == STATUS_OK && search.left > 0) {
-        status = run(server, &observer, error);
+        status = run_step(server, &observer, error);
+        /* The observer stops the step as soon as it has the last of what it looks for. */
         if (status == STATUS_STOPPED && search.left == 0) {
             status = STATUS_OK;
         }
@@ -530,7 +537,7 @@ enum status trace_server_diverged(uint32_t *state, uint64_t *element, struct tra
 {
     const struct tape *tape = server->tape;
     bool filed = server->file.bytes != NULL;
-    enum status status = filed ? STATUS_OK : run(server, NULL, error);
+    enum status status = filed ? STATUS_OK : run_step(server, NULL, error);
 
     for (*state = 0; *state < tape->state_count && status == STATUS_OK; ++*state) {
         status = filed ? look_at_kept(element, server, *state, error)

@@ -31,7 +31,7 @@ struct trace_server_tensor {
 };
 
 struct trace_server {
-    struct machine *machine; /* borrowed; NULL: what the file lacks cannot be had */
+    struct machine *machine; /* borrowed; NULL: what the file lacks cannot be served */
     const struct tape *tape;
     struct trace trace;
     struct trace_file file; /* perhaps not open */

@@ -198,6 +198,8 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
         return false;
     }
     *query = (struct trace_query){.kind = lists ? TRACE_QUERY_LIST : TRACE_QUERY_TENSOR};
+    /* Three trees, one below the other: the trace's items, those of a micro-batch, the leaves of a
+     * tensor. */
     if (lists && walk->listed.known) {
         tree = &walk->inner;
         query->list = TRACE_QUERY_BATCH;
@@ -212,6 +214,7 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
         query->item = walk->item;
         *known = walk->item_root;
     }
+    /* Below the first row the known hash is that of the node that differed. */
     if (tree->row_count > 0) {
         const struct trace_walk_row *row = last_row(tree);
 
@@ -226,8 +229,8 @@ bool trace_walk_next(struct trace_query *query, struct digest *known, const stru
 /* ---- taking replies ------------------------------------------------------ */
 
 /* Adds a row and finds the leftmost of its nodes that is not as our own. */
-static void descend(struct trace_walk_tree *tree, const struct trace_reply *reply,
-                    const struct trace_query *query, const struct trace_reply_tree *own)
+static void descend_row(struct trace_walk_tree *tree, const struct trace_reply *reply,
+                        const struct trace_query *query, const struct trace_reply_tree *own)
 {
     struct trace_walk_row *row = &tree->rows[tree->row_count];
     uint32_t at = 0;
@@ -255,8 +258,8 @@ static void descend(struct trace_walk_tree *tree, const struct trace_reply *repl
     tree->index = row->first + at;
 }
 
-static void arrive(struct trace_walk_found *found, const struct trace_walk_tree *tree,
-                   const struct trace_reply *reply)
+static void take_found(struct trace_walk_found *found, const struct trace_walk_tree *tree,
+                       const struct trace_reply *reply)
 {
     uint64_t at = tree->index - last_row(tree)->first;
 
@@ -265,7 +268,8 @@ static void arrive(struct trace_walk_found *found, const struct trace_walk_tree 
     memcpy(found->root.bytes, reply->items + at * DIGEST_SIZE, DIGEST_SIZE);
 }
 
-static void accuse(struct trace_walk *walk, const struct trace_walk_found *found, uint32_t first)
+static void accuse_item(struct trace_walk *walk, const struct trace_walk_found *found,
+                        uint32_t first)
 {
     walk->item_known = true;
     walk->item = first + found->index;
@@ -277,14 +281,14 @@ static void arrive_in_list(struct trace_walk *walk, const struct trace_reply *re
 {
     const struct trace *trace = &walk->own->trace;
 
-    arrive(&walk->listed, &walk->items, reply);
+    take_found(&walk->listed, &walk->items, reply);
     walk->batch = TENSOR_NONE;
     if (walk->list == TRACE_QUERY_TRACE && trace->layout.inner > 0 &&
         repeat_holds(&walk->batch, &trace->layout, walk->listed.index) &&
         walk->batch != TENSOR_NONE) {
         return;
     }
-    accuse(walk, &walk->listed, 0);
+    accuse_item(walk, &walk->listed, 0);
     if (walk->list == TRACE_QUERY_NEXT_STATE) {
         walk->end = TRACE_WALK_NEXT_STATE;
     } else if (walk->item < trace->state_count) {
@@ -298,11 +302,11 @@ static void arrive_in_batch(struct trace_walk *walk, const struct trace_reply *r
     const struct trace *trace = &walk->own->trace;
     uint32_t first = trace->list_count + walk->batch * trace->layout.inner;
 
-    arrive(&walk->within, &walk->inner, reply);
+    take_found(&walk->within, &walk->inner, reply);
     if (trace_is_before(trace->tape, first + walk->within.index, walk->listed.index)) {
-        accuse(walk, &walk->within, first);
+        accuse_item(walk, &walk->within, first);
     } else {
-        accuse(walk, &walk->listed, 0);
+        accuse_item(walk, &walk->listed, 0);
     }
 }
 
@@ -318,11 +322,11 @@ static void take_of_list(struct trace_walk *walk, const struct trace_reply *repl
         walk->batch_known = true;
         merkle_root(&root, &own->hashes);
         if (digest_equal(&root, &reply->tree_root)) {
-            accuse(walk, &walk->listed, 0);
+            accuse_item(walk, &walk->listed, 0);
             return;
         }
     }
-    descend(tree, reply, query, own);
+    descend_row(tree, reply, query, own);
     if (reply->items != NULL && inner) {
         arrive_in_batch(walk, reply);
     } else if (reply->items != NULL) {
@@ -367,6 +371,8 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
         return error_set(error, STATUS_BAD_FORMAT,
                          "the accused has not committed to micro-batch %u yet", query.item);
     }
+    /* Before anything is taken from the bytes: a reply that does not fold to what is known says
+     * nothing. */
     if (status == STATUS_OK && trace_reply_check(&reply, &target, bytes, size) != VERDICT_VALID) {
         char text[TRACE_QUERY_TEXT_MAX];
 
@@ -377,6 +383,8 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
         status = trace_server_tree(&own, walk->own, &query, error);
     }
     if (status == STATUS_OK) {
+        /* Only now is the reply kept, so that a saved walk holds no reply that another reader would
+         * refuse. */
         status = keep_reply(walk, bytes, size, error);
     }
     if (status != STATUS_OK) {
@@ -385,7 +393,7 @@ enum status trace_walk_take(struct trace_walk *walk, const uint8_t *bytes, size_
     if (target.is_list) {
         take_of_list(walk, &reply, &query, &own);
     } else {
-        descend(&walk->tensor, &reply, &query, &own);
+        descend_row(&walk->tensor, &reply, &query, &own);
         if (reply.leaves != NULL) {
             arrive_at_leaf(walk, &reply);
         }

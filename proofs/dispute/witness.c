@@ -59,7 +59,7 @@ static enum status insert_leaf(struct witness *witness, struct witness_operand *
     return STATUS_OK;
 }
 
-static uint32_t fetch(void *context, uint32_t number, uint64_t index)
+static uint32_t fetch_operand(void *context, uint32_t number, uint64_t index)
 {
     struct witness *witness = context;
     struct witness_operand *operand = &witness->operands[number];
@@ -115,7 +115,7 @@ void witness_init(struct witness *witness, const struct tape *tape,
         *(input ? &witness->call.inputs[slot] : &witness->call.outputs[slot]) =
             (struct operand){.dtype = tensor->dtype,
                              .count = tensor->count,
-                             .fetch = fetch,
+                             .fetch = fetch_operand,
                              .context = witness,
                              .tensor = i};
     }
@@ -133,7 +133,7 @@ void witness_release(struct witness *witness)
 
 uint32_t witness_found(struct witness *witness, const struct evidence_target *target)
 {
-    return fetch(witness, witness->op->input_count + target->output, target->element);
+    return fetch_operand(witness, witness->op->input_count + target->output, target->element);
 }
 
 enum status witness_run(struct witness *witness, bool *wrong, const struct evidence_target *target)
@@ -173,6 +173,7 @@ enum status witness_plan(struct witness_plan *plan, const struct witness *witnes
         return error_set(witness->error, STATUS_NO_MEMORY, "no memory for a proof");
     }
     plan->count = needed_indexes(plan->indexes, witness, operand);
+    /* An operand of which nothing is read has no proof. */
     if (plan->count == 0) {
         return STATUS_OK;
     }

@@ -144,8 +144,8 @@ enum status archive_writer_open(struct archive_writer *writer, struct error *err
     return status;
 }
 
-static enum status compress(struct archive_writer *writer, struct error *error, const void *data,
-                            size_t size, bool last)
+static enum status compress_bytes(struct archive_writer *writer, struct error *error,
+                                  const void *data, size_t size, bool last)
 {
     ZSTD_inBuffer in = {data, size, 0};
     size_t left;
@@ -162,12 +162,12 @@ static enum status compress(struct archive_writer *writer, struct error *error, 
     return STATUS_OK;
 }
 
-static enum status pad(struct archive_writer *writer, struct error *error)
+static enum status pad_entry(struct archive_writer *writer, struct error *error)
 {
     enum status status;
 
     assert(writer->left == 0);
-    status = compress(writer, error, zeros, (size_t)writer->padding, false);
+    status = compress_bytes(writer, error, zeros, (size_t)writer->padding, false);
     writer->padding = 0;
     return status;
 }
@@ -181,11 +181,11 @@ enum status archive_writer_begin(struct archive_writer *writer, struct error *er
     if (size > ARCHIVE_ENTRY_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "'%s' is too large for an archive", name);
     }
-    TRY(pad(writer, error));
+    TRY(pad_entry(writer, error));
     writer->left = size;
     writer->padding = padding_of(size);
     make_header(header, name, size);
-    return compress(writer, error, header, sizeof(header), false);
+    return compress_bytes(writer, error, header, sizeof(header), false);
 }
 
 enum status archive_writer_add(struct archive_writer *writer, struct error *error, const void *data,
@@ -193,16 +193,16 @@ enum status archive_writer_add(struct archive_writer *writer, struct error *erro
 {
     assert(size <= writer->left);
     writer->left -= size;
-    return compress(writer, error, data, size, false);
+    return compress_bytes(writer, error, data, size, false);
 }
 
 enum status archive_writer_keep(struct archive_writer *writer, struct error *error)
 {
     enum status status;
 
-    TRY_OUT(pad(writer, error));
-    TRY_OUT(compress(writer, error, zeros, ARCHIVE_BLOCK, false));
-    TRY_OUT(compress(writer, error, zeros, ARCHIVE_BLOCK, true));
+    TRY_OUT(pad_entry(writer, error));
+    TRY_OUT(compress_bytes(writer, error, zeros, ARCHIVE_BLOCK, false));
+    TRY_OUT(compress_bytes(writer, error, zeros, ARCHIVE_BLOCK, true));
     TRY_OUT(whole_file_keep_new(&writer->file, error));
 out:
     archive_writer_drop(writer);
@@ -254,13 +254,13 @@ enum status archive_reader_open(struct archive_reader *reader, struct error *err
     return status;
 }
 
-static enum status refused(struct error *error, const char *what)
+static enum status refused_archive(struct error *error, const char *what)
 {
     return error_set(error, STATUS_BAD_FORMAT, "%s", what);
 }
 
 /* Fills the input; leaves it empty at the end of the file. */
-static enum status refill(struct archive_reader *reader, struct error *error)
+static enum status refill_input(struct archive_reader *reader, struct error *error)
 {
     ssize_t got;
 
@@ -276,11 +276,12 @@ static enum status refill(struct archive_reader *reader, struct error *error)
     return STATUS_OK;
 }
 
-static enum status unpack(struct archive_reader *reader, struct error *error, void *data,
-                          size_t size)
+static enum status unpack_bytes(struct archive_reader *reader, struct error *error, void *data,
+                                size_t size)
 {
     ZSTD_outBuffer out = {data, size, 0};
 
+    /* A few bytes can unpack to terabytes: what is asked for is counted before it is unpacked. */
     if (size > reader->unpacked_left) {
         return error_set(error, STATUS_OVER_LIMIT, "it unpacks to more than is allowed");
     }
@@ -291,21 +292,22 @@ static enum status unpack(struct archive_reader *reader, struct error *error, vo
         size_t code;
 
         if (reader->ended) {
-            return refused(error, "it ends early");
+            return refused_archive(error, "it ends early");
         }
         code = ZSTD_decompressStream(reader->stream, &out, &in);
         reader->unpacked += out.pos - before;
         if (ZSTD_isError(code)) {
-            return refused(error, ZSTD_getErrorName(code));
+            return refused_archive(error, ZSTD_getErrorName(code));
         }
+        /* Neither input taken nor output made: the stream wants bytes that are not here. */
         bool stuck = in.pos == reader->in_at && out.pos == before;
 
         reader->in_at = in.pos;
         reader->ended = code == 0;
         if (stuck && reader->in_at == reader->in_size && !reader->ended) {
-            TRY(refill(reader, error));
+            TRY(refill_input(reader, error));
             if (reader->in_size == 0) {
-                return refused(error, "it ends early");
+                return refused_archive(error, "it ends early");
             }
         }
     }
@@ -316,8 +318,9 @@ static enum status need_zeros(struct archive_reader *reader, struct error *error
 {
     uint8_t block[ARCHIVE_BLOCK];
 
-    TRY(unpack(reader, error, block, size));
-    return memcmp(block, zeros, size) == 0 ? STATUS_OK : refused(error, "bytes between the files");
+    TRY(unpack_bytes(reader, error, block, size));
+    return memcmp(block, zeros, size) == 0 ? STATUS_OK
+                                           : refused_archive(error, "bytes between the files");
 }
 
 /* After the last block only the end of the frame may follow, with its checksum. */
@@ -331,9 +334,9 @@ static enum status need_end(struct archive_reader *reader, struct error *error)
         size_t code;
 
         if (reader->in_at == reader->in_size) {
-            TRY(refill(reader, error));
+            TRY(refill_input(reader, error));
             if (reader->in_size == 0) {
-                return refused(error, "it ends early");
+                return refused_archive(error, "it ends early");
             }
         }
         in = (ZSTD_inBuffer){reader->in, reader->in_size, reader->in_at};
@@ -341,13 +344,14 @@ static enum status need_end(struct archive_reader *reader, struct error *error)
         reader->in_at = in.pos;
         reader->ended = code == 0;
         if (ZSTD_isError(code) || out.pos > 0) {
-            return refused(error, "it does not end where its files do");
+            return refused_archive(error, "it does not end where its files do");
         }
     }
     if (reader->in_at == reader->in_size) {
-        TRY(refill(reader, error));
+        TRY(refill_input(reader, error));
     }
-    return reader->in_at < reader->in_size ? refused(error, "bytes after the archive") : STATUS_OK;
+    return reader->in_at < reader->in_size ? refused_archive(error, "bytes after the archive")
+                                           : STATUS_OK;
 }
 
 enum status archive_reader_next(struct archive_reader *reader, struct error *error,
@@ -358,16 +362,16 @@ enum status archive_reader_next(struct archive_reader *reader, struct error *err
     assert(reader->left == 0);
     TRY(need_zeros(reader, error, (size_t)reader->padding));
     reader->padding = 0;
-    TRY(unpack(reader, error, header, sizeof(header)));
+    TRY(unpack_bytes(reader, error, header, sizeof(header)));
     if (memcmp(header, zeros, sizeof(header)) == 0) {
         TRY(need_zeros(reader, error, ARCHIVE_BLOCK));
         TRY(need_end(reader, error));
         return STATUS_NOT_FOUND;
     }
     if (!read_header(name, size, header)) {
-        return refused(error,
-                       "an entry that no bundle's archive has (a link, an owner, another dialect "
-                       "of tar)");
+        return refused_archive(
+            error, "an entry that no bundle's archive has (a link, an owner, another dialect "
+                   "of tar)");
     }
     reader->left = *size;
     reader->padding = padding_of(*size);
@@ -379,7 +383,7 @@ enum status archive_reader_read(struct archive_reader *reader, struct error *err
 {
     assert(size <= reader->left);
     reader->left -= size;
-    return unpack(reader, error, data, size);
+    return unpack_bytes(reader, error, data, size);
 }
 
 void archive_reader_close(struct archive_reader *reader)

@@ -5,22 +5,15 @@
  * the model computes, or must have the one value under which we compute the same; any other key is
  * refused by its name and value. So no published choice is ever ignored silently.
  *
- * Families: gpt2, llama (Llama 2 and 3, SmolLM), mistral, qwen2, qwen3.
+ * The families are the rows of base_families.c. Of a folder of more than text it is the text part.
  */
 #ifndef PROOFS_FORMAT_BASE_CONFIG_H
 #define PROOFS_FORMAT_BASE_CONFIG_H
 
-#include "engine/models/model.h"
+#include "proofs/format/base_families.h"
 
 #define BASE_CONFIG_NAME     "config.json"
 #define BASE_CONFIG_SIZE_MAX (1u << 20)
-
-struct base_config {
-    /* The defaults of the kind, with what the config says of the decoder. */
-    struct model_options model;
-    uint32_t window;    /* a token sees so many, itself included; 0: all before it */
-    uint32_t positions; /* the longest sequence */
-};
 
 /* Reads config.json in the folder. */
 MUST_CHECK enum status base_config_read(struct base_config *config, const char *folder,

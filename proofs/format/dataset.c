@@ -9,7 +9,7 @@
 
 #include "base/io/whole_file.h"
 #include "proofs/format/npy.h"
-#include "proofs/format/safetensors.h"
+#include "proofs/format/weights.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are used as they lie on disk");
 
@@ -303,8 +303,8 @@ static enum status map_file(struct mapping *mapping, struct error *error, const 
 }
 
 /* Gives the mapping to the dataset. On failure unmaps it and puts the path before the error. */
-static enum status settle(struct dataset *dataset, struct error *error, const char *path,
-                          const struct mapping *mapping, enum status status)
+static enum status settle_mapping(struct dataset *dataset, struct error *error, const char *path,
+                                  const struct mapping *mapping, enum status status)
 {
     if (status != STATUS_OK) {
         (void)munmap(mapping->bytes, mapping->size);
@@ -329,7 +329,7 @@ enum status dataset_open_tokens(struct dataset *dataset, struct error *error, co
         status =
             dataset_read_tokens(dataset, error, mapping.bytes, mapping.size, dtype, vocabulary);
     }
-    return settle(dataset, error, path, &mapping, status);
+    return settle_mapping(dataset, error, path, &mapping, status);
 }
 
 enum status dataset_open_samples(struct dataset *dataset, struct error *error, const char *path)
@@ -339,7 +339,7 @@ enum status dataset_open_samples(struct dataset *dataset, struct error *error, c
 
     TRY(map_file(&mapping, error, path));
     status = dataset_read_samples(dataset, error, mapping.bytes, mapping.size);
-    return settle(dataset, error, path, &mapping, status);
+    return settle_mapping(dataset, error, path, &mapping, status);
 }
 
 enum status dataset_open_labels(struct dataset *dataset, struct error *error, const char *path,
@@ -350,7 +350,7 @@ enum status dataset_open_labels(struct dataset *dataset, struct error *error, co
 
     TRY(map_file(&mapping, error, path));
     status = dataset_read_labels(dataset, error, mapping.bytes, mapping.size, samples, classes);
-    return settle(dataset, error, path, &mapping, status);
+    return settle_mapping(dataset, error, path, &mapping, status);
 }
 
 /* ---- what a job names --------------------------------------------------- */
@@ -427,7 +427,10 @@ static enum status open_named(struct dataset *dataset, struct error *error, cons
 
     take_elements(&read, tensor);
     TRY(safetensors_open(&file, error, path));
-    status = safetensors_find_tensor(&entry, &file, tensor, error);
+    entry = weights_find_in(&file, tensor->name);
+    status = entry != NULL && safetensors_entry_fits(entry, tensor)
+                 ? STATUS_OK
+                 : safetensors_find_tensor(&entry, &file, tensor, error); /* names what is wrong */
     if (status == STATUS_OK) {
         status = map_part(&read, error, &file, entry);
     }
@@ -479,13 +482,13 @@ enum status dataset_open_tensor(struct dataset *dataset, struct error *error, co
         return open_named(dataset, error, path, tensor);
     }
     TRY(map_file(&mapping, error, path));
-    return settle(dataset, error, path, &mapping,
-                  read_tensor(dataset, error, path, &mapping, tensor));
+    return settle_mapping(dataset, error, path, &mapping,
+                          read_tensor(dataset, error, path, &mapping, tensor));
 }
 
 /* Pages at the wrong place are refused by the system. */
-static enum status protect(struct dataset *dataset, uint64_t first, uint64_t size, int how,
-                           struct error *error)
+static enum status protect_pages(struct dataset *dataset, uint64_t first, uint64_t size, int how,
+                                 struct error *error)
 {
     assert(dataset->data == dataset->mapping && first + size <= dataset->mapping_size);
     return mprotect((uint8_t *)dataset->mapping + first, (size_t)size, how) == 0
@@ -497,13 +500,13 @@ static enum status protect(struct dataset *dataset, uint64_t first, uint64_t siz
 enum status dataset_hide(struct dataset *dataset, uint64_t first, uint64_t size,
                          struct error *error)
 {
-    return protect(dataset, first, size, PROT_NONE, error);
+    return protect_pages(dataset, first, size, PROT_NONE, error);
 }
 
 enum status dataset_show(struct dataset *dataset, uint64_t first, uint64_t size,
                          struct error *error)
 {
-    return protect(dataset, first, size, PROT_READ, error);
+    return protect_pages(dataset, first, size, PROT_READ, error);
 }
 
 void dataset_drop(const struct dataset *dataset)

@@ -51,10 +51,10 @@ static enum status cipher_of_key(EVP_CIPHER_CTX **cipher, struct error *error,
 }
 
 /* RFC 5869 for one block of output, which is all that a key needs. */
-static bool derive(uint8_t derived[ENCRYPTION_KEY_SIZE], const struct encryption_key *key,
-                   const uint8_t salt[ENCRYPTION_SALT_SIZE],
-                   const char tag[ENCRYPTION_TEXT_TAG_SIZE], const char *context,
-                   size_t context_size)
+static bool derive_key(uint8_t derived[ENCRYPTION_KEY_SIZE], const struct encryption_key *key,
+                       const uint8_t salt[ENCRYPTION_SALT_SIZE],
+                       const char tag[ENCRYPTION_TEXT_TAG_SIZE], const char *context,
+                       size_t context_size)
 {
     uint8_t extracted[ENCRYPTION_KEY_SIZE];
     uint8_t info[ENCRYPTION_TEXT_TAG_SIZE + ENCRYPTION_CONTEXT_MAX + 1];
@@ -86,7 +86,7 @@ enum status encryption_cipher_new(EVP_CIPHER_CTX **cipher, struct error *error,
     if (context_size > ENCRYPTION_CONTEXT_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "a context of %zu bytes", context_size);
     }
-    if (derive(derived, key, salt, tag, context, context_size)) {
+    if (derive_key(derived, key, salt, tag, context, context_size)) {
         status = cipher_of_key(cipher, error, derived, encrypting);
     } else {
         status = error_set(error, STATUS_NO_MEMORY, "libcrypto could not derive a key");

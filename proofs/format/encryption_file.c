@@ -146,7 +146,7 @@ static enum status read_chunk(struct encryption_reader *reader, struct error *er
 
 /* Finds the chunks from the size of the file: whole ones, then one that is empty only if it is
  * alone. */
-static bool measure(struct encryption_reader *reader, uint64_t file_size)
+static bool measure_chunks(struct encryption_reader *reader, uint64_t file_size)
 {
     uint64_t body;
     uint64_t rest;
@@ -168,7 +168,7 @@ static enum status reader_start(struct encryption_reader *reader, struct error *
 {
     uint8_t header[ENCRYPTION_HEADER_SIZE];
 
-    if (!measure(reader, file_size)) {
+    if (!measure_chunks(reader, file_size)) {
         return error_set(error, STATUS_BAD_FORMAT, "'%s': no encrypted file ends at byte %llu",
                          reader->path, (unsigned long long)file_size);
     }

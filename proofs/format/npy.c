@@ -26,7 +26,7 @@ static void skip_blanks(struct npy_text *text)
     }
 }
 
-static bool take(struct npy_text *text, char wanted)
+static bool take_letter(struct npy_text *text, char wanted)
 {
     skip_blanks(text);
     if (text->at < text->size && text->bytes[text->at] == wanted) {
@@ -51,7 +51,7 @@ static bool take_word(struct npy_text *text, const char *word)
 /* A string in either quotes, without escapes, shorter than out_size. */
 static bool take_string(struct npy_text *text, char *out, size_t out_size)
 {
-    char quote = take(text, '\'') ? '\'' : take(text, '"') ? '"' : '\0';
+    char quote = take_letter(text, '\'') ? '\'' : take_letter(text, '"') ? '"' : '\0';
     size_t length = 0;
 
     while (quote != '\0' && text->at < text->size && length + 1 < out_size) {
@@ -94,15 +94,15 @@ static bool take_shape(struct npy_text *text, struct npy *npy)
     bool comma = true;
 
     npy->rank = 0;
-    if (!take(text, '(')) {
+    if (!take_letter(text, '(')) {
         return false;
     }
-    while (!take(text, ')')) {
+    while (!take_letter(text, ')')) {
         if (!comma || npy->rank == ELEMENT_DIMS_MAX || !take_number(text, &npy->dims[npy->rank])) {
             return false;
         }
         npy->rank++;
-        comma = take(text, ',');
+        comma = take_letter(text, ',');
     }
     return npy->rank != 1 || comma;
 }
@@ -149,7 +149,7 @@ static enum status read_field(struct npy_text *text, struct npy *npy, int *seen,
     char key[TYPE_TEXT_MAX];
     int field;
 
-    if (!take_string(text, key, sizeof(key)) || !take(text, ':')) {
+    if (!take_string(text, key, sizeof(key)) || !take_letter(text, ':')) {
         return error_set(error, STATUS_BAD_FORMAT, "no key and its colon");
     }
     field = strcmp(key, "descr") == 0           ? SEEN_TYPE
@@ -178,16 +178,16 @@ static enum status read_dictionary(struct npy_text *text, struct npy *npy, struc
     bool comma = true;
     int seen = 0;
 
-    if (!take(text, '{')) {
+    if (!take_letter(text, '{')) {
         return error_set(error, STATUS_BAD_FORMAT, "the header is not a dictionary");
     }
-    while (!take(text, '}')) {
+    while (!take_letter(text, '}')) {
 
         if (!comma) {
             return error_set(error, STATUS_BAD_FORMAT, "a comma is missing");
         }
         TRY(read_field(text, npy, &seen, error));
-        comma = take(text, ',');
+        comma = take_letter(text, ',');
     }
     skip_blanks(text);
     if (seen != SEEN_ALL || text->at + 1 != text->size || text->bytes[text->at] != '\n') {
@@ -196,6 +196,10 @@ static enum status read_dictionary(struct npy_text *text, struct npy *npy, struc
     return STATUS_OK;
 }
 
+/* Behind the magic stand the version, of two bytes, and the length of the header: of two bytes in
+ * version 1, of four in later ones. */
+enum { VERSION_AT = MAGIC_SIZE, LENGTH_AT = 8, TEXT_1_AT = 10, TEXT_2_AT = 12 };
+
 /* Finds the text of the header, by the version and the length before it. */
 static enum status find_text(struct npy_text *text, uint64_t *data_offset, const uint8_t *bytes,
                              uint64_t file_size, struct error *error)
@@ -203,19 +207,19 @@ static enum status find_text(struct npy_text *text, uint64_t *data_offset, const
     uint64_t start;
     uint64_t size;
 
-    if (file_size < 12 || memcmp(bytes, magic, MAGIC_SIZE) != 0) {
+    if (file_size < TEXT_2_AT || memcmp(bytes, magic, MAGIC_SIZE) != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "byte 0: this is not an .npy file");
     }
-    if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0) {
+    if (bytes[VERSION_AT] < 1 || bytes[VERSION_AT] > 3 || bytes[VERSION_AT + 1] != 0) {
         return error_set(error, STATUS_BAD_FORMAT, "byte %d: version %u.%u of .npy is not known",
-                         MAGIC_SIZE, bytes[6], bytes[7]);
+                         VERSION_AT, bytes[VERSION_AT], bytes[VERSION_AT + 1]);
     }
-    if (bytes[6] == 1) {
-        start = 10;
-        size = endian_load_le16(bytes + 8);
+    if (bytes[VERSION_AT] == 1) {
+        start = TEXT_1_AT;
+        size = endian_load_le16(bytes + LENGTH_AT);
     } else {
-        start = 12;
-        size = endian_load_le32(bytes + 8);
+        start = TEXT_2_AT;
+        size = endian_load_le32(bytes + LENGTH_AT);
     }
     if (start + size > NPY_HEADER_MAX) {
         return error_set(error, STATUS_OVER_LIMIT,

@@ -284,6 +284,8 @@ static enum status read_file(struct safetensors *file, struct error *error,
     }
     TRY(read_bytes(source, error, length, sizeof(length), 0));
     header_size = endian_load_le64(length);
+    /* The length is a stranger's: it is compared with the file and the maximum before memory is
+     * taken. */
     if (header_size > file_size - sizeof(length)) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "'%s': byte 0: a header of %llu bytes in a file of %llu", source->path,

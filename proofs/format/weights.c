@@ -181,6 +181,23 @@ static enum status add_file(struct weights *weights, const char *path, struct er
     return STATUS_OK;
 }
 
+/* The modules that hold the layers, in the two layouts. */
+static const char of_gpt2[] = "transformer.";
+static const char of_llama[] = "model.";
+/* And the modules of a text part beside others. */
+static const char of_text[] = "language_model.";
+static const char inside_model[] = "model.language_model.";
+
+static bool begins_with(const char *name, const char *begin)
+{
+    return strncmp(name, begin, strlen(begin)) == 0;
+}
+
+static bool is_of_text(const char *name)
+{
+    return begins_with(name, of_text) || begins_with(name, inside_model);
+}
+
 static int by_name(const void *left, const void *right)
 {
     const struct weights_entry *a = left;
@@ -190,7 +207,7 @@ static int by_name(const void *left, const void *right)
 }
 
 /* Once all files are open: they do not move any more. */
-static enum status collect(struct weights *weights, struct error *error)
+static enum status collect_entries(struct weights *weights, struct error *error)
 {
     size_t count = 0;
 
@@ -203,8 +220,11 @@ static enum status collect(struct weights *weights, struct error *error)
     }
     for (uint32_t i = 0; i < weights->file_count; i++) {
         for (uint32_t j = 0; j < weights->files[i].entry_count; j++) {
+            const struct safetensors_entry *entry = &weights->files[i].entries[j];
+
             weights->entries[weights->entry_count++] =
-                (struct weights_entry){&weights->files[i].entries[j], &weights->files[i]};
+                (struct weights_entry){entry, &weights->files[i]};
+            weights->text_part = weights->text_part || is_of_text(entry->name);
         }
     }
     qsort(weights->entries, weights->entry_count, sizeof(*weights->entries), by_name);
@@ -261,7 +281,7 @@ static enum status open_shards(struct weights *weights, const struct weights_ind
         }
         TRY(add_file(weights, path, error));
     }
-    return collect(weights, error);
+    return collect_entries(weights, error);
 }
 
 /* The last part of a path. */
@@ -347,6 +367,8 @@ static enum status say_missing(const char *folder, struct error *error)
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
         shards = shards || text_ends_with(entry->d_name, suffix);
         adapters = adapters || strcmp(entry->d_name, "adapter_model.safetensors") == 0;
+        /* Formats that are programs (pickles) or that hold names of their own: said by name, never
+         * opened. */
         if (text_ends_with(entry->d_name, ".bin") || text_ends_with(entry->d_name, ".pt") ||
             text_ends_with(entry->d_name, ".pth") || text_ends_with(entry->d_name, ".gguf") ||
             text_ends_with(entry->d_name, ".h5") || text_ends_with(entry->d_name, ".msgpack")) {
@@ -409,7 +431,7 @@ static enum status open_folder(struct weights *weights, const char *folder, stru
         return say_missing(folder, error);
     }
     TRY(add_file(weights, whole, error));
-    return collect(weights, error);
+    return collect_entries(weights, error);
 }
 
 enum status weights_open(struct weights *weights, const char *path, struct error *error)
@@ -423,7 +445,7 @@ enum status weights_open(struct weights *weights, const char *path, struct error
         status = open_folder(weights, path, error);
     } else {
         status = add_file(weights, path, error);
-        status = status == STATUS_OK ? collect(weights, error) : status;
+        status = status == STATUS_OK ? collect_entries(weights, error) : status;
     }
     if (status != STATUS_OK) {
         weights_close(weights);
@@ -464,21 +486,22 @@ const struct weights_entry *weights_find(const struct weights *weights, const ch
     return NULL;
 }
 
-/* The modules that hold the layers, in the two layouts. */
-static const char of_gpt2[] = "transformer.";
-static const char of_llama[] = "model.";
-
-static bool begins_with(const char *name, const char *begin)
-{
-    return strncmp(name, begin, strlen(begin)) == 0;
-}
-
 const struct weights_entry *weights_find_plain(const struct weights *weights, const char *name)
 {
     const struct weights_entry *entry = weights_find(weights, name);
-    char longer[WEIGHTS_NAME_MAX + sizeof(of_gpt2)];
+    bool model = begins_with(name, of_llama);
+    char longer[WEIGHTS_NAME_MAX + sizeof(inside_model)];
 
-    if (entry == NULL && begins_with(name, of_llama)) {
+    if (entry == NULL && weights->text_part) {
+        (void)snprintf(longer, sizeof(longer), "%s%s", of_text, name);
+        entry = weights_find(weights, longer);
+        if (entry == NULL && model) {
+            (void)snprintf(longer, sizeof(longer), "%s%s", inside_model, name + strlen(of_llama));
+            entry = weights_find(weights, longer);
+        }
+        return entry;
+    }
+    if (entry == NULL && model) {
         return weights_find(weights, name + strlen(of_llama));
     }
     if (entry == NULL) {
@@ -488,16 +511,42 @@ const struct weights_entry *weights_find_plain(const struct weights *weights, co
     return entry;
 }
 
+const struct safetensors_entry *weights_find_in(const struct safetensors *file, const char *name)
+{
+    const struct safetensors_entry *entry = safetensors_find(file, name);
+    char longer[WEIGHTS_NAME_MAX + sizeof(inside_model)];
+
+    if (entry == NULL) {
+        (void)snprintf(longer, sizeof(longer), "%s%s", of_text, name);
+        entry = safetensors_find(file, longer);
+    }
+    if (entry == NULL && begins_with(name, of_llama)) {
+        (void)snprintf(longer, sizeof(longer), "%s%s", inside_model, name + strlen(of_llama));
+        entry = safetensors_find(file, longer);
+    }
+    return entry;
+}
+
 void weights_plain_name(char plain[WEIGHTS_NAME_MAX + 1], const char *name)
 {
-    static const char *const inside[] = {"layers.", "embed_tokens.", "norm."};
+    static const char *const inside[] = {"layers.", "embed_tokens.", "norm.", "decoder."};
     const char *module = "";
 
+    if (begins_with(name, inside_model)) {
+        name += strlen(inside_model);
+        module = of_llama;
+    }
+    name += begins_with(name, of_text) ? strlen(of_text) : 0;
     name += begins_with(name, of_gpt2) ? strlen(of_gpt2) : 0;
     for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
         module = begins_with(name, inside[i]) ? of_llama : module;
     }
     (void)snprintf(plain, WEIGHTS_NAME_MAX + 1, "%s%s", module, name);
+}
+
+bool weights_is_beside(const struct weights *weights, const char *name)
+{
+    return weights->text_part && !is_of_text(name) && !begins_with(name, "lm_head.");
 }
 
 const char *weights_path(const struct weights *weights, const struct weights_entry *entry)

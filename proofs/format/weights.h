@@ -25,6 +25,7 @@ struct weights {
     uint32_t file_count;
     struct weights_entry *entries; /* sorted by name */
     uint32_t entry_count;
+    bool text_part; /* beside other parts: what pictures are made of */
     char path[256]; /* for errors; a longer one is cut */
 };
 
@@ -36,13 +37,20 @@ const struct weights_entry *weights_find(const struct weights *weights, const ch
 
 /*
  * By the name in a model of ours. Published names may begin with the module that holds the layers
- * or not: "NAME" and "transformer.NAME" are one, and so are "model.NAME" and "NAME".
+ * or not: "NAME" and "transformer.NAME" are one, and so are "model.NAME" and "NAME". A text part
+ * beside others has "language_model.NAME", or "model.language_model.NAME" for "model.NAME".
  */
 const struct weights_entry *weights_find_plain(const struct weights *weights, const char *name);
+
+/* The same in one file, where the name may also be the file's own. */
+const struct safetensors_entry *weights_find_in(const struct safetensors *file, const char *name);
 
 /* The other way: the name in a model of ours. */
 #define WEIGHTS_NAME_MAX (SAFETENSORS_NAME_MAX + 8)
 void weights_plain_name(char plain[WEIGHTS_NAME_MAX + 1], const char *name);
+
+/* Is the tensor none of the text part, which stands beside others? */
+bool weights_is_beside(const struct weights *weights, const char *name);
 
 /* The file that holds the tensor. */
 const char *weights_path(const struct weights *weights, const struct weights_entry *entry);

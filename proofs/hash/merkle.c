@@ -37,7 +37,7 @@ void merkle_node_hash(struct digest *hash, const struct digest *left, const stru
 }
 
 /* Folds count >= 1 nodes of one level into the root over them, which ends in nodes[0]. */
-static void fold(struct digest *nodes, uint64_t count)
+static void fold_level(struct digest *nodes, uint64_t count)
 {
     while (count > 1) {
         uint64_t pairs = count / 2;
@@ -87,7 +87,7 @@ static void add_hashes(struct merkle_builder *builder, struct digest *hashes, ui
         uint32_t level = subtree_level(builder->leaf_count, count);
         uint64_t taken = UINT64_C(1) << level;
 
-        fold(hashes, taken);
+        fold_level(hashes, taken);
         add_subtree(builder, hashes, level);
         hashes += taken;
         count -= taken;
@@ -151,7 +151,7 @@ static void add_chunks(struct merkle_builder *builder, const uint8_t *bytes, uin
             struct digest hashes[CHUNK_LEAVES];
 
             hash_leaves(hashes, bytes + (size_t)i * CHUNK_SIZE, CHUNK_LEAVES);
-            fold(hashes, CHUNK_LEAVES);
+            fold_level(hashes, CHUNK_LEAVES);
             roots[i] = hashes[0];
         }
         for (int i = 0; i < taken; i++) {

@@ -81,38 +81,37 @@ enum verdict merkle_path_check(const struct merkle_path *path, const struct dige
     return digest_equal(&led, root) ? VERDICT_VALID : VERDICT_INVALID;
 }
 
-/*
- * docs/FORMATS.md, path: 0 leaf index (8), 8 leaf count (8), 16 sibling count (2), 18 siblings
- * (32 each).
- */
+/* docs/FORMATS.md, path. */
+enum { PATH_INDEX = 0, PATH_COUNT = 8, PATH_SIBLING_COUNT = 16, PATH_SIBLINGS = 18 };
+
 size_t merkle_path_write(uint8_t bytes[MERKLE_PATH_BYTES_MAX], const struct merkle_path *path)
 {
     assert(path->sibling_count <= MERKLE_DEPTH_MAX);
-    endian_store_be64(bytes, path->leaf_index);
-    endian_store_be64(bytes + 8, path->leaf_count);
-    endian_store_be16(bytes + 16, (uint16_t)path->sibling_count);
-    memcpy(bytes + 18, path->siblings, path->sibling_count * sizeof(struct digest));
-    return 18 + path->sibling_count * sizeof(struct digest);
+    endian_store_be64(bytes + PATH_INDEX, path->leaf_index);
+    endian_store_be64(bytes + PATH_COUNT, path->leaf_count);
+    endian_store_be16(bytes + PATH_SIBLING_COUNT, (uint16_t)path->sibling_count);
+    memcpy(bytes + PATH_SIBLINGS, path->siblings, path->sibling_count * sizeof(struct digest));
+    return PATH_SIBLINGS + path->sibling_count * sizeof(struct digest);
 }
 
 enum status merkle_path_read(struct merkle_path *path, const uint8_t *bytes, size_t size)
 {
-    if (size < 18) {
+    if (size < PATH_SIBLINGS) {
         return STATUS_BAD_FORMAT;
     }
 
-    uint64_t leaf_index = endian_load_be64(bytes);
-    uint64_t leaf_count = endian_load_be64(bytes + 8);
-    uint32_t sibling_count = endian_load_be16(bytes + 16);
+    uint64_t leaf_index = endian_load_be64(bytes + PATH_INDEX);
+    uint64_t leaf_count = endian_load_be64(bytes + PATH_COUNT);
+    uint32_t sibling_count = endian_load_be16(bytes + PATH_SIBLING_COUNT);
 
     if (!place_fits(leaf_index, leaf_count, sibling_count) ||
-        size != 18 + sibling_count * sizeof(struct digest)) {
+        size != PATH_SIBLINGS + sibling_count * sizeof(struct digest)) {
         return STATUS_BAD_FORMAT;
     }
     path->leaf_index = leaf_index;
     path->leaf_count = leaf_count;
     path->sibling_count = sibling_count;
-    memcpy(path->siblings, bytes + 18, sibling_count * sizeof(struct digest));
+    memcpy(path->siblings, bytes + PATH_SIBLINGS, sibling_count * sizeof(struct digest));
     return STATUS_OK;
 }
 
@@ -168,7 +167,7 @@ struct sibling_places {
     uint32_t capacity;
 };
 
-static enum status collect(struct sibling_places *siblings, const struct part *part)
+static enum status collect_siblings(struct sibling_places *siblings, const struct part *part)
 {
     struct part left;
     struct part right;
@@ -187,8 +186,8 @@ static enum status collect(struct sibling_places *siblings, const struct part *p
         return STATUS_OK;
     }
     part_split(&left, &right, part, siblings->indexes);
-    TRY(collect(siblings, &left));
-    return collect(siblings, &right);
+    TRY(collect_siblings(siblings, &left));
+    return collect_siblings(siblings, &right);
 }
 
 enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_count,
@@ -202,7 +201,7 @@ enum status merkle_multi_places(struct merkle_place *places, uint32_t *place_cou
     if (!indexes_fit(multi)) {
         return STATUS_BAD_FORMAT;
     }
-    TRY(collect(&siblings, &all));
+    TRY(collect_siblings(&siblings, &all));
     *place_count = siblings.count;
     return STATUS_OK;
 }

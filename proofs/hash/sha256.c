@@ -191,7 +191,7 @@ void sha256_add(struct sha256 *hash, const void *data, size_t data_size)
  * Ends a message of message_size bytes whose last held bytes stand at the start of blocks, which
  * has room for two: adds the padding of FIPS 180-4, 5.1.1. Returns the blocks filled, 1 or 2.
  */
-static size_t pad(uint8_t *blocks, size_t held, uint64_t message_size)
+static size_t pad_message(uint8_t *blocks, size_t held, uint64_t message_size)
 {
     size_t block_count = held < SHA256_BLOCK_SIZE - 8 ? 1 : 2;
     size_t size = block_count * SHA256_BLOCK_SIZE;
@@ -208,7 +208,7 @@ void sha256_end(struct sha256 *hash, struct digest *digest)
     size_t held = hash->size % SHA256_BLOCK_SIZE;
 
     memcpy(tail, hash->block, held);
-    compress_one(hash, tail, pad(tail, held, hash->size));
+    compress_one(hash, tail, pad_message(tail, held, hash->size));
     write_digest(digest, hash->state);
 }
 
@@ -246,7 +246,7 @@ static void group_short(struct lane_group *group, const struct kernels *kernels,
         end[0] = prefix;
         memcpy(end + 1, messages[lane], message_size);
         block_count = whole / SHA256_BLOCK_SIZE +
-                      pad(end + whole, message_size + 1 - whole, message_size + 1);
+                      pad_message(end + whole, message_size + 1 - whole, message_size + 1);
         group->blocks[lane] = end;
     }
     kernels->many(group->state, group->blocks, block_count);
@@ -271,7 +271,8 @@ static void group_long(struct lane_group *group, const struct kernels *kernels, 
     }
     for (uint32_t lane = 0; lane < kernels->many_lanes; lane++) {
         memcpy(group->ends[lane], messages[lane] + rest_at, message_size - rest_at);
-        end_count = pad(group->ends[lane], message_size - rest_at, (uint64_t)message_size + 1);
+        end_count =
+            pad_message(group->ends[lane], message_size - rest_at, (uint64_t)message_size + 1);
     }
     kernels->many(group->state, group->blocks, 1);
     for (uint32_t lane = 0; lane < kernels->many_lanes; lane++) {

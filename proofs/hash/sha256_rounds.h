@@ -9,7 +9,7 @@
 
 #include "proofs/hash/sha256_kernel.h"
 
-static inline WORD rotate(WORD x, int by)
+static inline WORD rotate_right(WORD x, int by)
 {
     return (x >> by) | (x << (32 - by));
 }
@@ -19,8 +19,8 @@ static inline WORD schedule_next(const WORD *w, int round)
 {
     WORD early = w[(round + 1) % 16];
     WORD late = w[(round + 14) % 16];
-    WORD sigma0 = rotate(early, 7) ^ rotate(early, 18) ^ (early >> 3);
-    WORD sigma1 = rotate(late, 17) ^ rotate(late, 19) ^ (late >> 10);
+    WORD sigma0 = rotate_right(early, 7) ^ rotate_right(early, 18) ^ (early >> 3);
+    WORD sigma1 = rotate_right(late, 17) ^ rotate_right(late, 19) ^ (late >> 10);
 
     return w[round % 16] + sigma0 + w[(round + 9) % 16] + sigma1;
 }
@@ -34,8 +34,8 @@ static inline void round_one(WORD *s, int round, WORD word)
     WORD e = s[(68 - round) % 8];
     WORD f = s[(69 - round) % 8];
     WORD g = s[(70 - round) % 8];
-    WORD sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
-    WORD sum0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+    WORD sum1 = rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25);
+    WORD sum0 = rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22);
     WORD choice = ((f ^ g) & e) ^ g;
     WORD majority = (a & b) | (c & (a | b));
     WORD first = s[(71 - round) % 8] + sum1 + choice + sha256_round_constants[round] + word;

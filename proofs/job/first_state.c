@@ -70,17 +70,25 @@ bool first_state_is_parameter(const struct tape *tape, uint32_t state)
     return !first_state_is_of_training(tape, state) && !is_answer(name);
 }
 
-/* Tensors that other programs save beside the parameters of GPT-2 and that follow from them, and
- * moments of a training. */
+/* Tensors that other programs save beside the parameters and that follow from them, and moments of
+ * a training. */
 static bool is_known_extra(const struct tape *tape, const char *name)
 {
-    return is_moment(tape, name) || text_ends_with(name, ".attn.bias") ||
-           text_ends_with(name, ".attn.masked_bias") ||
-           text_ends_with(name, "rotary_emb.inv_freq") || strcmp(name, tied_head) == 0;
+    static const char *const ends[] = {".attn.bias", ".attn.masked_bias", ".attention.bias",
+                                       ".attention.masked_bias", "rotary_emb.inv_freq"};
+    char plain[WEIGHTS_NAME_MAX + 1];
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        if (text_ends_with(name, ends[i])) {
+            return true;
+        }
+    }
+    weights_plain_name(plain, name);
+    return is_moment(tape, name) || strcmp(plain, tied_head) == 0;
 }
 
 /* "F32 [768,2304]" */
-static void describe(char text[SHAPE_TEXT_MAX], const struct safetensors_entry *entry)
+static void describe_tensor(char text[SHAPE_TEXT_MAX], const struct safetensors_entry *entry)
 {
     size_t size =
         (size_t)snprintf(text, SHAPE_TEXT_MAX, "%s [", element_safetensors_name(entry->element));
@@ -118,8 +126,8 @@ static enum status check_shape(const struct tensor *tensor, const struct weights
         return STATUS_OK;
     }
     safetensors_describe(&wanted, tensor);
-    describe(found_text, entry);
-    describe(wanted_text, &wanted);
+    describe_tensor(found_text, entry);
+    describe_tensor(wanted_text, &wanted);
     same_shape = entry->rank == wanted.rank &&
                  memcmp(entry->dims, wanted.dims, entry->rank * sizeof(entry->dims[0])) == 0;
     (void)error_set(error, STATUS_BAD_FORMAT, "%s: '%s' is %s, and the model wants %s",
@@ -147,8 +155,8 @@ static enum status say_missing(const char *path, const char *name, struct error 
     return STATUS_BAD_FORMAT;
 }
 
-static enum status match(struct first_state *first, uint32_t state, bool *taken, const char *path,
-                         struct error *error)
+static enum status match_state(struct first_state *first, uint32_t state, bool *taken,
+                               const char *path, struct error *error)
 {
     const struct tape *tape = first->tape;
     const struct tensor *tensor = &tape->tensors[tape->states[state].before];
@@ -163,8 +171,8 @@ static enum status match(struct first_state *first, uint32_t state, bool *taken,
 }
 
 /* Do two tensors hold the same numbers? */
-static enum status compare(bool *equal, const struct weights_entry *a,
-                           const struct weights_entry *b, struct error *error)
+static enum status compare_tensors(bool *equal, const struct weights_entry *a,
+                                   const struct weights_entry *b, struct error *error)
 {
     uint64_t count = a->entry->size / element_size(a->entry->element);
     float *pieces = malloc(2 * sizeof(float) * COMPARED);
@@ -191,7 +199,7 @@ out:
 /* A head that is saved although the model has none of its own must be the embedding. */
 static enum status check_tied_head(const struct weights *weights, struct error *error)
 {
-    const struct weights_entry *head = weights_find(weights, tied_head);
+    const struct weights_entry *head = weights_find_plain(weights, tied_head);
     const struct weights_entry *embedding = weights_find_plain(weights, "wte.weight");
     bool equal = true;
 
@@ -200,7 +208,7 @@ static enum status check_tied_head(const struct weights *weights, struct error *
     if (head == NULL || embedding == NULL) {
         return STATUS_OK;
     }
-    TRY(compare(&equal, head, embedding, error));
+    TRY(compare_tensors(&equal, head, embedding, error));
     if (equal) {
         return STATUS_OK;
     }
@@ -217,7 +225,8 @@ static enum status check_rest(const struct weights *weights, const struct tape *
     for (uint32_t i = 0; i < weights->entry_count; i++) {
         const struct weights_entry *extra = &weights->entries[i];
 
-        if (!taken[i] && !is_known_extra(tape, extra->entry->name)) {
+        if (!taken[i] && !is_known_extra(tape, extra->entry->name) &&
+            !weights_is_beside(weights, extra->entry->name)) {
             return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'",
                              extra->file->path, extra->entry->name);
         }
@@ -229,7 +238,7 @@ static enum status match_all(struct first_state *first, bool *taken, const char 
                              struct error *error)
 {
     for (uint32_t i = 0; i < first->tape->state_count; i++) {
-        TRY(match(first, i, taken, path, error));
+        TRY(match_state(first, i, taken, path, error));
     }
     TRY(check_rest(&first->weights, first->tape, taken, error));
     return is_state(first->tape, tied_head) ? STATUS_OK : check_tied_head(&first->weights, error);
@@ -284,7 +293,7 @@ static enum status check_frozen(const struct weights *weights, const struct tape
 
     for (uint32_t i = 0; i < count; i++) {
         const struct tensor *tensor = &tape->tensors[frozen[i]];
-        const struct weights_entry *entry = weights_find(weights, tensor->name);
+        const struct weights_entry *entry = weights_find_plain(weights, tensor->name);
 
         if (entry == NULL) {
             return say_missing(weights->path, tensor->name, error);
@@ -326,13 +335,16 @@ static enum origin origin_of(const struct weights *weights)
 {
     const struct safetensors *file = &weights->files[0];
     const char *rules = safetensors_metadata(file, "lockstep.rules");
-    bool llama = false;
+    bool queries = false;
+    bool gates = false; /* GLM, which pairs neighbours, has a joined layer in their place */
 
     for (uint32_t i = 0; i < weights->entry_count; i++) {
-        llama =
-            llama || text_ends_with(weights->entries[i].entry->name, ".self_attn.q_proj.weight");
+        const char *name = weights->entries[i].entry->name;
+
+        queries = queries || text_ends_with(name, ".self_attn.q_proj.weight");
+        gates = gates || text_ends_with(name, ".mlp.gate_proj.weight");
     }
-    if (!llama) {
+    if (!queries || !gates) {
         return ORIGIN_OURS;
     }
     if (safetensors_metadata(file, "lockstep.job") == NULL) {

@@ -27,7 +27,7 @@ static bool is_figure(const struct held_out_cutter *cut, uint32_t state)
     return state == cut->held_out.loss || state == cut->held_out.accuracy;
 }
 
-static void mark(struct held_out_cutter *cut)
+static void mark_needed(struct held_out_cutter *cut)
 {
     const struct tape *tape = cut->tape;
 
@@ -176,11 +176,12 @@ enum status held_out_cut(struct tape **tape, void ***constants, uint32_t *consta
         cut.constants == NULL) {
         TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory for a program"));
     }
-    mark(&cut);
+    mark_needed(&cut);
     TRY_OUT(copy_needed(&cut, error));
     TRY_OUT(builder_finish(tape, cut.builder, error));
     *constants = cut.constants;
     *constant_count = cut.constant_count;
+    /* The caller has them now; what is freed below is for a failure. */
     cut.constants = NULL;
 out:
     tape_file_free_constants(cut.constants, cut.constant_count);

@@ -52,6 +52,7 @@ enum status job_check_terms(const struct job *job, struct error *error)
                          (unsigned long long)job->steps, (unsigned long long)job->segment_length,
                          (unsigned long long)JOB_STEPS_MAX);
     }
+    /* Micro-batches are counted through all steps: their number has the same bound. */
     if (job->tape->brief != NULL && job->steps > JOB_STEPS_MAX / job->tape->brief->repeat.times) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "%llu steps of %u micro-batches: together there must be at most %llu",
@@ -62,6 +63,8 @@ enum status job_check_terms(const struct job *job, struct error *error)
         return error_set(error, STATUS_BAD_FORMAT,
                          "%u roots of data for a tape with %u data tensors", job->data_count, data);
     }
+    /* A step without a state leaves nothing to commit to; one with inputs cannot be run by a
+     * stranger. */
     if (job->tape->state_count == 0) {
         return error_set(error, STATUS_BAD_FORMAT, "the tape has no state to commit to");
     }
@@ -221,7 +224,7 @@ static void mark_to_loss(uint8_t *marks, const struct tape *tape)
     }
 }
 
-static void mark(uint8_t *marks, const struct tape *tape)
+static void mark_tensors(uint8_t *marks, const struct tape *tape)
 {
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         marks[id] = tape->tensors[id].role == ROLE_DATA ? FROM_DATA : 0;
@@ -278,7 +281,7 @@ static enum status check_gradients(const struct job *job, struct error *error)
     if (marks == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory to check a program");
     }
-    mark(marks, job->tape);
+    mark_tensors(marks, job->tape);
     status = check_parameters(job, marks, error);
     free(marks);
     return status;

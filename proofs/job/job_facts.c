@@ -22,7 +22,7 @@ static double real_of(int64_t bits)
 }
 
 /* The job's program as it was written: one micro-batch. */
-static const struct tape *written(const struct job *job)
+static const struct tape *written_tape(const struct job *job)
 {
     return job->tape->brief != NULL ? job->tape->brief : job->tape;
 }
@@ -45,7 +45,9 @@ static bool is_drawn_from(const struct tape *tape, uint32_t id)
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
-        if ((op->kind == OP_BATCH_TOKENS || op->kind == OP_BATCH_SAMPLES) && op->inputs[0] == id) {
+        if ((op->kind == OP_BATCH_TOKENS || op->kind == OP_BATCH_SAMPLES ||
+             op->kind == OP_BATCH_ROWS) &&
+            op->inputs[0] == id) {
             return true;
         }
     }
@@ -73,15 +75,52 @@ static void count_numbers(struct job_facts *facts, const struct tape *tape)
     }
 }
 
+/* Does an operation draw what stands one place ahead in rows, as the targets of tokens do? */
+static bool has_targets(const struct tape *tape)
+{
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        if (tape->ops[at].kind == OP_BATCH_ROWS &&
+            tape->ops[at].attributes[BATCH_ROWS_AHEAD] == 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void find_rows(struct job_facts *facts, const struct job *job, const struct tape *tape,
+                      const struct op *rows)
+{
+    const uint64_t length = (uint64_t)rows->attributes[BATCH_LENGTH];
+    uint64_t drawn;
+
+    facts->batch = (uint64_t)rows->attributes[BATCH_COUNT];
+    drawn = job->steps * facts->micro_batches * facts->batch;
+    if (has_targets(tape)) {
+        facts->length = length;
+        facts->tokens = drawn * length;
+    } else {
+        facts->samples = drawn;
+    }
+    facts->rows = tape->tensors[rows->inputs[0]].count / length;
+    facts->in_order = rows->attributes[BATCH_ROWS_ORDER] == 0;
+    if (!facts->in_order) {
+        facts->epochs = drawn / facts->rows;
+        facts->rows_of_next = drawn % facts->rows;
+    }
+}
+
 /* The first batch that a model draws is what it learns from. */
 static void find_batch(struct job_facts *facts, const struct job *job)
 {
-    const struct tape *tape = written(job);
+    const struct tape *tape = written_tape(job);
     const struct op *tokens = find_kind(tape, OP_BATCH_TOKENS);
     const struct op *samples = find_kind(tape, OP_BATCH_SAMPLES);
+    const struct op *rows = find_kind(tape, OP_BATCH_ROWS);
 
     facts->micro_batches = job->tape->brief == NULL ? 1 : tape->repeat.times;
-    if (tokens != NULL) {
+    if (rows != NULL) {
+        find_rows(facts, job, tape, rows);
+    } else if (tokens != NULL) {
         facts->batch = (uint64_t)tokens->attributes[BATCH_COUNT];
         facts->length = (uint64_t)tokens->attributes[BATCH_LENGTH];
         facts->tokens = job->steps * facts->micro_batches * facts->batch * facts->length;
@@ -96,7 +135,7 @@ static void find_batch(struct job_facts *facts, const struct job *job)
 /* The rates of the job's steps, if a schedule makes the tensor. */
 static void find_rates(struct job_facts *facts, const struct job *job, uint32_t rate)
 {
-    const struct tape *tape = written(job);
+    const struct tape *tape = written_tape(job);
     const struct op *schedule = NULL;
     const float *table;
     uint64_t columns;
@@ -133,7 +172,7 @@ static void take_adamw(struct job_facts *facts, const struct op *op)
 
 static void find_optimizer(struct job_facts *facts, const struct job *job)
 {
-    const struct tape *tape = written(job);
+    const struct tape *tape = written_tape(job);
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
@@ -158,7 +197,7 @@ static void find_optimizer(struct job_facts *facts, const struct job *job)
 
 void job_facts(struct job_facts *facts, const struct job *job)
 {
-    const struct tape *tape = written(job);
+    const struct tape *tape = written_tape(job);
     const struct op *clip = find_kind(tape, OP_CLIP_FACTOR);
     const struct op *dropout = find_kind(tape, OP_DROPOUT);
     const struct op *quantize = find_kind(tape, OP_QUANTIZE);
@@ -217,18 +256,19 @@ static json_t *facts_json(const struct job *job)
 
     job_facts(&facts, job);
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:f, s:I, s:I, s:I}",
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:f, s:f, s:f, s:f, "
+        "s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I}",
         "parameters", (json_int_t)facts.parameters, "frozen_parameters", (json_int_t)facts.frozen,
         "batch", (json_int_t)facts.batch, "length", (json_int_t)facts.length, "micro_batches",
         (json_int_t)facts.micro_batches, "tokens", (json_int_t)facts.tokens, "samples",
-        (json_int_t)facts.samples, "bits", (json_int_t)facts.bits, "block", (json_int_t)facts.block,
-        "optimizer", facts.optimizer, "rate_first", facts.rate_first, "rate_most", facts.rate_most,
-        "rate_last", facts.rate_last, "beta1", facts.beta1, "beta2", facts.beta2, "epsilon",
-        facts.epsilon, "momentum", facts.momentum, "decay", facts.decay, "clip", facts.clip,
-        "dropout", facts.dropout, "checkpoint_bytes", (json_int_t)job_checkpoint_bytes(job),
-        "checkpoints_kept", (json_int_t)keep, "bundle_bytes",
-        (json_int_t)job_bundle_bytes(job, keep, 0));
+        (json_int_t)facts.samples, "rows", (json_int_t)facts.rows, "epochs",
+        (json_int_t)facts.epochs, "rows_of_next_epoch", (json_int_t)facts.rows_of_next, "bits",
+        (json_int_t)facts.bits, "block", (json_int_t)facts.block, "optimizer", facts.optimizer,
+        "rate_first", facts.rate_first, "rate_most", facts.rate_most, "rate_last", facts.rate_last,
+        "beta1", facts.beta1, "beta2", facts.beta2, "epsilon", facts.epsilon, "momentum",
+        facts.momentum, "decay", facts.decay, "clip", facts.clip, "dropout", facts.dropout,
+        "checkpoint_bytes", (json_int_t)job_checkpoint_bytes(job), "checkpoints_kept",
+        (json_int_t)keep, "bundle_bytes", (json_int_t)job_bundle_bytes(job, keep, 0));
 }
 
 static json_t *digest_json(const uint8_t *bytes)

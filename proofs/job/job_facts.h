@@ -19,7 +19,11 @@ struct job_facts {
     uint64_t micro_batches;
     uint64_t tokens;  /* that all steps learn from; 0: samples */
     uint64_t samples; /* likewise */
-    uint64_t bits;    /* of quantized numbers */
+    uint64_t rows;    /* of packed data; 0: it is none */
+    bool in_order;    /* rows are read as they lie, once at most; else each epoch has all of them */
+    uint64_t epochs;  /* whole ones */
+    uint64_t rows_of_next; /* that all steps take of the epoch after them */
+    uint64_t bits;         /* of quantized numbers */
     uint64_t block;
     const char *optimizer; /* "adamw", "sgd"; NULL: none */
     double rate_first;     /* learning rates of the job's steps */

@@ -39,7 +39,18 @@
 #include "proofs/hash/sha256.h"
 #include "proofs/job/job_check.h"
 
-#define BODY_DIGEST_AT 88
+/* Where the parts of the header stand, as the table above has them. */
+enum {
+    RULES_VERSION_AT = 8,
+    STEPS_AT = 12,
+    SEGMENT_LENGTH_AT = 20,
+    MEMORY_AT = 28,
+    COMPUTE_CAPABILITY_AT = 36,
+    CONTRACTION_RATE_AT = 40,
+    ROOTS_AT = 56, /* five of them */
+    BODY_DIGEST_AT = ROOTS_AT + DIGEST_SIZE,
+    FIRST_STATE_ROOT_AT = ROOTS_AT + 4 * DIGEST_SIZE
+};
 
 /* ---- writing ------------------------------------------------------------ */
 
@@ -161,14 +172,14 @@ static enum status make_header(struct job *job, const struct digest *body, struc
     roots[4] = job->first_state_root;
     memset(job->header, 0, sizeof(job->header));
     memcpy(at, JOB_MAGIC, 8);
-    endian_store_be32(at + 8, job->rules_version);
-    endian_store_be64(at + 12, job->steps);
-    endian_store_be64(at + 20, job->segment_length);
-    endian_store_be64(at + 28, job->requirements.memory);
-    endian_store_be32(at + 36, job->requirements.compute_capability);
-    endian_store_be32(at + 40, job->requirements.contraction_rate);
+    endian_store_be32(at + RULES_VERSION_AT, job->rules_version);
+    endian_store_be64(at + STEPS_AT, job->steps);
+    endian_store_be64(at + SEGMENT_LENGTH_AT, job->segment_length);
+    endian_store_be64(at + MEMORY_AT, job->requirements.memory);
+    endian_store_be32(at + COMPUTE_CAPABILITY_AT, job->requirements.compute_capability);
+    endian_store_be32(at + CONTRACTION_RATE_AT, job->requirements.contraction_rate);
     for (int i = 0; i < 5; i++) {
-        memcpy(at + 56 + 32 * i, roots[i].bytes, DIGEST_SIZE);
+        memcpy(at + ROOTS_AT + DIGEST_SIZE * i, roots[i].bytes, DIGEST_SIZE);
     }
     commit_job_id(&job->id, job->header, sizeof(job->header));
     return STATUS_OK;
@@ -232,6 +243,7 @@ static enum status read_constants(struct job *job, struct reader *reader, struct
         if (tensor->role != ROLE_CONSTANT) {
             continue;
         }
+        /* Memory only for bytes that are there: a tape can name constants of any size. */
         if (commit_tensor_size(tensor) > reader_left(reader)) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "byte %zu: the job ends inside the constant '%s'", reader->at,
@@ -355,14 +367,14 @@ static enum status read_job(struct job *job, struct reader *reader, struct error
                          "byte %d: the job's header does not commit to what follows it",
                          BODY_DIGEST_AT);
     }
-    job->rules_version = endian_load_be32(header + 8);
+    job->rules_version = endian_load_be32(header + RULES_VERSION_AT);
     TRY(job_check_rules(job, error));
-    job->steps = endian_load_be64(header + 12);
-    job->segment_length = endian_load_be64(header + 20);
-    job->requirements.memory = endian_load_be64(header + 28);
-    job->requirements.compute_capability = endian_load_be32(header + 36);
-    job->requirements.contraction_rate = endian_load_be32(header + 40);
-    memcpy(job->first_state_root.bytes, header + 184, DIGEST_SIZE);
+    job->steps = endian_load_be64(header + STEPS_AT);
+    job->segment_length = endian_load_be64(header + SEGMENT_LENGTH_AT);
+    job->requirements.memory = endian_load_be64(header + MEMORY_AT);
+    job->requirements.compute_capability = endian_load_be32(header + COMPUTE_CAPABILITY_AT);
+    job->requirements.contraction_rate = endian_load_be32(header + CONTRACTION_RATE_AT);
+    memcpy(job->first_state_root.bytes, header + FIRST_STATE_ROOT_AT, DIGEST_SIZE);
     TRY(read_body(job, reader, error));
     TRY(make_header(job, &body_digest, error));
     if (memcmp(job->header, header, JOB_HEADER_SIZE) != 0) {
@@ -421,6 +433,6 @@ uint32_t job_unknown_rules(const char *path, const struct digest *id)
         return 0;
     }
     commit_job_id(&found, header, sizeof(header));
-    version = endian_load_be32(header + 8);
+    version = endian_load_be32(header + RULES_VERSION_AT);
     return digest_equal(&found, id) && version != RULES_VERSION ? version : 0;
 }

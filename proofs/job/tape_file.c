@@ -115,8 +115,8 @@ enum status tape_file_constants(void ***constants, uint32_t *count, const struct
 }
 
 /* Wider types first, as safetensors wants them. */
-static uint32_t describe(struct safetensors_entry *entries, uint32_t *order,
-                         const struct tape *tape)
+static uint32_t describe_tensors(struct safetensors_entry *entries, uint32_t *order,
+                                 const struct tape *tape)
 {
     uint32_t count = 0;
 
@@ -163,7 +163,7 @@ enum status tape_file_write_constants(const char *path, const struct tape *tape,
         status = error_set(error, STATUS_REFUSED, "%s: exists already", path);
         goto out;
     }
-    (void)describe(entries, order, tape);
+    (void)describe_tensors(entries, order, tape);
     TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, NULL, 0));
     status = add_constants(&writer, entries, count, order, constants, error);
     if (status == STATUS_OK) {

@@ -191,8 +191,8 @@ static int open_content(const struct depot *depot, const struct depot_shown *sho
     return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
-static enum status find(void *context, struct serve_content *content, const char *path,
-                        const char *header, struct error *error)
+static enum status find_content(void *context, struct serve_content *content, const char *path,
+                                const char *header, struct error *error)
 {
     const struct depot *depot = context;
     const struct depot_shown *shown = find_shown(depot, path);
@@ -225,7 +225,7 @@ struct depot_intake {
     uint64_t size;
 };
 
-static bool reserve(struct depot *depot, uint64_t size)
+static bool reserve_room(struct depot *depot, uint64_t size)
 {
     bool fits;
 
@@ -272,11 +272,11 @@ static enum status take_begin(void *context, void **intake, const char *path, st
     return STATUS_OK;
 }
 
-static enum status take(void *intake, const void *bytes, size_t size, struct error *error)
+static enum status take_bytes(void *intake, const void *bytes, size_t size, struct error *error)
 {
     struct depot_intake *taking = intake;
 
-    if (!reserve(taking->depot, size)) {
+    if (!reserve_room(taking->depot, size)) {
         return error_set(error, STATUS_OVER_LIMIT, "there is no room left");
     }
     taking->size += size;
@@ -303,11 +303,11 @@ static enum status take_end(void *intake, bool keep, struct error *error)
 
 struct serve_source depot_source(struct depot *depot, const char *token)
 {
-    struct serve_source source = {.context = depot, .find = find};
+    struct serve_source source = {.context = depot, .find = find_content};
 
     if (token != NULL) {
         source.take_begin = take_begin;
-        source.take = take;
+        source.take = take_bytes;
         source.take_end = take_end;
         source.token = token;
     }

@@ -144,7 +144,7 @@ static bool begin_body(struct transfer *transfer)
 }
 
 /* libcurl's write callback: anything but size * count ends the transfer. */
-static size_t receive(char *bytes, size_t size, size_t count, void *context)
+static size_t receive_bytes(char *bytes, size_t size, size_t count, void *context)
 {
     struct transfer *transfer = context;
     size_t more = size * count;
@@ -206,12 +206,12 @@ static bool set_up(struct fetch_http *http, struct transfer *transfer, const cha
            curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_for_stop) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_XFERINFODATA, http->stop) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_bytes) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer) == CURLE_OK;
 }
 
-static enum status unreachable(const struct fetch_http *http, const char *base, CURLcode result,
-                               long code, struct error *error)
+static enum status unreachable_mirror(const struct fetch_http *http, const char *base,
+                                      CURLcode result, long code, struct error *error)
 {
     const char *why =
         http->client.error[0] != '\0' ? http->client.error : curl_easy_strerror(result);
@@ -259,7 +259,7 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
     }
     if (code == HTTP_RANGE) { /* the part is not the beginning of what is there now */
         transfer->have = 0;
-        return unreachable(http, base, result, code, error);
+        return unreachable_mirror(http, base, result, code, error);
     }
     if (result == CURLE_OK && (code == HTTP_OK || code == HTTP_PARTIAL)) {
         if (!transfer->begun && code == HTTP_OK && ftruncate(transfer->descriptor, 0) != 0) {
@@ -267,7 +267,7 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
         }
         return STATUS_OK;
     }
-    return unreachable(http, base, result, code, error);
+    return unreachable_mirror(http, base, result, code, error);
 }
 
 static enum status make_url(char url[URL_MAX], const char *base, const char *name,
@@ -398,6 +398,7 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
     http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
     *came = part.came;
+    /* All that was asked for came: how the transfer ended then does not matter. */
     if (part.came == size && !part.whole) {
         return STATUS_OK;
     }
@@ -407,6 +408,7 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
     if (code == HTTP_NOT_FOUND || code == HTTP_GONE) {
         return error_set(error, STATUS_NOT_FOUND, "%.*s has no such file", LABEL_MAX, base);
     }
+    /* A server may answer a request for a part with the whole file, from its first byte. */
     if (part.whole) {
         return error_set(error, STATUS_REFUSED, "%.*s does not give parts of files", LABEL_MAX,
                          base);
@@ -415,5 +417,5 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
         return error_set(error, STATUS_BAD_FORMAT, "%.*s has a shorter file there", LABEL_MAX,
                          base);
     }
-    return unreachable(http, base, result, code, error);
+    return unreachable_mirror(http, base, result, code, error);
 }

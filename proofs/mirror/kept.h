@@ -3,8 +3,8 @@
  * somebody keeps end states of segments, so that a model does not vanish with its solver: where
  * each lies, what goes when room is short, and a server of them.
  *
- * A state's list of hashes appears before the state and goes after it, so whoever finds a state can
- * have it. Nothing here judges a state: who puts one there has checked it.
+ * A state's list of hashes appears before the state and goes after it, so a caller that finds a
+ * state can have its list. Nothing here judges a state: who puts one there has checked it.
  */
 #ifndef PROOFS_MIRROR_KEPT_H
 #define PROOFS_MIRROR_KEPT_H

@@ -26,7 +26,7 @@ void mirror_drop(struct mirror *mirror, const char *trouble)
     mirror->dropped = true;
 }
 
-static void refuse(struct mirror *mirror, const char *trouble)
+static void refuse_mirror(struct mirror *mirror, const char *trouble)
 {
     mirror_note(mirror, trouble);
     mirror->note.refused = true;
@@ -36,7 +36,7 @@ static void refuse(struct mirror *mirror, const char *trouble)
 void mirror_failed(struct mirror *mirror, const struct fetch_http *http, const char *trouble)
 {
     if (fetch_http_refused(http)) {
-        refuse(mirror, trouble);
+        refuse_mirror(mirror, trouble);
         return;
     }
     mirror_note(mirror, trouble);
@@ -52,7 +52,7 @@ uint32_t mirror_timeout(const struct mirror_set *set, const struct mirror *mirro
 /* ---- the set ------------------------------------------------------------- */
 
 /* NULL: there is no room. */
-static struct mirror *add(struct mirror_set *set, const char *url, enum http_reach reach)
+static struct mirror *add_mirror(struct mirror_set *set, const char *url, enum http_reach reach)
 {
     struct mirror *mirror = &set->mirrors[set->count];
 
@@ -78,7 +78,7 @@ enum status mirror_set_add(struct mirror_set *set, const char *url, struct error
                          "%d characters",
                          MIRROR_SET_URL_MAX - 1);
     }
-    return add(set, url, HTTP_REACH_ANY) != NULL
+    return add_mirror(set, url, HTTP_REACH_ANY) != NULL
                ? STATUS_OK
                : error_set(error, STATUS_OVER_LIMIT, "more than %d mirrors", MIRROR_SET_MAX);
 }
@@ -94,20 +94,20 @@ void mirror_set_add_contact(struct mirror_set *set, const char *url, enum http_r
     for (char *at = shown; *at != '\0'; at++) {
         *at = (char)(*at >= '!' && *at <= '~' ? *at : '?'); /* it goes to logs and terminals */
     }
-    mirror = add(set, shown, reach);
+    mirror = add_mirror(set, shown, reach);
     if (mirror != NULL && bad != NULL) {
         (void)snprintf(trouble, sizeof(trouble), "it %s, and a stranger named it", bad);
-        refuse(mirror, trouble);
+        refuse_mirror(mirror, trouble);
     }
 }
 
 void mirror_set_join(struct mirror_set *set, const struct mirror_set *more)
 {
     for (uint32_t i = 0; i < more->count; i++) {
-        struct mirror *mirror = add(set, more->mirrors[i].url, more->mirrors[i].reach);
+        struct mirror *mirror = add_mirror(set, more->mirrors[i].url, more->mirrors[i].reach);
 
         if (mirror != NULL && more->mirrors[i].note.refused) {
-            refuse(mirror, more->mirrors[i].note.trouble);
+            refuse_mirror(mirror, more->mirrors[i].note.trouble);
         }
     }
 }
@@ -142,6 +142,7 @@ void mirror_name(char name[MIRROR_NAME_MAX], const struct mirror_wanted *wanted,
 
     hex_encode(root, wanted->root.bytes, DIGEST_SIZE);
     hex_encode(job, wanted->job.bytes, DIGEST_SIZE);
+    /* A job file and a state have a second place, under the root alone. */
     if (by_root && (wanted->kind == MIRROR_JOB || wanted->kind == MIRROR_STATE)) {
         (void)snprintf(name, MIRROR_NAME_MAX, "v1/roots/%s", root);
         return;
@@ -189,9 +190,9 @@ static bool is_npy(const char *path)
     return found;
 }
 
-static enum status download(uint64_t *bytes, const struct mirror *mirror, struct fetch_http *http,
-                            const struct mirror_wanted *wanted, const char *part,
-                            struct error *error)
+static enum status download_file(uint64_t *bytes, const struct mirror *mirror,
+                                 struct fetch_http *http, const struct mirror_wanted *wanted,
+                                 const char *part, struct error *error)
 {
     enum status status = STATUS_NOT_FOUND;
 
@@ -220,7 +221,7 @@ static enum status get_from(char path[FILE_PATH_MAX], struct mirror *mirror,
         (int)sizeof(part)) {
         return error_set(error, STATUS_USAGE, "the path %.80s... is too long", path);
     }
-    TRY(download(&bytes, mirror, http, wanted, part, error));
+    TRY(download_file(&bytes, mirror, http, wanted, part, error));
     if (wanted->kind == MIRROR_DATA && is_npy(part)) {
         ending = MIRROR_NPY_ENDING; /* by which a reader of data knows the format */
     }

@@ -80,7 +80,7 @@ static uint64_t run_length(const struct piece_crew *crew, uint64_t first, uint32
 }
 
 /* False: there is nothing to take now. The lock is held. */
-static bool take(struct crew_member *worker)
+static bool take_pieces(struct crew_member *worker)
 {
     struct crew_shared *shared = worker->shared;
     struct piece_crew *crew = shared->crew;
@@ -111,7 +111,7 @@ static bool take_or_wait(struct crew_member *worker)
 
     (void)pthread_mutex_lock(&shared->lock);
     while (!found && !atomic_load(&shared->over) && shared->crew->done < shared->crew->count) {
-        found = take(worker);
+        found = take_pieces(worker);
         if (!found) {
             wait_a_moment(shared);
         }
@@ -137,7 +137,7 @@ static void give_back(struct crew_member *worker)
 
 /* ---- one request --------------------------------------------------------- */
 
-static void fail(struct crew_shared *shared, const char *what)
+static void fail_crew(struct crew_shared *shared, const char *what)
 {
     (void)pthread_mutex_lock(&shared->lock);
     if (shared->failure == STATUS_OK) {
@@ -175,6 +175,8 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
         char trouble[MIRROR_SET_TROUBLE_MAX];
         struct digest hash;
 
+        /* A transfer that broke off: the pieces before the break are whole, and another mirror has
+         * the rest. */
         if (came < piece->size) {
             return true;
         }
@@ -182,14 +184,17 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
         if (!digest_equal(&hash, piece->hash)) {
             (void)snprintf(trouble, sizeof(trouble), "gives false bytes of the %s '%.100s'",
                            shared->crew->is_data ? "data" : "tensor", piece->tensor);
+            /* One false piece shows a mirror that lies or is damaged: nothing more is asked of
+             * it. */
             mirror_drop(worker->mirror, trouble);
             return false;
         }
         if (!write_piece(shared->crew, piece, bytes)) {
-            fail(shared, shared->crew->path);
+            fail_crew(shared, shared->crew->path);
             return false;
         }
         (void)pthread_mutex_lock(&shared->lock);
+        /* A piece that is brought twice counts once. */
         if (!piece->done) {
             piece->done = true;
             shared->crew->done++;
@@ -203,7 +208,7 @@ static bool keep_pieces(struct crew_member *worker, size_t came)
 }
 
 /* What a request that failed says of the mirror. */
-static void judge(struct crew_member *worker, enum status status, const struct error *why)
+static void judge_mirror(struct crew_member *worker, enum status status, const struct error *why)
 {
     struct crew_shared *shared = worker->shared;
 
@@ -270,7 +275,7 @@ static bool fetch_run(struct crew_member *worker, uint32_t *failures)
     *failures = came >= first->size ? 0 : *failures + 1;
     if (status != STATUS_UNREACHABLE || *failures >= FAILURES_MAX ||
         fetch_http_stalled(worker->http) || fetch_http_refused(worker->http)) {
-        judge(worker, status, &error);
+        judge_mirror(worker, status, &error);
         return false;
     }
     mirror_note(worker->mirror, error.text);
@@ -293,7 +298,7 @@ static bool find_start(struct crew_member *worker)
     }
     if (status != STATUS_OK) {
         if (status != STATUS_STOPPED) {
-            judge(worker, status, &error);
+            judge_mirror(worker, status, &error);
         }
         return false;
     }
@@ -318,7 +323,7 @@ static void pause_after(struct crew_shared *shared)
     (void)pthread_mutex_unlock(&shared->lock);
 }
 
-static void *work(void *context)
+static void *fetch_pieces(void *context)
 {
     struct crew_member *worker = context;
     struct crew_shared *shared = worker->shared;
@@ -354,7 +359,7 @@ static uint64_t bytes_done(const struct piece_crew *crew, uint64_t *total)
 }
 
 /* Until all is done, or nobody works any more. */
-static void watch(struct crew_shared *shared)
+static void watch_members(struct crew_shared *shared)
 {
     const struct piece_crew *crew = shared->crew;
 
@@ -375,8 +380,8 @@ static void watch(struct crew_shared *shared)
 }
 
 /* A thread for each mirror among those that are to be asked now. */
-static enum status start(struct crew_member *workers, struct crew_shared *shared, const bool *among,
-                         struct error *error)
+static enum status start_members(struct crew_member *workers, struct crew_shared *shared,
+                                 const bool *among, struct error *error)
 {
     struct mirror_set *mirrors = shared->crew->mirrors;
 
@@ -395,7 +400,7 @@ static enum status start(struct crew_member *workers, struct crew_shared *shared
                             mirror_timeout(mirrors, worker->mirror), error));
         fetch_http_set_reach(worker->http, worker->mirror->reach);
         (void)pthread_mutex_lock(&shared->lock);
-        worker->started = pthread_create(&worker->thread, NULL, work, worker) == 0;
+        worker->started = pthread_create(&worker->thread, NULL, fetch_pieces, worker) == 0;
         shared->working += worker->started;
         (void)pthread_mutex_unlock(&shared->lock);
         if (!worker->started) {
@@ -426,15 +431,15 @@ static enum status verdict_of(const struct crew_shared *shared, struct error *er
     return STATUS_UNREACHABLE;
 }
 
-static enum status run(struct crew_shared *shared, const bool *among, struct error *error)
+static enum status run_members(struct crew_shared *shared, const bool *among, struct error *error)
 {
     struct crew_member workers[MIRROR_SET_MAX] = {{0}};
-    enum status status = start(workers, shared, among, error);
+    enum status status = start_members(workers, shared, among, error);
 
     if (status != STATUS_OK) {
         atomic_store(&shared->over, true);
     }
-    watch(shared);
+    watch_members(shared);
     for (uint32_t i = 0; i < MIRROR_SET_MAX; i++) {
         if (workers[i].started) {
             (void)pthread_join(workers[i].thread, NULL);
@@ -461,7 +466,7 @@ enum status piece_crew_run(struct piece_crew *crew, struct error *error)
     }
     /* Those that were silent lately are asked for what the others do not give. */
     for (int pass = 0; pass < 2 && status == STATUS_OK && !atomic_load(&shared.over); pass++) {
-        status = run(&shared, among, error);
+        status = run_members(&shared, among, error);
         for (uint32_t i = 0; i < MIRROR_SET_MAX; i++) {
             among[i] = !among[i];
         }

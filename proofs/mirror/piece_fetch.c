@@ -141,7 +141,7 @@ static void list_pieces(struct fetch_work *work, uint64_t remote_header)
     }
 }
 
-static enum status plan(struct fetch_work *work, struct error *error)
+static enum status plan_pieces(struct fetch_work *work, struct error *error)
 {
     struct safetensors_plan remote;
     struct safetensors_plan local;
@@ -272,7 +272,7 @@ static enum status keep_hashes(const struct fetch_work *work, struct error *erro
     return whole_file_keep(&file, error);
 }
 
-static enum status keep(struct fetch_work *work, struct error *error)
+static enum status keep_file(struct fetch_work *work, struct error *error)
 {
     char hashes[FILE_PATH_MAX];
     enum status status =
@@ -317,7 +317,7 @@ static enum status fetch_file(struct fetch_work *work, struct error *error)
 
     TRY(open_part(work, error));
     TRY(get_hashes(work, error));
-    TRY(plan(work, error));
+    TRY(plan_pieces(work, error));
     TRY(prepare_part(work, error));
     work->crew.mirrors = fetch->mirrors;
     work->crew.descriptor = work->file.descriptor;
@@ -327,7 +327,7 @@ static enum status fetch_file(struct fetch_work *work, struct error *error)
     work->crew.context = fetch->context;
     status = piece_crew_run(&work->crew, error);
     fetch->gives_whole = work->crew.gives_whole;
-    return status == STATUS_OK ? keep(work, error) : status;
+    return status == STATUS_OK ? keep_file(work, error) : status;
 }
 
 enum status piece_fetch_run(struct piece_fetch *fetch, const char *path, struct error *error)
@@ -349,6 +349,7 @@ enum status piece_fetch_run(struct piece_fetch *fetch, const char *path, struct 
         return error_set(error, STATUS_NO_MEMORY, "no memory for a list of hashes");
     }
     if (file_exists(path)) {
+        /* A file under that name may be another program's, or damaged: its root is compared. */
         status = check_file(&work, path, error);
         status = status == STATUS_OK ? keep_old(&work, path, error) : status;
         if (status == STATUS_BAD_FORMAT) {

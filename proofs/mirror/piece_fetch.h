@@ -20,8 +20,8 @@ struct piece_fetch {
     struct digest root;
     bool whole;  /* with what only the training needs */
     bool judged; /* the caller reads and checks the file itself: it is not done here once more */
-    /* NULL, or where the list of hashes appears before the file does; whoever serves both is a
-     * mirror. It replaces what is there; beside a file of before it appears where it is missing. */
+    /* NULL, or where the list of hashes appears before the file does; a server of both is a mirror.
+     * It replaces what is there; beside a file of before it appears where it is missing. */
     const char *hashes;
     /* May be NULL. The caller's thread calls it several times a second. */
     void (*progress)(void *context, uint64_t bytes, uint64_t total);

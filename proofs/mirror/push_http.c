@@ -102,7 +102,7 @@ struct push_transfer {
     size_t answer_size;
 };
 
-static size_t give(char *bytes, size_t size, size_t count, void *context)
+static size_t give_bytes(char *bytes, size_t size, size_t count, void *context)
 {
     struct push_transfer *transfer = context;
     const struct serve_content *content = transfer->content;
@@ -150,7 +150,7 @@ enum status push_http_put(struct push_http *push, const char *name,
     if (!set_up(push, name) || curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L) != CURLE_OK ||
         curl_easy_setopt(curl, CURLOPT_HTTPHEADER, push->headers) != CURLE_OK ||
         curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)content->size) != CURLE_OK ||
-        curl_easy_setopt(curl, CURLOPT_READFUNCTION, give) != CURLE_OK ||
+        curl_easy_setopt(curl, CURLOPT_READFUNCTION, give_bytes) != CURLE_OK ||
         curl_easy_setopt(curl, CURLOPT_READDATA, &transfer) != CURLE_OK ||
         curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer) != CURLE_OK ||
         curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer) != CURLE_OK) {

@@ -1,5 +1,6 @@
 /*
- * push_http.h - puts files into a mirror: HTTP PUT with a token, for whoever cannot be called.
+ * push_http.h - puts files into a mirror: HTTP PUT with a token, for a solver that cannot be
+ * called.
  */
 #ifndef PROOFS_MIRROR_PUSH_HTTP_H
 #define PROOFS_MIRROR_PUSH_HTTP_H

@@ -88,7 +88,7 @@ enum serve_range serve_read_range(uint64_t *first, uint64_t *count, const char *
 
 /* ---- responses ---------------------------------------------------------- */
 
-static void count(struct serve *serve, bool refused, uint64_t bytes)
+static void count_request(struct serve *serve, bool refused, uint64_t bytes)
 {
     (void)pthread_mutex_lock(&serve->lock);
     serve->counts.requests++;
@@ -98,8 +98,8 @@ static void count(struct serve *serve, bool refused, uint64_t bytes)
 }
 
 /* A response of one line. */
-static enum MHD_Result say(struct serve *serve, struct MHD_Connection *connection,
-                           unsigned int code, const char *words)
+static enum MHD_Result send_words(struct serve *serve, struct MHD_Connection *connection,
+                                  unsigned int code, const char *words)
 {
     char text[ERROR_TEXT_MAX + 2];
     struct MHD_Response *response;
@@ -123,7 +123,7 @@ static enum MHD_Result say(struct serve *serve, struct MHD_Connection *connectio
     }
     result = MHD_queue_response(connection, code, response);
     MHD_destroy_response(response);
-    count(serve, code >= MHD_HTTP_BAD_REQUEST, 0);
+    count_request(serve, code >= MHD_HTTP_BAD_REQUEST, 0);
     return result;
 }
 
@@ -196,9 +196,9 @@ static void add_headers(struct MHD_Response *response, const struct serve_conten
 }
 
 /* Queues what says where a part stands, or that there is none or no need of any. */
-static enum MHD_Result queue(struct serve *serve, struct MHD_Connection *connection,
-                             unsigned int code, struct MHD_Response *response, const char *place,
-                             uint64_t bytes)
+static enum MHD_Result queue_response(struct serve *serve, struct MHD_Connection *connection,
+                                      unsigned int code, struct MHD_Response *response,
+                                      const char *place, uint64_t bytes)
 {
     enum MHD_Result result;
 
@@ -210,12 +210,12 @@ static enum MHD_Result queue(struct serve *serve, struct MHD_Connection *connect
     }
     result = MHD_queue_response(connection, code, response);
     MHD_destroy_response(response);
-    count(serve, code >= MHD_HTTP_BAD_REQUEST, bytes);
+    count_request(serve, code >= MHD_HTTP_BAD_REQUEST, bytes);
     return result;
 }
 
-static enum MHD_Result give(struct serve *serve, struct MHD_Connection *connection,
-                            struct serve_content *content)
+static enum MHD_Result give_content(struct serve *serve, struct MHD_Connection *connection,
+                                    struct serve_content *content)
 {
     bool known = is_known(connection, content);
     unsigned int code = MHD_HTTP_OK;
@@ -237,6 +237,7 @@ static enum MHD_Result give(struct serve *serve, struct MHD_Connection *connecti
         (void)snprintf(place, sizeof(place), "bytes */%" PRIu64, content->size);
         break;
     }
+    /* Who has the content already, by its tag, gets no bytes of it again, whole or in part. */
     if (known || code == MHD_HTTP_RANGE_NOT_SATISFIABLE) {
         code = known ? MHD_HTTP_NOT_MODIFIED : code;
         size = 0;
@@ -247,7 +248,7 @@ static enum MHD_Result give(struct serve *serve, struct MHD_Connection *connecti
     if (response != NULL) {
         add_headers(response, content);
     }
-    return queue(serve, connection, code, response, known ? "" : place, size);
+    return queue_response(serve, connection, code, response, known ? "" : place, size);
 }
 
 static unsigned int code_of(enum status status)
@@ -269,11 +270,12 @@ static enum MHD_Result refuse_for(struct serve *serve, struct MHD_Connection *co
     /* An internal error may name our files: strangers see no details. */
     bool internal = code_of(status) == MHD_HTTP_INTERNAL_SERVER_ERROR;
 
-    return say(serve, connection, code_of(status), internal ? "internal error" : error->text);
+    return send_words(serve, connection, code_of(status),
+                      internal ? "internal error" : error->text);
 }
 
-static enum MHD_Result show(struct serve *serve, struct MHD_Connection *connection,
-                            const char *path)
+static enum MHD_Result show_content(struct serve *serve, struct MHD_Connection *connection,
+                                    const char *path)
 {
     const struct serve_source *source = &serve->source;
     const char *header =
@@ -290,7 +292,7 @@ static enum MHD_Result show(struct serve *serve, struct MHD_Connection *connecti
     if (status != STATUS_OK) {
         return refuse_for(serve, connection, status, &error);
     }
-    result = give(serve, connection, &content);
+    result = give_content(serve, connection, &content);
     serve_content_release(&content);
     return result;
 }
@@ -324,7 +326,7 @@ static enum MHD_Result begin_intake(struct serve *serve, struct MHD_Connection *
     struct serve_intake *intake;
 
     if (!has_token(serve, connection)) {
-        return say(serve, connection, MHD_HTTP_UNAUTHORIZED, "the token is not ours");
+        return send_words(serve, connection, MHD_HTTP_UNAUTHORIZED, "the token is not ours");
     }
     intake = calloc(1, sizeof(*intake));
     if (intake == NULL) {
@@ -365,13 +367,13 @@ static enum MHD_Result go_on_with_intake(struct serve *serve, struct MHD_Connect
         intake->intake = NULL;
     }
     return intake->status == STATUS_OK
-               ? say(serve, connection, MHD_HTTP_CREATED, "kept")
+               ? send_words(serve, connection, MHD_HTTP_CREATED, "kept")
                : refuse_for(serve, connection, intake->status, &intake->error);
 }
 
 /* When a request is over, however it ended. */
-static void forget(void *context, struct MHD_Connection *connection, void **state,
-                   enum MHD_RequestTerminationCode code)
+static void forget_request(void *context, struct MHD_Connection *connection, void **state,
+                           enum MHD_RequestTerminationCode code)
 {
     struct serve *serve = context;
     struct serve_intake *intake = *state == serve ? NULL : *state;
@@ -385,9 +387,9 @@ static void forget(void *context, struct MHD_Connection *connection, void **stat
     *state = NULL;
 }
 
-static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
-                              const char *method, const char *version, const char *upload,
-                              size_t *upload_size, void **state)
+static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection,
+                                      const char *url, const char *method, const char *version,
+                                      const char *upload, size_t *upload_size, void **state)
 {
     struct serve *serve = context;
     bool takes = serve->source.take != NULL;
@@ -396,11 +398,11 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
     (void)version;
     /* A response before the end of a request closes the connection, as it should here. */
     if (!puts && strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        return say(serve, connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-                   takes ? "only GET, HEAD and PUT" : "only GET and HEAD");
+        return send_words(serve, connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+                          takes ? "only GET, HEAD and PUT" : "only GET and HEAD");
     }
     if (url[0] != '/' || strnlen(url, SERVE_PATH_MAX) >= SERVE_PATH_MAX) {
-        return say(serve, connection, MHD_HTTP_NOT_FOUND, "there is no such name");
+        return send_words(serve, connection, MHD_HTTP_NOT_FOUND, "there is no such name");
     }
     if (puts) {
         return *state == NULL ? begin_intake(serve, connection, url + 1, state)
@@ -410,7 +412,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
         *state = serve;
         return MHD_YES;
     }
-    return *upload_size != 0 ? MHD_NO : show(serve, connection, url + 1);
+    return *upload_size != 0 ? MHD_NO : show_content(serve, connection, url + 1);
 }
 
 /* ---- the server --------------------------------------------------------- */
@@ -428,8 +430,8 @@ static enum status read_pems(struct serve *serve, const struct serve_options *op
     return file_read(&serve->key, error, options->key, PEM_SIZE_MAX);
 }
 
-static enum status start(struct serve *serve, const struct serve_options *given,
-                         struct error *error)
+static enum status start_server(struct serve *serve, const struct serve_options *given,
+                                struct error *error)
 {
     const struct http_server_options options = {
         .place = &given->place,
@@ -441,8 +443,8 @@ static enum status start(struct serve *serve, const struct serve_options *given,
         .per_network = given->connections_per_client,
         .idle_s = given->idle_s,
         .threads = true, /* a reply about a trace may wait for its turn */
-        .answer = answer,
-        .complete = forget,
+        .answer = answer_request,
+        .complete = forget_request,
         .context = serve};
 
     return http_server_open(&serve->http, &options, error);
@@ -461,7 +463,7 @@ enum status serve_open(struct serve **serve, const struct serve_source *source,
     }
     made->source = *source;
     TRY_OUT(read_pems(made, options, error));
-    TRY_OUT(start(made, options, error));
+    TRY_OUT(start_server(made, options, error));
 out:
     if (status != STATUS_OK) {
         serve_close(made);

@@ -189,8 +189,8 @@ static void measure_row(struct measured *operand, const struct op *op, uint64_t 
 }
 
 /* Rows evenly spread, and among them the samples, of the first sequence. */
-static void measure(struct measured *operand, const struct op *op, enum dtype dtype,
-                    const void *bytes)
+static void measure_rows(struct measured *operand, const struct op *op, enum dtype dtype,
+                         const void *bytes)
 {
     const uint64_t stride = operand->rows / ROWS_MEASURED + 1;
     const uint64_t batches = (uint64_t)op->attributes[QUANTIZE_DIMS];
@@ -210,23 +210,23 @@ static void measure(struct measured *operand, const struct op *op, enum dtype dt
     }
 }
 
-static void see(struct watch *watch, uint32_t tensor, const void *bytes)
+static void see_tensor(struct watch *watch, uint32_t tensor, const void *bytes)
 {
     const enum dtype dtype = watch->tape->tensors[tensor].dtype;
 
     for (uint32_t at = watch->first_reader[tensor]; at != NONE; at = watch->next_reader[at]) {
-        measure(&watch->operands[at], &watch->tape->ops[at], dtype, bytes);
+        measure_rows(&watch->operands[at], &watch->tape->ops[at], dtype, bytes);
     }
 }
 
-static enum status made(void *context, struct op_turn maker, uint32_t output, const void *bytes,
-                        uint64_t size, struct error *error)
+static enum status made_output(void *context, struct op_turn maker, uint32_t output,
+                               const void *bytes, uint64_t size, struct error *error)
 {
     struct watch *watch = context;
 
     (void)size;
     (void)error;
-    see(watch, watch->tape->ops[maker.op].outputs[output], bytes);
+    see_tensor(watch, watch->tape->ops[maker.op].outputs[output], bytes);
     return STATUS_OK;
 }
 
@@ -234,7 +234,7 @@ static enum status made(void *context, struct op_turn maker, uint32_t output, co
 static enum status watch_step(struct watch *watch, struct run *run, const struct first_state *first,
                               struct error *error)
 {
-    const struct observer observer = {.made = made, .context = watch};
+    const struct observer observer = {.made = made_output, .context = watch};
     uint32_t data = 0;
 
     TRY(run_first_state(run, first, error));
@@ -242,9 +242,9 @@ static enum status watch_step(struct watch *watch, struct run *run, const struct
         const enum role role = watch->tape->tensors[id].role;
 
         if (role == ROLE_DATA) {
-            see(watch, id, run->given[data++]);
+            see_tensor(watch, id, run->given[data++]);
         } else if (!role_is_made(role)) {
-            see(watch, id, run->machine->backend->peek(run->machine, id));
+            see_tensor(watch, id, run->machine->backend->peek(run->machine, id));
         }
     }
     return run->machine->backend->step(run->machine, &observer, error);
@@ -279,7 +279,7 @@ struct group {
     uint32_t count;
 };
 
-static double relative(const struct product_error *sum)
+static double relative_error(const struct product_error *sum)
 {
     return sum->exact > 0.0 ? sum->ours / sum->exact : 0.0;
 }
@@ -311,7 +311,7 @@ static double error_of_group(const struct watch *watch, const struct group *grou
         if (has_a_say(watch, group, i)) {
             const struct product_error sum = error_of(watch, &watch->tape->ops[group->at[i]], c);
 
-            all += relative(&sum);
+            all += relative_error(&sum);
         }
     }
     return all;
@@ -360,7 +360,11 @@ static enum status find_shift(int16_t *c, bool *gained, const struct watch *watc
                                  both + head * a->k, a->k, h_alone == 1, error));
             any = any || worth;
         }
+        /* The error without shifts is found only when some channel would be shifted: it costs
+         * products. */
         if (any && least < 0.0) {
+            /* Shifts that leave more than GAIN of the error are not worth an operand; squared, as
+             * errors are. */
             least = GAIN * GAIN * error_of_group(watch, group, NULL);
         }
         const double left = any ? error_of_group(watch, group, tried) : 0.0;
@@ -503,6 +507,7 @@ static enum status choose_all(struct calibration *calibration, const struct watc
         if (tape->ops[at].kind != OP_CONTRACT) {
             continue;
         }
+        /* Products with one first operand share its shifts: they are chosen together, once. */
         if (!taken[number] && is_over_channels(watch, &tape->ops[at])) {
             find_group(&group, taken, watch, at, number);
             TRY_OUT(choose_for_group(calibration, watch, &group, error));

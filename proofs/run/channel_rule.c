@@ -24,7 +24,7 @@ static int by_size(const void *left, const void *right)
 }
 
 /* Of the logarithms that are finite. */
-static double median(double *room, const double *values, uint64_t count)
+static double median_of(double *room, const double *values, uint64_t count)
 {
     size_t used = 0;
 
@@ -37,15 +37,15 @@ static double median(double *room, const double *values, uint64_t count)
     return used == 0 ? 0.0 : room[used / 2];
 }
 
-static int within(double value)
+static int within_shifts(double value)
 {
     return value > SHIFT_MAX ? SHIFT_MAX : value < -SHIFT_MAX ? -SHIFT_MAX : (int)value;
 }
 
-static int choose(double d, double r)
+static int choose_shift(double d, double r)
 {
-    int h = fabs(d) < SHIFT_LEAST ? 0 : within(floor((round(d) + 1.0) / 2.0));
-    int w = fabs(r) < SHIFT_LEAST ? 0 : within(-round(r));
+    int h = fabs(d) < SHIFT_LEAST ? 0 : within_shifts(floor((round(d) + 1.0) / 2.0));
+    int w = fabs(r) < SHIFT_LEAST ? 0 : within_shifts(-round(r));
 
     if (h != 0 && (h > 0) != (w > 0) && w != 0) {
         return h;
@@ -69,14 +69,14 @@ enum status channel_rule(int16_t *c, bool *worth, const struct channel *a, const
         apart[k] = log2(a[k].largest) - log2(b[k].largest);
         roots[k] = 0.5 * log2(b[k].squares);
     }
-    middle_d = median(room, apart, count);
-    middle_r = median(room, roots, count);
+    middle_d = median_of(room, apart, count);
+    middle_r = median_of(room, roots, count);
     *worth = false;
     for (uint64_t k = 0; k < count; k++) {
         double d = apart[k] - middle_d;
         double r = h_alone ? 0.0 : roots[k] - middle_r;
 
-        c[k] = isfinite(d) && isfinite(roots[k]) ? (int16_t)choose(d, r) : 0;
+        c[k] = isfinite(d) && isfinite(roots[k]) ? (int16_t)choose_shift(d, r) : 0;
         *worth = *worth || abs(c[k]) >= SHIFT_WORTH;
     }
     free(apart);
@@ -86,7 +86,7 @@ enum status channel_rule(int16_t *c, bool *worth, const struct channel *a, const
 /* ---- the error ---------------------------------------------------------------- */
 
 /* The numbers of a block, as QUANTIZE rounds them to its exponent. */
-static double rounded(double x, int exponent, int bits)
+static double rounded_to(double x, int exponent, int bits)
 {
     const double most = ldexp(1.0, bits - 1) - 1.0;
     double q = nearbyint(ldexp(x, bits - 1 - exponent));
@@ -94,7 +94,7 @@ static double rounded(double x, int exponent, int bits)
     return ldexp(q > most ? most : q < -most ? -most : q, exponent - (bits - 1));
 }
 
-static double shifted(const float *x, uint64_t k, const int16_t *c, int sign)
+static double shifted_value(const float *x, uint64_t k, const int16_t *c, int sign)
 {
     return c == NULL ? (double)x[k] : ldexp((double)x[k], -sign * c[k]);
 }
@@ -107,7 +107,7 @@ static int exponent_of(const float *x, uint64_t first, uint64_t last, const int1
     for (uint64_t k = first; k < last; k++) {
         int exponent = EXPONENT_ZERO;
 
-        (void)frexp(shifted(x, k, c, sign), &exponent);
+        (void)frexp(shifted_value(x, k, c, sign), &exponent);
         most = x[k] != 0.0f && exponent > most ? exponent : most;
     }
     return most;
@@ -132,8 +132,8 @@ void product_error_add(struct product_error *sum, const float *a, const float *b
         f = f < least_b ? least_b : f;
         for (uint64_t i = first; i < last; i++) {
             exact += (double)a[i] * (double)b[i];
-            ours += rounded(shifted(a, i, c, 1), e, shape.bits) *
-                    rounded(shifted(b, i, c, -1), f, shape.bits);
+            ours += rounded_to(shifted_value(a, i, c, 1), e, shape.bits) *
+                    rounded_to(shifted_value(b, i, c, -1), f, shape.bits);
             halves += (double)real_from_bits(element_to_bf16(a[i]) << 16) *
                       (double)real_from_bits(element_to_bf16(b[i]) << 16);
         }

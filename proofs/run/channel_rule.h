@@ -10,7 +10,7 @@
  * zeros have no part in a median, and c = 0. The first operand is divided by 2^c.
  *
  * The two medians may stand on different sides where half of the channels are larger: then h and w
- * shift both halves, one against the other. So c may also be h alone, and whoever chooses compares.
+ * shift both halves, one against the other. So c may also be h alone, and the caller compares both.
  */
 #ifndef PROOFS_RUN_CHANNEL_RULE_H
 #define PROOFS_RUN_CHANNEL_RULE_H

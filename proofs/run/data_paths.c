@@ -59,6 +59,62 @@ static uint32_t count_data(const struct tape *tape)
     return count;
 }
 
+/* ---- of a folder of packed rows ------------------------------------------ */
+
+/* Beside the files of rows stands where they come from. */
+#define ROWS_MANIFEST "manifest.json"
+
+static bool has_rows(const char *folder)
+{
+    char path[FILE_PATH_MAX];
+
+    return file_path_join(path, sizeof(path), NULL, folder, ROWS_MANIFEST) == STATUS_OK &&
+           file_exists(path);
+}
+
+/* The file PREFIXNAME.TYPE of the folder, if it has that. */
+static bool find_rows(char path[FILE_PATH_MAX], const char *folder, const char *prefix,
+                      const char *name, enum dtype dtype)
+{
+    char file[TENSOR_NAME_MAX + 32];
+
+    (void)snprintf(file, sizeof(file), "%s%s.%s", prefix, name, dtype_name(dtype));
+    return file_path_join(path, FILE_PATH_MAX, NULL, folder, file) == STATUS_OK &&
+           file_exists(path);
+}
+
+/* Held-out rows have names of their own; other rows to look at are all of a second folder. */
+static enum status take_rows(struct data_paths *paths, const struct tape *tape, const char *folder,
+                             struct error *error)
+{
+    static const char held_out[] = "held_out.";
+    const size_t length = sizeof(held_out) - 1;
+    const bool second = paths->count > 0 && paths->of[0] != NULL;
+    bool used = false;
+    uint32_t at = 0;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+        const bool beside = strncmp(tensor->name, held_out, length) == 0;
+        const char *name = tensor->name + (beside ? length : 0);
+        char path[FILE_PATH_MAX];
+
+        if (tensor->role != ROLE_DATA) {
+            continue;
+        }
+        if (paths->of[at] == NULL &&
+            (find_rows(path, folder, beside ? "held-out-" : "", name, tensor->dtype) ||
+             (beside && second && find_rows(path, folder, "", name, tensor->dtype)))) {
+            TRY(data_paths_set(paths, at, path, error));
+            used = true;
+        }
+        at++;
+    }
+    return used ? STATUS_OK
+                : error_set(error, STATUS_USAGE,
+                            "%s has no rows that the job reads and no earlier file gives", folder);
+}
+
 static bool is_repeated(const char *const *files, size_t at)
 {
     size_t i = 0;
@@ -79,6 +135,9 @@ static enum status take_named(struct data_paths *paths, const struct tape *tape,
     bool used = false;
     enum status status;
 
+    if (has_rows(path)) {
+        return take_rows(paths, tape, path, error);
+    }
     TRY(weights_open(&weights, path, error));
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         const struct weights_entry *entry;
@@ -86,7 +145,7 @@ static enum status take_named(struct data_paths *paths, const struct tape *tape,
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
-        entry = weights_find(&weights, tape->tensors[id].name);
+        entry = weights_find_plain(&weights, tape->tensors[id].name);
         if (paths->of[at] == NULL && entry != NULL) {
             TRY_OUT(data_paths_set(paths, at, weights_path(&weights, entry), error));
             used = true;

@@ -2,8 +2,8 @@
  * data_paths.h - which file holds which data tensor of a job.
  *
  * People name files; a run wants one for each data tensor. A .safetensors file gives every data
- * tensor that it names, and may be named twice. The other files give the rest, one each, in the
- * tape's order.
+ * tensor that it names, and may be named twice. A folder of packed rows gives its tensors by the
+ * names of its files. The other files give the rest, one each, in the tape's order.
  */
 #ifndef PROOFS_RUN_DATA_PATHS_H
 #define PROOFS_RUN_DATA_PATHS_H
@@ -24,7 +24,7 @@ void data_paths_close(struct data_paths *paths);
 MUST_CHECK enum status data_paths_set(struct data_paths *paths, uint32_t at, const char *path,
                                       struct error *error);
 
-/* STATUS_USAGE: too few or too many files, or a .safetensors that gives nothing. */
+/* STATUS_USAGE: too few or too many files, or a .safetensors or a folder that gives nothing. */
 MUST_CHECK enum status data_paths_of_files(struct data_paths *paths, const struct tape *tape,
                                            const char *const *files, size_t count,
                                            struct error *error);

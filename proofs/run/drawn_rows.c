@@ -76,7 +76,9 @@ static bool find_pace(uint32_t *pace, const struct count *count, const struct co
 /* How many of the first inputs are drawn from; the next one is the count. */
 static uint32_t drawn_inputs(const struct op *op)
 {
-    return op->kind == OP_BATCH_TOKENS ? 1 : op->kind == OP_BATCH_SAMPLES ? 2 : 0;
+    return op->kind == OP_BATCH_TOKENS || op->kind == OP_BATCH_ROWS ? 1
+           : op->kind == OP_BATCH_SAMPLES                           ? 2
+                                                                    : 0;
 }
 
 static bool is_data(const struct tape *tape, uint32_t id)
@@ -224,7 +226,13 @@ bool drawn_rows_suffice(const struct drawn_rows *rows, uint32_t place)
 static uint64_t row_size(const struct drawn_rows *rows, const struct op *op, uint32_t input)
 {
     const uint64_t length = (uint64_t)op->attributes[BATCH_LENGTH];
-    const uint64_t elements = op->kind == OP_BATCH_TOKENS ? length + 1 : input == 0 ? length : 1;
+    uint64_t elements = input == 0 ? length : 1;
+
+    if (op->kind == OP_BATCH_TOKENS) {
+        elements++;
+    } else if (op->kind == OP_BATCH_ROWS) {
+        elements -= (uint64_t)op->attributes[BATCH_ROWS_AHEAD];
+    }
 
     return elements * dtype_size(rows->tape->tensors[op->inputs[input]].dtype);
 }
@@ -255,6 +263,9 @@ static uint32_t note_place(void *context, uint32_t tensor, uint64_t index)
     return 0;
 }
 
+/* No element: behind the last row of its data a BATCH_ROWS reads none. */
+#define PLACE_NONE UINT64_MAX
+
 /* The place of the first element that the operation reads of its input for this row. The rule says
  * it: the row's first element of an output reads no other. */
 static uint64_t first_element(const struct drawn_rows *rows, const struct draw *draw,
@@ -262,7 +273,7 @@ static uint64_t first_element(const struct drawn_rows *rows, const struct draw *
 {
     const struct op *op = draw->op;
     struct rule_call call = {.op = op};
-    uint64_t place = 0;
+    uint64_t place = PLACE_NONE;
 
     for (uint32_t i = 0; i < op->input_count; i++) {
         const struct tensor *tensor = &rows->tape->tensors[op->inputs[i]];
@@ -294,8 +305,12 @@ static enum status visit_draw(const struct drawn_rows *rows, const struct draw *
         }
         row.place = rows->places[id];
         for (uint64_t i = 0; i < (uint64_t)op->attributes[BATCH_COUNT]; i++) {
-            row.first = first_element(rows, draw, input, i, count) *
-                        dtype_size(rows->tape->tensors[id].dtype);
+            const uint64_t place = first_element(rows, draw, input, i, count);
+
+            if (place == PLACE_NONE) {
+                continue;
+            }
+            row.first = place * dtype_size(rows->tape->tensors[id].dtype);
             assert(row.first + row.size <= tensor_size(&rows->tape->tensors[id]));
             TRY(visitor->visit(visitor->context, &row, error));
         }

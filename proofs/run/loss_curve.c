@@ -25,8 +25,8 @@ void loss_curve_init(struct loss_curve *curve, uint64_t steps)
     curve->nanoseconds = 0;
 }
 
-static void add(struct loss_curve *curve, uint64_t step, uint32_t loss_bits, uint32_t held_out_bits,
-                uint32_t accuracy_bits)
+static void add_step(struct loss_curve *curve, uint64_t step, uint32_t loss_bits,
+                     uint32_t held_out_bits, uint32_t accuracy_bits)
 {
     bool is_newest = step >= curve->held_out.end && isfinite(value_of(accuracy_bits));
 
@@ -40,8 +40,9 @@ void loss_curve_add(struct loss_curve *curve, const struct bundle_step *step)
     if (step->hidden) {
         return;
     }
-    add(curve, step->step, step->loss_bits, step->evaluated ? step->held_out_bits : FLOAT_NAN_BITS,
-        step->evaluated ? step->accuracy_bits : FLOAT_NAN_BITS);
+    add_step(curve, step->step, step->loss_bits,
+             step->evaluated ? step->held_out_bits : FLOAT_NAN_BITS,
+             step->evaluated ? step->accuracy_bits : FLOAT_NAN_BITS);
     curve->steps++;
     curve->nanoseconds += step->nanoseconds + step->nanoseconds_committing;
 }
@@ -68,6 +69,9 @@ double loss_curve_pace(const struct loss_curve *curve)
 
 /* ---- as bytes -------------------------------------------------------------------------- */
 
+/* Where the numbers of a step stand in its LOSS_CURVE_STEP_SIZE bytes. */
+enum { CURVE_LOSS = 0, CURVE_HELD_OUT = 4, CURVE_ACCURACY = 8, CURVE_NANOSECONDS = 12 };
+
 enum status loss_curve_write(uint8_t *bytes, struct bundle *bundle, uint64_t first, uint64_t end,
                              struct error *error)
 {
@@ -75,10 +79,13 @@ enum status loss_curve_write(uint8_t *bytes, struct bundle *bundle, uint64_t fir
 
     for (uint64_t at = first; at < end; at++, bytes += LOSS_CURVE_STEP_SIZE) {
         TRY(bundle_step_read(&step, bundle, at, error));
-        endian_store_be32(bytes, step.loss_bits);
-        endian_store_be32(bytes + 4, step.evaluated ? step.held_out_bits : FLOAT_NAN_BITS);
-        endian_store_be32(bytes + 8, step.evaluated ? step.accuracy_bits : FLOAT_NAN_BITS);
-        endian_store_be64(bytes + 12, step.nanoseconds + step.nanoseconds_committing);
+        endian_store_be32(bytes + CURVE_LOSS, step.loss_bits);
+        endian_store_be32(bytes + CURVE_HELD_OUT,
+                          step.evaluated ? step.held_out_bits : FLOAT_NAN_BITS);
+        endian_store_be32(bytes + CURVE_ACCURACY,
+                          step.evaluated ? step.accuracy_bits : FLOAT_NAN_BITS);
+        endian_store_be64(bytes + CURVE_NANOSECONDS,
+                          step.nanoseconds + step.nanoseconds_committing);
     }
     return STATUS_OK;
 }
@@ -86,10 +93,11 @@ enum status loss_curve_write(uint8_t *bytes, struct bundle *bundle, uint64_t fir
 void loss_curve_read(struct loss_curve *curve, uint64_t first, const uint8_t *bytes, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++, bytes += LOSS_CURVE_STEP_SIZE) {
-        uint64_t nanoseconds = endian_load_be64(bytes + 12);
+        uint64_t nanoseconds = endian_load_be64(bytes + CURVE_NANOSECONDS);
 
-        add(curve, first + i, endian_load_be32(bytes), endian_load_be32(bytes + 4),
-            endian_load_be32(bytes + 8));
+        add_step(curve, first + i, endian_load_be32(bytes + CURVE_LOSS),
+                 endian_load_be32(bytes + CURVE_HELD_OUT),
+                 endian_load_be32(bytes + CURVE_ACCURACY));
         /* A stranger's numbers: their sum must not wrap. */
         curve->steps++;
         curve->nanoseconds += nanoseconds < UINT64_MAX - curve->nanoseconds ? nanoseconds : 0;

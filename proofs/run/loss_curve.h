@@ -2,8 +2,8 @@
  * loss_curve.h - how a training goes: its loss, the loss on held-out data, its pace; of a bundle,
  * or of what a mirror says.
  *
- * No root binds these numbers unless they are part of a state: whoever shows them must say whose
- * word they are.
+ * No root binds these numbers unless they are part of a state: a page that shows them must say
+ * whose word they are.
  */
 #ifndef PROOFS_RUN_LOSS_CURVE_H
 #define PROOFS_RUN_LOSS_CURVE_H

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static enum status differs(uint64_t step, struct error *error)
+static enum status differing_state(uint64_t step, struct error *error)
 {
     (void)error_set(error, STATUS_REFUSED,
                     "step %" PRIu64 " gives another state here than the bundle says", step);
@@ -22,7 +22,7 @@ static enum status run_one(struct run *run, struct bundle *bundle, uint64_t step
     TRY(bundle_state_root(&wanted, bundle, step + 1, error));
     TRY(run->machine->backend->step(run->machine, NULL, error));
     TRY(state_root_find(&root, NULL, run->machine, threads, error));
-    return digest_equal(&root, &wanted) ? STATUS_OK : differs(step, error);
+    return digest_equal(&root, &wanted) ? STATUS_OK : differing_state(step, error);
 }
 
 enum status replay_reach(struct run *run, struct bundle *bundle, uint64_t step,
@@ -56,7 +56,7 @@ static enum status compare_next(const struct trace *trace, struct bundle *bundle
         return STATUS_OK;
     }
     TRY(status);
-    return digest_equal(&trace->next_root, &wanted) ? STATUS_OK : differs(step, error);
+    return digest_equal(&trace->next_root, &wanted) ? STATUS_OK : differing_state(step, error);
 }
 
 /* Puts the run's machine into the state before the step, and in trace mode. */

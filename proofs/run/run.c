@@ -105,8 +105,8 @@ enum status run_data_pieces(int *descriptor, struct digest *root, const struct d
     return STATUS_OK;
 }
 
-static enum status differs(const struct digest *root, const char *path, const struct tensor *tensor,
-                           struct error *error)
+static enum status differing_root(const struct digest *root, const char *path,
+                                  const struct tensor *tensor, struct error *error)
 {
     char text[HEX_SIZE(DIGEST_SIZE)];
 
@@ -148,13 +148,15 @@ static enum status open_data(struct run *run, const char *const *paths, size_t p
         if (tape->tensors[id].role != ROLE_DATA) {
             continue;
         }
+        /* What the caller has compared is not hashed again: it may be large. */
         hashed = hashing->all || (hashing->compared != NULL && !hashing->compared[at]);
         TRY(run_data_open(&run->data[at], hashed ? &root : NULL, &tape->tensors[id], paths[at],
                           error));
         run->given[at] = run->data[at].data;
+        /* Counted as soon as it is open: a failure closes what is counted. */
         run->data_count++;
         if (hashed && !digest_equal(&root, &run->job->data_roots[at])) {
-            return differs(&root, paths[at], &tape->tensors[id], error);
+            return differing_root(&root, paths[at], &tape->tensors[id], error);
         }
     }
     return STATUS_OK;
@@ -191,7 +193,7 @@ static enum status write_constants(struct run *run, struct error *error)
 }
 
 /* The pages of a frozen weight that the machine keeps in its own form. */
-static void spare(void *context, const void *bytes)
+static void spare_pages(void *context, const void *bytes)
 {
     const struct run *run = context;
 
@@ -207,7 +209,7 @@ static enum status open_machine(struct run *run, const struct machine_options *o
 {
     struct machine_options sparing = *options;
 
-    sparing.spare = spare;
+    sparing.spare = spare_pages;
     sparing.spare_context = run;
     TRY(machine_open(&run->machine, run->job->tape, &sparing, error));
     TRY(bind_data(run, error));

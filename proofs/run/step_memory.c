@@ -77,7 +77,7 @@ enum status step_memory_plan(struct step_memory *memory, const struct tape *tape
     return STATUS_OK;
 }
 
-static double mib(uint64_t bytes)
+static double mib_of(uint64_t bytes)
 {
     return (double)bytes / 1048576.0;
 }
@@ -88,9 +88,9 @@ void step_memory_text(char text[STEP_MEMORY_TEXT], const uint64_t ways[STEP_WAYS
         (void)snprintf(text, STEP_MEMORY_TEXT, "not known");
         return;
     }
-    (void)snprintf(text, STEP_MEMORY_TEXT,
-                   "%.2f MiB, with --recompute %.2f MiB, with --hoist %.2f MiB",
-                   mib(ways[STEP_PLAIN]), mib(ways[STEP_RECOMPUTE]), mib(ways[STEP_HOIST]));
+    (void)snprintf(
+        text, STEP_MEMORY_TEXT, "%.2f MiB, with --recompute %.2f MiB, with --hoist %.2f MiB",
+        mib_of(ways[STEP_PLAIN]), mib_of(ways[STEP_RECOMPUTE]), mib_of(ways[STEP_HOIST]));
 }
 
 static json_t *ways_json(const uint64_t ways[STEP_WAYS])

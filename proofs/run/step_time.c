@@ -30,7 +30,7 @@ static enum status write_first_state(struct run *run, struct error *error)
     return STATUS_OK;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_times(const void *left, const void *right)
 {
     double a = *(const double *)left;
     double b = *(const double *)right;
@@ -63,7 +63,7 @@ static enum status time_steps(struct step_time *time, struct run *run, double se
         TRY(one_step(&each[time->steps], run, error));
         time->steps++;
     } while (time->steps < STEP_TIME_STEPS_MAX && steady_seconds() - begin < seconds);
-    qsort(each, time->steps, sizeof(each[0]), compare);
+    qsort(each, time->steps, sizeof(each[0]), compare_times);
     time->seconds = each[time->steps / 2];
     time->spread_s = each[time->steps - 1] - each[0];
     begin = steady_seconds();
@@ -129,6 +129,10 @@ uint64_t step_time_tokens(const struct tape *tape)
                    (uint64_t)op->attributes[BATCH_LENGTH];
         } else if (op->kind == OP_BATCH_SAMPLES) {
             sum += turns * (uint64_t)op->attributes[BATCH_COUNT];
+        } else if (op->kind == OP_BATCH_ROWS &&
+                   op->attributes[BATCH_ROWS_PAST] == TARGET_IGNORED) { /* targets */
+            sum += turns * (uint64_t)op->attributes[BATCH_COUNT] *
+                   (uint64_t)op->attributes[BATCH_LENGTH];
         }
     }
     return sum;

@@ -72,8 +72,8 @@ static enum status unlock_by_passphrase(struct bundle *bundle, const char *file,
     return status;
 }
 
-static enum status unlock(struct bundle *bundle, const struct options *options, bool prompting,
-                          struct error *error)
+static enum status unlock_bundle(struct bundle *bundle, const struct options *options,
+                                 bool prompting, struct error *error)
 {
     const char *path = options_text(options, "key");
     const char *file = options_text(options, "passphrase-file");
@@ -97,13 +97,13 @@ static enum status unlock(struct bundle *bundle, const struct options *options, 
 
 enum status access_unlock(struct bundle *bundle, const struct options *options, struct error *error)
 {
-    return unlock(bundle, options, true, error);
+    return unlock_bundle(bundle, options, true, error);
 }
 
 enum status access_unlock_if_given(struct bundle *bundle, const struct options *options,
                                    struct error *error)
 {
-    return unlock(bundle, options, false, error);
+    return unlock_bundle(bundle, options, false, error);
 }
 
 /* ---- runs --------------------------------------------------------------- */

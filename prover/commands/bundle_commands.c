@@ -31,8 +31,8 @@ static enum status open_bundle(struct bundle **bundle, struct command_context *c
                        : access_unlock_if_given(*bundle, context->options, error);
 }
 
-static int end(struct command_context *context, struct bundle *bundle, enum status status, int code,
-               struct error *error)
+static int end_command(struct command_context *context, struct bundle *bundle, enum status status,
+                       int code, struct error *error)
 {
     bundle_close(bundle);
     return status == STATUS_OK ? code : command_fail(context, error);
@@ -172,7 +172,7 @@ static int run_steps(struct command_context *context)
     }
 out:
     json_decref(views);
-    return end(context, bundle, status, code, &error);
+    return end_command(context, bundle, status, code, &error);
 }
 
 /* ---- segments ----------------------------------------------------------- */
@@ -249,7 +249,7 @@ static int run_segments(struct command_context *context)
     }
 out:
     json_decref(views);
-    return end(context, bundle, status, code, &error);
+    return end_command(context, bundle, status, code, &error);
 }
 
 /* ---- check -------------------------------------------------------------- */
@@ -326,7 +326,7 @@ static int run_check(struct command_context *context)
     code = report_findings(context, bundle, &findings);
 out:
     json_decref(findings.list);
-    return end(context, bundle, status, code, &error);
+    return end_command(context, bundle, status, code, &error);
 }
 
 /* ---- export, import ------------------------------------------------------- */
@@ -447,7 +447,7 @@ static int run_export(struct command_context *context)
         fprintf(context->out, "%s is in %s\n", bundle_path(bundle), path);
     }
 out:
-    return end(context, bundle, status, code, &error);
+    return end_command(context, bundle, status, code, &error);
 }
 
 static const struct option_spec import_options[] = {
@@ -531,7 +531,7 @@ static int run_key(struct command_context *context)
     }
 out:
     encryption_key_wipe(&key);
-    return end(context, bundle, status, code, &error);
+    return end_command(context, bundle, status, code, &error);
 }
 
 /* ---- the table ---------------------------------------------------------- */

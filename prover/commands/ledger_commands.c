@@ -325,7 +325,7 @@ static void print_standing(FILE *out, const struct session *session,
     uint32_t last = record->segment_count;
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char account[ADDRESS_TEXT_SIZE];
-    char amount[TERMS_AMOUNT_SIZE];
+    char amount[WEI_TEXT_SIZE];
     char time[TERMS_TIME_SIZE];
 
     hex_write(key, session->job.bytes, HASH32_SIZE, true);
@@ -334,7 +334,7 @@ static void print_standing(FILE *out, const struct session *session,
     fprintf(out, "on ledger  %s\n           %s, it is %s there\n", key, job_status_phase(record),
             time);
     if (record->accepts > 0) {
-        terms_amount(amount, standing->owed);
+        currency_print(amount, &record->currency, standing->owed);
         fprintf(out, "solver     %s, is owed %s\n", account, amount);
     }
     fprintf(out, "segments   %" PRIu64 " of %u trained, %u committed, %u final\n",

@@ -193,7 +193,7 @@ static const char *find_contact(const char **contact, char url[LISTEN_URL_MAX],
     }
     if (serve == NULL) {
         return "verifiers could not fetch what this node commits: name a place with --serve "
-               "ADDRESS:PORT, or with --contact URL where it is published";
+               "ADDRESS:PORT, or with --contact URL where 'lockstep prover publish' puts it";
     }
     if (listen_place_read(&place, serve, error) != STATUS_OK) {
         return NULL; /* the error says it */
@@ -321,6 +321,7 @@ static enum status open_node(struct running *running, struct error *error)
     TRY(open_files(running, error));
     TRY(open_page(running, error));
     TRY(open_ledger(running, error));
+    running->policy.currency = *ledger_get_currency(node->ledger);
     node->log = running->context->log;
     node->options.folder = running->folder;
     TRY(read_contact(running, error));
@@ -460,9 +461,12 @@ static void look_at_node(struct doctor_finding *finding, const struct command_co
         nobody_fetches = find_contact(&contact, url, &options, &error);
         finding->grade = nobody_fetches == NULL ? DOCTOR_GOOD : DOCTOR_NOTE;
         describe(finding, &options);
-        (void)snprintf(finding->advice, sizeof(finding->advice), "%s%s",
-                       nobody_fetches == NULL ? "" : "only jobs without seats: ",
-                       nobody_fetches == NULL ? "" : nobody_fetches);
+        if (nobody_fetches != NULL) {
+            (void)snprintf(finding->advice, sizeof(finding->advice),
+                           "'lockstep prover node' would take only jobs without seats: a line "
+                           "serve=ADDRESS:PORT or contact=URL in its config file says where "
+                           "verifiers fetch what it commits");
+        }
         options_release(&options);
         return;
     }

@@ -323,8 +323,8 @@ static enum status look_at_job(struct probe *probe, const struct options *given,
 
 /* Before there are threads: a stranger's program runs in this process, and needs no more than its
  * files. The drivers of a GPU want more. */
-static enum status confine(const struct probe *probe, const struct options *given,
-                           struct error *error)
+static enum status confine_process(const struct probe *probe, const struct options *given,
+                                   struct error *error)
 {
     struct sandbox_plan plan = {.network = false};
     const char *files[OPTION_LIST_MAX];
@@ -345,8 +345,8 @@ static enum status confine(const struct probe *probe, const struct options *give
     return STATUS_OK;
 }
 
-static enum status look(struct probe *probe, const struct command_context *context,
-                        struct error *error)
+static enum status look_at_machine(struct probe *probe, const struct command_context *context,
+                                   struct error *error)
 {
     const struct options *given = context->options;
     struct machine_options unlimited; /* --memory-max limits jobs, not the measurement */
@@ -362,7 +362,7 @@ static enum status look(struct probe *probe, const struct command_context *conte
     run_describe(probe->device, sizeof(probe->device), &probe->machine);
     look_by_plugin(probe);
     look_by_nvml(probe);
-    TRY(confine(probe, given, error));
+    TRY(confine_process(probe, given, error));
     TRY(requirements_measure(&probe->rate, &unlimited, error));
     if (given->argument_count == 0 && options_text(given, "devices") != NULL) {
         return error_set(error, STATUS_USAGE, "--devices: what job is split?");
@@ -395,7 +395,7 @@ static double income_per_hour(const struct probe *probe)
 }
 
 /* The highest --compute-capability of a job that this machine can take; 0: none. */
-static int32_t capability(const struct probe *probe)
+static int32_t capability_of(const struct probe *probe)
 {
     bool trains = probe->by_plugin && probe->machine.backend == &backend_cuda &&
                   probe->machine.device < probe->gpu_count;
@@ -405,7 +405,7 @@ static int32_t capability(const struct probe *probe)
 
 /* ---- reporting ---------------------------------------------------------------------------- */
 
-static json_t *number(double value)
+static json_t *number_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
@@ -489,12 +489,14 @@ static json_t *job_json_of(const struct probe *probe)
         step_memory_json(&probe->memory), "split",
         probe->split_count > 0 ? splits_json(probe) : json_null(), "fits", probe->fits, "why_not",
         probe->fits ? json_null() : json_string(probe->why_not.text), "seconds_per_step",
-        timed ? number(step_seconds(probe)) : json_null(), "measured", probe->measured,
-        "tokens_per_second", timed ? number(tokens_per_second(probe)) : json_null(),
+        timed ? number_or_null(step_seconds(probe)) : json_null(), "measured", probe->measured,
+        "tokens_per_second", timed ? number_or_null(tokens_per_second(probe)) : json_null(),
         "seconds_of_job",
-        timed ? number(step_seconds(probe) * (double)probe->job->steps) : json_null(),
-        "income_per_hour", paid ? number(income_per_hour(probe)) : json_null(), "profit_per_hour",
-        paid && probe->has_price ? number(income_per_hour(probe) - probe->price) : json_null());
+        timed ? number_or_null(step_seconds(probe) * (double)probe->job->steps) : json_null(),
+        "income_per_hour", paid ? number_or_null(income_per_hour(probe)) : json_null(),
+        "profit_per_hour",
+        paid && probe->has_price ? number_or_null(income_per_hour(probe) - probe->price)
+                                 : json_null());
 }
 
 static json_t *probe_json(const struct probe *probe)
@@ -506,7 +508,7 @@ static json_t *probe_json(const struct probe *probe)
                      "contraction_rate", probe->rate, "gpus", gpus_json(probe), "no_gpu",
                      probe->gpu_count > 0 ? json_null() : json_string(probe->no_plugin.text),
                      "meets", "memory", (json_int_t)probe->machine.memory_max, "compute_capability",
-                     (int)capability(probe), "contraction_rate", (json_int_t)probe->rate, "job",
+                     (int)capability_of(probe), "contraction_rate", (json_int_t)probe->rate, "job",
                      probe->job == NULL ? json_null() : job_json_of(probe));
 }
 
@@ -599,7 +601,7 @@ static void show_splits(FILE *out, const struct probe *probe)
     }
 }
 
-static void show(FILE *out, const struct probe *probe)
+static void show_probe(FILE *out, const struct probe *probe)
 {
     fprintf(out, "%-20s %s, %u cores\n", "processor", probe->host.cpu, probe->host.cores);
     fprintf(out, "%-20s %.1f GiB, %.1f GiB free\n", "memory",
@@ -610,8 +612,8 @@ static void show(FILE *out, const struct probe *probe)
     fprintf(out, "\nThis machine meets at most\n");
     fprintf(out, "  --memory %" PRIu64 "M --contraction-rate %" PRIu64,
             probe->machine.memory_max >> 20, (uint64_t)probe->rate);
-    if (capability(probe) > 0) {
-        fprintf(out, " --compute-capability %d", capability(probe));
+    if (capability_of(probe) > 0) {
+        fprintf(out, " --compute-capability %d", capability_of(probe));
     }
     fprintf(out, "\n");
     if (probe->job != NULL) {
@@ -622,14 +624,14 @@ static void show(FILE *out, const struct probe *probe)
     }
 }
 
-static int report(struct command_context *context, const struct probe *probe)
+static int report_probe(struct command_context *context, const struct probe *probe)
 {
     int code = COMMAND_OK;
 
     if (context->json) {
         code = command_emit(context, probe_json(probe));
     } else {
-        show(context->out, probe);
+        show_probe(context->out, probe);
     }
     return code == COMMAND_OK && probe->job != NULL && !probe->fits ? COMMAND_REFUSED : code;
 }
@@ -645,8 +647,8 @@ static int probe_files(struct command_context *context)
         (void)error_set(&error, STATUS_NO_MEMORY, "no memory to probe");
         return command_fail(context, &error);
     }
-    code = look(probe, context, &error) == STATUS_OK ? report(context, probe)
-                                                     : command_fail(context, &error);
+    code = look_at_machine(probe, context, &error) == STATUS_OK ? report_probe(context, probe)
+                                                                : command_fail(context, &error);
     job_free(probe->job);
     free(probe);
     return code;

@@ -201,8 +201,8 @@ static enum status train_locked(struct train_result *result, struct attempt *att
 }
 
 /* Gives the bundle what it needs before its first step: notes, a device, a first state. */
-static enum status prepare(struct command_context *context, struct bundle *bundle, struct run *run,
-                           struct error *error)
+static enum status prepare_bundle(struct command_context *context, struct bundle *bundle,
+                                  struct run *run, struct error *error)
 {
     const char *first_state = options_text(context->options, "first-state");
     char device[BUNDLE_DEVICE_MAX];
@@ -228,8 +228,8 @@ static const char *contact_of(const struct command_context *context,
 }
 
 /* Stakes before the first step: work for a job that another solver takes would be lost. */
-static enum status begin(struct command_context *context, struct attempt *attempt,
-                         struct error *error)
+static enum status begin_attempt(struct command_context *context, struct attempt *attempt,
+                                 struct error *error)
 {
     struct session *session = &attempt->session;
     struct bundle *bundle = attempt->bundle;
@@ -290,7 +290,7 @@ static enum status train_and_post(struct train_result *result, struct attempt *a
 {
     struct session *session = attempt->with_ledger ? &attempt->session : NULL;
 
-    TRY(prepare(context, attempt->bundle, &attempt->run, error));
+    TRY(prepare_bundle(context, attempt->bundle, &attempt->run, error));
     TRY(serve_beside_open(&attempt->beside, context, attempt->bundle, &attempt->run.options,
                           error));
     if (attempt->beside != NULL) {
@@ -301,7 +301,7 @@ static enum status train_and_post(struct train_result *result, struct attempt *a
         TRY(session_forgo(attempt->bundle, error));
     } else {
         session->notify = &attempt->notify;
-        TRY(begin(context, attempt, error));
+        TRY(begin_attempt(context, attempt, error));
     }
     TRY(run_sight_open(&attempt->sight, context, attempt->bundle,
                        session == NULL ? NULL : session->poster, error));
@@ -404,8 +404,8 @@ static enum status require_first_state(struct command_context *context, struct b
 }
 
 /* Takes job. */
-static enum status create(struct bundle **bundle, struct command_context *context,
-                          const char *folder, struct job *job, struct error *error)
+static enum status create_bundle(struct bundle **bundle, struct command_context *context,
+                                 const char *folder, struct job *job, struct error *error)
 {
     struct access_encryption encryption;
     enum status status;
@@ -504,7 +504,7 @@ static int run_job(struct command_context *context)
     }
     TRY_OUT(
         access_run(&attempt.run, attempt.job, NULL, &attempt.machine, context->options, &error));
-    status = create(&attempt.bundle, context, given, attempt.job, &error);
+    status = create_bundle(&attempt.bundle, context, given, attempt.job, &error);
     attempt.job = NULL;
 out:
     return end_attempt(&attempt, context, status, &error);

@@ -117,7 +117,7 @@ static void close_guards(struct guards *guards)
     free(guards->askers);
 }
 
-/* Whoever waits for an endpoint gives up. */
+/* Threads that wait for an endpoint give up. */
 static void stop_guards(const struct guards *guards)
 {
     for (size_t i = 0; i < guards->count; i++) {
@@ -125,8 +125,9 @@ static void stop_guards(const struct guards *guards)
     }
 }
 
-static enum status guard(struct guards *guards, size_t number, struct command_context *context,
-                         struct content_tree *tree, struct error *error)
+static enum status guard_bundle(struct guards *guards, size_t number,
+                                struct command_context *context, struct content_tree *tree,
+                                struct error *error)
 {
     struct bundle *bundle = content_tree_bundle(tree, number);
     struct session *session = &guards->sessions[number];
@@ -156,7 +157,7 @@ static enum status open_guards(struct guards *guards, struct command_context *co
     }
     guards->count = count;
     for (size_t i = 0; i < count; i++) {
-        TRY(guard(guards, i, context, tree, error));
+        TRY(guard_bundle(guards, i, context, tree, error));
     }
     return STATUS_OK;
 }
@@ -463,8 +464,8 @@ static enum status publish_all(struct publish_result *result, struct content_tre
     return publish(result, tree, folder, error);
 }
 
-static enum status push(struct publish_result *result, struct content_tree *tree,
-                        const struct options *options, struct error *error)
+static enum status push_bundles(struct publish_result *result, struct content_tree *tree,
+                                const struct options *options, struct error *error)
 {
     struct file_bytes token = {0};
     enum status status;
@@ -502,10 +503,11 @@ int serve_commands_publish(struct command_context *context)
     }
     error_init(&error);
     if (options.traces) {
+        /* A trace query is answered by running its step again. */
         TRY_OUT(access_machine(&options.machine, context, &error));
     }
     TRY_OUT(open_tree(&tree, context, &options, &error));
-    TRY_OUT(url != NULL ? push(&result, tree, context->options, &error)
+    TRY_OUT(url != NULL ? push_bundles(&result, tree, context->options, &error)
                         : publish_all(&result, tree, context, &error));
 out:
     content_tree_close(tree);

@@ -25,28 +25,33 @@ void child_add(struct child_words *words, const char *word)
 
 /* ---- in the child: only calls that are safe after fork() with threads ------------- */
 
-static bool put(int descriptor, int place)
+static bool put_descriptor(int descriptor, int place)
 {
     return descriptor >= 0 && dup2(descriptor, place) == place;
 }
 
-static void become(const struct child_words *words, const struct child_options *options,
-                   pid_t parent, int out, int log)
+static void become_child(const struct child_words *words, const struct child_options *options,
+                         pid_t parent, int out, int log)
 {
     const struct sched_param lowest = {.sched_priority = 0};
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     sigset_t none;
 
+    /* The parent may have blocked signals, and a mask survives execv(): the child must be
+     * stoppable. */
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    /* The parent can die before the first call takes effect: then nobody would ever send the
+     * signal. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
         _exit(126);
     }
     if (options->yields) {
         (void)sched_setscheduler(0, SCHED_IDLE, &lowest);
     }
-    if (put(nothing, STDIN_FILENO) && put(out < 0 ? nothing : out, STDOUT_FILENO) &&
-        put(log < 0 ? nothing : log, STDERR_FILENO)) {
+    if (put_descriptor(nothing, STDIN_FILENO) &&
+        put_descriptor(out < 0 ? nothing : out, STDOUT_FILENO) &&
+        put_descriptor(log < 0 ? nothing : log, STDERR_FILENO)) {
         (void)execv(SPAWN_SELF, (char *const *)(uintptr_t)words->words);
     }
     _exit(126);
@@ -57,6 +62,7 @@ static void become(const struct child_words *words, const struct child_options *
 static enum status open_files(int *out, int *log, const struct child_options *options,
                               struct error *error)
 {
+    /* O_NOFOLLOW: somebody else's link in the folder must not lead our output to another file. */
     const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
 
     *out = options->out == NULL ? -1 : open(options->out, flags | O_TRUNC, 0600);
@@ -78,13 +84,15 @@ enum status child_start(struct child_process *child, const struct child_words *w
     int log = -1;
     enum status status;
 
+    /* Before fork(): in the child of a process with threads, only calls that are safe in a signal
+     * are allowed. */
     for (size_t i = 0; i < words->count; i++) {
         child_add(&whole, words->words[i]);
     }
     TRY_OUT(open_files(&out, &log, options, error));
     child->process = fork();
     if (child->process == 0) {
-        become(&whole, options, parent, out, log);
+        become_child(&whole, options, parent, out, log);
     }
     if (child->process < 0) {
         child->process = 0;
@@ -109,6 +117,7 @@ bool child_ended(struct child_process *child, int *code)
         return false;
     }
     child->process = 0;
+    /* A child that somebody else waited for is gone without a code. */
     *code = found < 0 ? 126 : WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
     return true;
 }
@@ -120,6 +129,7 @@ void child_stop(struct child_process *child, int wait_ms)
     if (child->process == 0) {
         return;
     }
+    /* Asked first: a child that trains then ends at a whole step, and resumes from there. */
     (void)kill(child->process, SIGTERM);
     for (int waited = 0; waited < wait_ms; waited += LOOK_MS) {
         if (child_ended(child, &code)) {

@@ -56,9 +56,9 @@ static enum status folder_of(char path[FILE_PATH_MAX], const char *jobs, const s
     return file_path_join(path, FILE_PATH_MAX, error, jobs, text);
 }
 
-static enum status fill(const char *run, const struct held_terms *terms, const struct hash32 *key,
-                        const struct game_terms *shown, const struct shelf_item *item,
-                        struct error *error)
+static enum status fill_bundle(const char *run, const struct held_terms *terms,
+                               const struct hash32 *key, const struct game_terms *shown,
+                               const struct shelf_item *item, struct error *error)
 {
     struct bundle *bundle = NULL;
     struct session session;
@@ -75,7 +75,7 @@ static enum status fill(const char *run, const struct held_terms *terms, const s
     TRY(bundle_create(&bundle, run, job, error)); /* takes the job */
     TRY_OUT(session_remember(&session, bundle, error));
     TRY_OUT(item->state == NULL ? STATUS_OK : bundle_give_first_state(bundle, item->state, error));
-    /* For the child and for whoever serves the bundle. */
+    /* For the child and for the server of the bundle. */
     TRY_OUT(data_paths_remember(&item->data, bundle, error));
     TRY_OUT(bundle_flush(bundle, error));
 out:
@@ -100,7 +100,7 @@ enum status held_job_make(const struct held_terms *terms, const struct hash32 *k
     remove_folder(part);
     TRY(file_make_folder(part, error, 0700));
     TRY_OUT(file_path_join(run, sizeof(run), error, part, "run"));
-    TRY_OUT(fill(run, terms, key, shown, item, error));
+    TRY_OUT(fill_bundle(run, terms, key, shown, item, error));
     if (rename(part, folder) != 0) {
         TRY_OUT(error_set_errno(error, "cannot name %s", folder));
     }
@@ -129,7 +129,8 @@ out:
     return status;
 }
 
-static enum status begin(struct held_job *job, const struct held_terms *terms, struct error *error)
+static enum status begin_session(struct held_job *job, const struct held_terms *terms,
+                                 struct error *error)
 {
     struct session_plan plan = {.accept = true,
                                 .collect = true,
@@ -158,7 +159,7 @@ enum status held_job_open(struct held_job *job, const struct held_terms *terms,
     loss_curve_init(&job->curve, bundle_job(job->bundle)->steps);
     TRY(bundle_step_count(&job->steps_drawn, job->bundle, error));
     TRY(loss_curve_recall(&job->curve, job->bundle, error));
-    return begin(job, terms, error);
+    return begin_session(job, terms, error);
 }
 
 void held_job_close(struct held_job *job)

@@ -6,7 +6,8 @@
  *     JOBS/KEY/train.log   what the child said
  *     JOBS/KEY/end         once nothing more is to be done: how it ended
  *
- * The folder appears whole, before the stake: whatever dies then, the node finds what it has begun.
+ * The folder appears whole, before the stake: no matter what dies then, the node finds what it has
+ * begun.
  */
 #ifndef PROVER_NODE_HELD_JOB_H
 #define PROVER_NODE_HELD_JOB_H

@@ -10,7 +10,7 @@
 #include "proofs/run/known_pace.h"
 #include "prover/post/stake_ready.h"
 
-/* Offers have the numbers of the board's jobs, until a reorganization numbers them anew. */
+/* Offers have the numbers of the board's jobs, until a reorganization numbers them again. */
 static enum status make_room(struct solver_node *node, struct error *error)
 {
     uint32_t room = node->board.room == 0 ? 1 : node->board.room;
@@ -89,17 +89,17 @@ static bool has_files(struct offer *offer, const struct solver_node *node,
 
 static bool has_money(struct offer *offer, const struct solver_node *node, wei stake)
 {
-    char is_text[TERMS_AMOUNT_SIZE];
-    char has[TERMS_AMOUNT_SIZE];
+    char is_text[WEI_TEXT_SIZE];
+    char has[WEI_TEXT_SIZE];
 
-    terms_amount(is_text, stake);
+    currency_print(is_text, ledger_get_currency(node->ledger), stake);
     if (stake > node->money.free) {
-        terms_amount(has, node->money.free);
+        currency_print(has, ledger_get_currency(node->ledger), node->money.free);
         (void)snprintf(offer->why, sizeof(offer->why), "the stake is %s, and the account has %s",
                        is_text, has);
         offer->refused = true;
     } else if (node->options.stakes_max != 0 && stakes(node) + stake > node->options.stakes_max) {
-        terms_amount(has, node->options.stakes_max);
+        currency_print(has, ledger_get_currency(node->ledger), node->options.stakes_max);
         (void)snprintf(offer->why, sizeof(offer->why),
                        "the stake is %s, and with those of other jobs more than %s "
                        "(--stakes-most)",

@@ -67,6 +67,10 @@ static void add_top(struct buffer *page, const struct node_page *shown)
         buffer_add_text(page, " The ledger names ");
         web_page_text(page, strict_json_text_or(shown->view, "contact", ""));
     }
+    if (strict_json_text_or(shown->view, "contact_trouble", "")[0] != '\0') {
+        buffer_add_text(page, ". ");
+        web_page_text(page, strict_json_text_or(shown->view, "contact_trouble", ""));
+    }
     buffer_add_text(page, ". <span class=\"dim\">Started ");
     web_page_when(page, (uint64_t)strict_json_number_or_0(shown->view, "started"), shown->now_s);
     buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");
@@ -163,6 +167,7 @@ static void add_names(struct buffer *page, const json_t *job)
 
 static void add_jobs(struct buffer *page, struct node_page *shown)
 {
+    const struct currency currency = node_view_currency(shown->view);
     const json_t *jobs = json_object_get(shown->view, "jobs");
     const json_t *job;
     size_t at;
@@ -178,8 +183,8 @@ static void add_jobs(struct buffer *page, struct node_page *shown)
         char reward[NODE_VIEW_AMOUNT_SIZE];
         char stake[NODE_VIEW_AMOUNT_SIZE];
 
-        node_view_amount(reward, job, "segment_reward_wei");
-        node_view_amount(stake, job, "stake_wei");
+        node_view_amount(reward, &currency, job, "segment_reward_wei");
+        node_view_amount(stake, &currency, job, "stake_wei");
         buffer_add_text(page, "<section class=\"job\"><h3>");
         add_short_key(page, strict_json_text_or(job, "job", ""));
         buffer_add_text(page, " ");
@@ -208,8 +213,10 @@ static void add_jobs(struct buffer *page, struct node_page *shown)
     }
 }
 
-static void add_offers(struct buffer *page, const json_t *offers)
+static void add_offers(struct buffer *page, const json_t *view)
 {
+    const struct currency currency = node_view_currency(view);
+    const json_t *offers = json_object_get(view, "offers");
     static const char *const headings[] = {"Job", "An hour earns"};
     const json_t *offer;
     size_t at;
@@ -224,7 +231,7 @@ static void add_offers(struct buffer *page, const json_t *offers)
         bool refused = json_is_true(json_object_get(offer, "refused"));
         char hour[NODE_VIEW_AMOUNT_SIZE];
 
-        node_view_amount(hour, offer, "hour_wei");
+        node_view_amount(hour, &currency, offer, "hour_wei");
         buffer_add_text(page, "<tr><td>");
         add_short_key(page, strict_json_text_or(offer, "job", ""));
         buffer_add_text(page, "</td><td class=\"own\">");
@@ -251,7 +258,7 @@ static void write_page(struct buffer *answer, void *context, const struct web_qu
     add_top(answer, page);
     add_slots(answer, json_object_get(page->view, "slots"));
     add_jobs(answer, page);
-    add_offers(answer, json_object_get(page->view, "offers"));
+    add_offers(answer, page->view);
     web_page_end(answer, page->now_s,
                  "A job is paid when every segment is final and the money is "
                  "withdrawn.");

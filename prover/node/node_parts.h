@@ -8,6 +8,7 @@
 #include "chain/money/money_book.h"
 #include "prover/node/child.h"
 #include "prover/node/held_job.h"
+#include "prover/node/own_address.h"
 #include "prover/train/device_lock.h"
 
 #define SOLVER_NODE_SLOTS_MAX  16
@@ -80,6 +81,7 @@ struct solver_node {
     uint32_t held_count;
     struct node_slot slots[SOLVER_NODE_SLOTS_MAX];
     struct child_process server;
+    struct own_address own;
     bool serves_all;   /* what the node has; else it is started again */
     uint64_t shelf_ms; /* when it was looked at */
     uint32_t paid;     /* jobs, in all lives */

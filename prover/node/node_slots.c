@@ -103,7 +103,7 @@ static enum status name_fetched(struct fetched *fetched, const struct solver_nod
     return file_path_join(fetched->prefix, FILE_PATH_MAX, error, node->options.fetched, name);
 }
 
-/* The files of a job that is here, else its key and where it can be had. */
+/* The files of a job that is here, else its key and where it can be fetched. */
 static void add_files(struct child_words *words, const struct solver_node *node,
                       const struct job_record *job, const struct fetched *fetched)
 {
@@ -340,12 +340,12 @@ static enum status take(struct solver_node *node, uint32_t number, uint32_t whic
     const struct offer *offer = &node->offers[which];
     struct node_slot *slot = &node->slots[number];
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
-    char hour[TERMS_AMOUNT_SIZE];
+    char hour[WEI_TEXT_SIZE];
 
     TRY(held_job_make(&node->options.terms, &wanted->key, &wanted->terms, item, error));
     TRY(node_slots_hold(node, &wanted->key, &offer->pace[number], error));
     hex_write(key, wanted->key.bytes, HASH32_SIZE, true);
-    terms_amount_about(hour, offer->hour);
+    currency_print_about(hour, ledger_get_currency(node->ledger), offer->hour);
     log_info(node->log, "solver", "takes job %.14s on %s, for %s an hour", key,
              node->options.devices[number], hour);
     slot->task = SLOT_TAKING;

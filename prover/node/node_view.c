@@ -73,7 +73,8 @@ static json_t *held_json(const struct held_job *job)
     job_card_of(&card, file);
     job_card_words(words, &card);
     return json_pack(
-        "{s:s, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:I, s:o, "
+        "{s:s, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:I, "
+        "s:o, "
         "s:o, s:s, s:s}",
         "title", card.title, "about", words, "job", key_json(&job->key), "state",
         held_state_word(job->state), "trained", (json_int_t)job->steps, "steps",
@@ -81,9 +82,9 @@ static json_t *held_json(const struct held_job *job)
         "losses", job_text_curve(loss), "held_out_losses", job_text_curve(&job->curve.held_out),
         "squares", squares_json(&job->standing), "segments", (int)view->segments, "committed",
         (int)view->committed, "final", (int)view->finalized, "open_claims", (int)view->disputed,
-        "refused_segments", (int)view->held, "refused_until", (json_int_t)view->refused_until_s,
-        "segment_reward_wei", amount_json(view->reward), "stake_wei", amount_json(view->stake),
-        "trouble", job->trouble, "bundle", job->run);
+        "unseen_segments", (int)view->unseen, "refused_segments", (int)view->held, "refused_until",
+        (json_int_t)view->refused_until_s, "segment_reward_wei", amount_json(view->reward),
+        "stake_wei", amount_json(view->stake), "trouble", job->trouble, "bundle", job->run);
 }
 
 /* Of the open jobs: what an hour of each would earn, or why it is not taken. */
@@ -125,9 +126,10 @@ enum status node_view_write(const struct solver_node *node, const char *path, ui
     }
     address_print(account, ledger_get_own(node->ledger));
     ledger_ill_endpoints(node->ledger, endpoints, sizeof(endpoints));
-    view = json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o}", "account",
-                     account, "contact", contact == NULL ? "" : contact, "nobody_fetches",
-                     nobody == NULL ? "" : nobody, "started", (json_int_t)started_s, "alive",
+    view = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:i, s:i, s:o, s:o, s:o}",
+                     "account", account, "contact", contact == NULL ? "" : contact,
+                     "nobody_fetches", nobody == NULL ? "" : nobody, "contact_trouble",
+                     node->own.trouble, "started", (json_int_t)started_s, "alive",
                      (json_int_t)now_s, "trouble", node->trouble, "endpoints", endpoints, "money",
                      money_json(&node->money), "paid", (int)node->paid, "lost", (int)node->lost,
                      "slots", slots_json(node), "jobs", held, "offers", offers_json(node));
@@ -148,15 +150,16 @@ enum status node_view_read(json_t **view, const char *path, struct error *error)
     return strict_json_read(view, error, path, NODE_VIEW_SIZE_MAX, STRICT_JSON_DEPTH_MAX);
 }
 
-void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, const char *name)
+void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const struct currency *currency,
+                      const json_t *object, const char *name)
 {
     char plain[WEI_TEXT_SIZE + 4];
     wei amount = 0;
 
     (void)snprintf(plain, sizeof(plain), "%.60swei", strict_json_text_or(object, name, ""));
-    (void)snprintf(text, TERMS_AMOUNT_SIZE, "-");
+    (void)snprintf(text, WEI_TEXT_SIZE, "-");
     if (wei_parse(&amount, plain) == STATUS_OK) {
-        terms_amount_about(text, amount);
+        currency_print_about(text, currency, amount);
     }
 }
 
@@ -166,6 +169,13 @@ bool node_view_money(struct money *money, const json_t *view)
 
     error_init(&unknown);
     return money_from_json(money, json_object_get(view, "money"), &unknown) == STATUS_OK;
+}
+
+struct currency node_view_currency(const json_t *view)
+{
+    struct money money;
+
+    return node_view_money(&money, view) ? money.currency : currency_coin;
 }
 
 /* Why a job that is begun stands still; NULL: none does. */
@@ -183,15 +193,16 @@ static const char *holds_up(const json_t *view)
     return NULL;
 }
 
-/* What a client or a keeper refuses; NULL: nothing. */
-static const char *refusal(const json_t *view)
+/* What a client or a keeper refuses, or verifiers cannot see; NULL: nothing. */
+static const char *job_trouble(const json_t *view)
 {
     const json_t *job;
     size_t at;
 
     json_array_foreach(json_object_get(view, "jobs"), at, job)
     {
-        if (strict_json_number_or_0(job, "refused_until") != 0) {
+        if (strict_json_number_or_0(job, "refused_until") != 0 ||
+            strict_json_number_or_0(job, "unseen_segments") != 0) {
             return strict_json_text_or(job, "trouble", "");
         }
     }
@@ -200,7 +211,7 @@ static const char *refusal(const json_t *view)
 
 const char *node_view_trouble(const json_t *view, uint64_t now_s)
 {
-    const char *refused = refusal(view);
+    const char *refused = job_trouble(view);
 
     return (uint64_t)strict_json_number_or_0(view, "alive") + SILENT_S < now_s
                ? "the node is silent"
@@ -209,16 +220,16 @@ const char *node_view_trouble(const json_t *view, uint64_t now_s)
                                                                  : holds_up(view);
 }
 
-static void print_jobs(FILE *out, const json_t *jobs)
+static void print_jobs(FILE *out, const struct currency *currency, const json_t *jobs)
 {
     const json_t *job;
     size_t at;
 
     json_array_foreach(jobs, at, job)
     {
-        char reward[TERMS_AMOUNT_SIZE];
+        char reward[WEI_TEXT_SIZE];
 
-        node_view_amount(reward, job, "segment_reward_wei");
+        node_view_amount(reward, currency, job, "segment_reward_wei");
         fprintf(out,
                 "%.14s  %-8s  %" PRId64 "/%" PRId64 " steps, %" PRId64 "/%" PRId64
                 " segments final, %s each%s%s\n",
@@ -232,8 +243,9 @@ static void print_jobs(FILE *out, const json_t *jobs)
 
 void node_view_print(FILE *out, const json_t *view)
 {
+    const struct currency currency = node_view_currency(view);
     const json_t *item;
-    char hour[TERMS_AMOUNT_SIZE];
+    char hour[WEI_TEXT_SIZE];
     struct money money;
     size_t at;
 
@@ -251,18 +263,21 @@ void node_view_print(FILE *out, const json_t *view)
     } else {
         fprintf(out, "the ledger names %s\n", strict_json_text_or(view, "contact", ""));
     }
+    if (strict_json_text_or(view, "contact_trouble", "")[0] != '\0') {
+        fprintf(out, "%s\n", strict_json_text_or(view, "contact_trouble", ""));
+    }
     json_array_foreach(json_object_get(view, "slots"), at, item)
     {
         fprintf(out, "%-14s  %s %.14s%s\n", strict_json_text_or(item, "device", ""),
                 strict_json_text_or(item, "does", ""), strict_json_text_or(item, "job", ""),
                 strict_json_text_or(item, "why", ""));
     }
-    print_jobs(out, json_object_get(view, "jobs"));
+    print_jobs(out, &currency, json_object_get(view, "jobs"));
     json_array_foreach(json_object_get(view, "offers"), at, item)
     {
         bool refused = json_is_true(json_object_get(item, "refused"));
 
-        node_view_amount(hour, item, "hour_wei");
+        node_view_amount(hour, &currency, item, "hour_wei");
         fprintf(out, "%.14s  %-8s  %s%s\n", strict_json_text_or(item, "job", ""),
                 refused ? "refused" : "open",
                 refused ? strict_json_text_or(item, "why", "") : "an hour earns ",

@@ -26,10 +26,14 @@ void node_view_print(FILE *out, const json_t *view);
 
 /* An amount of an object, for people; "-" where there is none. */
 #define NODE_VIEW_AMOUNT_SIZE WEI_TEXT_SIZE
-void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const json_t *object, const char *name);
+void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const struct currency *currency,
+                      const json_t *object, const char *name);
 
 /* The money of its account; false: the view has none. */
 bool node_view_money(struct money *money, const json_t *view);
+
+/* What its amounts are in. */
+struct currency node_view_currency(const json_t *view);
 
 /* What is not well, in a few words; NULL: nothing. */
 const char *node_view_trouble(const json_t *view, uint64_t now_s);

@@ -251,7 +251,7 @@ enum status shelf_look_again(struct shelf *shelf, struct error *error)
 {
     for (uint32_t i = 0; i < shelf->count; i++) {
         if (shelf->items[i].is_job && !shelf_is_complete(&shelf->items[i])) {
-            shelf->items[i].size = UINT64_MAX; /* of no file: it is read anew */
+            shelf->items[i].size = UINT64_MAX; /* of no file: it is read again */
         }
     }
     return shelf_look(shelf, error);

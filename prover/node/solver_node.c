@@ -72,7 +72,7 @@ enum status solver_node_open(struct solver_node *node, struct error *error)
     return status;
 }
 
-static void release(struct solver_node *node, uint32_t number)
+static void release_job(struct solver_node *node, uint32_t number)
 {
     struct held_job *job = node->held[number];
 
@@ -85,7 +85,7 @@ void solver_node_close(struct solver_node *node)
 {
     node_slots_stop(node);
     while (node->held_count > 0) {
-        release(node, node->held_count - 1);
+        release_job(node, node->held_count - 1);
     }
     board_release(&node->board);
     money_book_release(&node->book);
@@ -138,7 +138,7 @@ static void add_place(struct child_words *words, char place[FILE_PATH_MAX], cons
 }
 
 /* A child serves: strangers reach no process that has a key. */
-static enum status serve(struct solver_node *node, struct error *error)
+static enum status serve_bundles(struct solver_node *node, struct error *error)
 {
     struct child_words words = {.count = 0};
     struct child_options options = {0};
@@ -214,7 +214,7 @@ static enum status end_job(struct solver_node *node, uint32_t number, struct err
         node_offers_put_off(node, &job->key, 60000, job->trouble);
         node->serves_all = false;
     }
-    release(node, number);
+    release_job(node, number);
     return STATUS_OK;
 }
 
@@ -247,5 +247,10 @@ enum status solver_node_round(struct solver_node *node, struct error *error)
     TRY(follow_ledger(node, error));
     TRY(go_round_jobs(node, error));
     TRY(node_slots_round(node, error));
-    return serve(node, error);
+    TRY(serve_bundles(node, error));
+    if (node->held_count > 0 && node->options.terms.contact != NULL) {
+        own_address_ask(&node->own, node->options.terms.contact, bundle_job(node->held[0]->bundle),
+                        steady_ms(), node->log);
+    }
+    return STATUS_OK;
 }

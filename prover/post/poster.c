@@ -9,13 +9,13 @@
 #include "base/hex.h"
 #include "base/steady.h"
 
-#define JOB_TEXT_SIZE 5
+#define JOB_DIGITS 4 /* bytes */
 
 struct poster {
     struct solver *solver;
     atomic_bool *stopping;
     const struct log *log;
-    char job[JOB_TEXT_SIZE]; /* first digits of its key, for the log */
+    char job[HEX_SIZE(JOB_DIGITS)]; /* the digits of its key that each command takes */
     double seconds;
     pthread_t thread;
     pthread_mutex_t lock; /* guards the members below */
@@ -39,14 +39,14 @@ static void log_changes(const struct poster *poster, const struct solver_view *b
 {
     if (strcmp(before->trouble, now->trouble) != 0) {
         if (now->trouble[0] == '\0') {
-            log_info(poster->log, "ledger", "job %s: the trouble is over", poster->job);
+            log_info(poster->log, "ledger", "job 0x%s: the trouble is over", poster->job);
         } else {
-            log_warn(poster->log, "ledger", "job %s: %s%s", poster->job, now->trouble,
+            log_warn(poster->log, "ledger", "job 0x%s: %s%s", poster->job, now->trouble,
                      now->gone ? "" : "; training goes on, and posting retries");
         }
     }
     if (now->disputed > before->disputed) {
-        log_warn(poster->log, "ledger", "job %s: %u claims are open", poster->job, now->disputed);
+        log_warn(poster->log, "ledger", "job 0x%s: %u claims are open", poster->job, now->disputed);
     }
 }
 
@@ -62,7 +62,7 @@ static void wait_for_round(struct poster *poster)
     poster->wanted = false;
 }
 
-static void *post(void *context)
+static void *post_rounds(void *context)
 {
     struct poster *poster = context;
     struct solver_view before = {0};
@@ -73,7 +73,7 @@ static void *post(void *context)
 
         error_init(&error);
         if (solver_round(poster->solver, &now, &error) != STATUS_OK) {
-            log_error(poster->log, "ledger", "job %s: %s", poster->job, error.text);
+            log_error(poster->log, "ledger", "job 0x%s: %s", poster->job, error.text);
         }
         if (!atomic_load(poster->stopping)) { /* a stop interrupts the round */
             log_changes(poster, &before, &now);
@@ -114,12 +114,12 @@ enum status poster_start(struct poster **poster, struct solver *solver, const st
         return error_set(error, STATUS_NO_MEMORY, "no memory for the posting thread");
     }
     made->solver = solver;
-    hex_encode(made->job, job->bytes, sizeof(made->job) / 2);
+    hex_encode(made->job, job->bytes, JOB_DIGITS);
     made->stopping = stopping;
     made->log = log;
     made->seconds = seconds;
     TRY_OUT(make_locks(made, error));
-    if (pthread_create(&made->thread, NULL, post, made) != 0) {
+    if (pthread_create(&made->thread, NULL, post_rounds, made) != 0) {
         TRY_OUT(error_set(error, STATUS_NO_MEMORY, "the posting thread cannot be started"));
     }
     *poster = made;

@@ -139,8 +139,8 @@ out:
     return status;
 }
 
-static enum status make(uint8_t *bytes, size_t *size, struct respond *respond,
-                        const struct respond_request *request, struct error *error)
+static enum status make_bytes(uint8_t *bytes, size_t *size, struct respond *respond,
+                              const struct respond_request *request, struct error *error)
 {
     struct ledger_queried queried;
 
@@ -175,7 +175,7 @@ static bool comes_first(const struct respond *respond, const struct slot *a, con
     return a->request.deadline_s < b->request.deadline_s;
 }
 
-static struct slot *choose(struct respond *respond)
+static struct slot *choose_slot(struct respond *respond)
 {
     struct slot *best = NULL;
 
@@ -189,14 +189,14 @@ static struct slot *choose(struct respond *respond)
     return best;
 }
 
-static void empty(struct slot *slot)
+static void empty_slot(struct slot *slot)
 {
     free(slot->bytes);
     memset(slot, 0, sizeof(*slot));
 }
 
 /* Called with the lock, which it releases while it works. */
-static void work(struct respond *respond, struct slot *slot, uint8_t *bytes)
+static void work_on_slot(struct respond *respond, struct slot *slot, uint8_t *bytes)
 {
     const struct respond_request request = slot->request;
     struct error error;
@@ -207,7 +207,7 @@ static void work(struct respond *respond, struct slot *slot, uint8_t *bytes)
     (void)pthread_mutex_unlock(&respond->lock);
     error_init(&error);
     status = bytes == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for an answer")
-                           : make(bytes, &size, respond, &request, &error);
+                           : make_bytes(bytes, &size, respond, &request, &error);
     (void)pthread_mutex_lock(&respond->lock);
     slot->stage = STAGE_READY;
     slot->failures += status != STATUS_OK;
@@ -223,23 +223,23 @@ static void work(struct respond *respond, struct slot *slot, uint8_t *bytes)
         }
     }
     if (slot->dropped) {
-        empty(slot);
+        empty_slot(slot);
     }
 }
 
-static void *serve(void *context)
+static void *serve_requests(void *context)
 {
     struct respond *respond = context;
     uint8_t *bytes = malloc(RESPOND_BYTES_MAX);
 
     (void)pthread_mutex_lock(&respond->lock);
     while (!respond->stopping) {
-        struct slot *slot = choose(respond);
+        struct slot *slot = choose_slot(respond);
 
         if (slot == NULL) {
             (void)pthread_cond_wait(&respond->changed, &respond->lock);
         } else {
-            work(respond, slot, bytes);
+            work_on_slot(respond, slot, bytes);
         }
     }
     (void)pthread_mutex_unlock(&respond->lock);
@@ -247,7 +247,7 @@ static void *serve(void *context)
     return NULL;
 }
 
-static void release(struct respond *respond)
+static void release_respond(struct respond *respond)
 {
     (void)pthread_cond_destroy(&respond->changed);
     (void)pthread_mutex_destroy(&respond->lock);
@@ -282,13 +282,13 @@ enum status respond_open(struct respond **respond, const char *bundle,
         made->key = *key;
         made->has_key = true;
     }
-    if (pthread_create(&made->thread, NULL, serve, made) != 0) {
+    if (pthread_create(&made->thread, NULL, serve_requests, made) != 0) {
         TRY_OUT(error_set(error, STATUS_NO_MEMORY, "the answering thread cannot be started"));
     }
     *respond = made;
     return STATUS_OK;
 out:
-    release(made);
+    release_respond(made);
     return status;
 }
 
@@ -304,9 +304,9 @@ void respond_close(struct respond *respond)
     (void)pthread_join(respond->thread, NULL);
     traced_step_close(&respond->traced);
     for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
-        empty(&respond->slots[i]);
+        empty_slot(&respond->slots[i]);
     }
-    release(respond);
+    release_respond(respond);
 }
 
 /* ---- requests ------------------------------------------------------------------ */
@@ -342,7 +342,7 @@ static void drop_others(struct respond *respond, const struct respond_request *r
         if (slot->stage == STAGE_WORKING) {
             slot->dropped = !wanted;
         } else if (slot->stage != STAGE_FREE && !wanted) {
-            empty(slot);
+            empty_slot(slot);
         }
     }
 }

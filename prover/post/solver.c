@@ -39,9 +39,10 @@ struct solver {
     uint32_t trained_count;
     uint32_t trained_room;
     uint64_t segments;
-    uint32_t swept; /* final segments whose vouches are dropped */
-    bool held;      /* the job was ours at some time */
-    bool given_up;  /* and nothing more is trained for it */
+    uint32_t swept;  /* final segments whose vouches are dropped */
+    bool held;       /* the job was ours at some time */
+    bool was_unseen; /* a verifier could not get a segment's states */
+    bool given_up;   /* and nothing more is trained for it */
 };
 
 /* ---- making and adding ------------------------------------------------------------ */
@@ -176,7 +177,7 @@ static void name_of_commit(char name[NAME_SIZE], const struct solver *solver, ui
 
 /* ---- moves that anybody may make ------------------------------------------------------ */
 
-static void submit(struct solver *solver, const struct due_move *move)
+static void submit_move(struct solver *solver, const struct due_move *move)
 {
     char name[NAME_SIZE];
     char what[64];
@@ -238,12 +239,12 @@ static void move_segments(struct solver *solver)
         struct due_move move;
 
         if (due_move_at(&move, record, i, &solver->clock) && !is_void(solver, &move)) {
-            submit(solver, &move);
+            submit_move(solver, &move);
         }
     }
 }
 
-/* Told at once: whoever is refused can look what is wrong while others still can vouch. */
+/* Told at once: a solver that is refused can look what is wrong while others still can vouch. */
 static void note_refusal(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
@@ -289,14 +290,14 @@ static void move_job(struct solver *solver, const char *move,
     solver_view_follow(&solver->view, solver->ledger, move, name, status, &error);
 }
 
-/* What accept() shows. STATUS_REFUSED: we are not admitted, or our policy does. */
+/* What accept_job() shows. STATUS_REFUSED: we are not admitted, or our policy does. */
 struct acceptance {
     struct digest siblings[GAME_ALLOW_MAX];
     struct game_hashes path;
     struct game_bytes contact;
 };
 
-static enum status agree(struct acceptance *terms, struct solver *solver, struct error *error)
+static enum status agree_terms(struct acceptance *terms, struct solver *solver, struct error *error)
 {
     const struct job_record *record = &solver->record;
     const char *contact = solver->options.contact;
@@ -328,6 +329,10 @@ static bool stays_away(struct solver *solver)
         solver_view_note(&solver->view, "%s",
                          !had                ? "the job is open, and nobody has accepted it"
                          : record->convicted ? "we were convicted, and the job is open again"
+                         : record->barred && solver->was_unseen
+                             ? "our segments are void, since verifiers could not get their states "
+                               "where the ledger says that we serve them; the job waits for its "
+                               "client"
                          : record->barred
                              ? "our segments are void, and the job waits for its client"
                              : "we gave it up, and the job is open again");
@@ -344,7 +349,7 @@ static bool stays_away(struct solver *solver)
     return false;
 }
 
-static void accept(struct solver *solver)
+static void accept_job(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     struct acceptance terms;
@@ -357,7 +362,7 @@ static void accept(struct solver *solver)
         return;
     }
     error_init(&error);
-    status = agree(&terms, solver, &error);
+    status = agree_terms(&terms, solver, &error);
     if (status != STATUS_OK) {
         solver->view.lost = status == STATUS_REFUSED;
         solver_view_note(&solver->view, "%s", error.text);
@@ -375,7 +380,7 @@ static void accept(struct solver *solver)
 }
 
 /* False: the ledger has another root for a segment, and nothing more may be posted. */
-static bool agrees(struct solver *solver)
+static bool roots_agree(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
 
@@ -405,28 +410,7 @@ static bool is_late(const struct solver *solver)
     return solver->record.due_s != 0 && solver->clock.time_s > solver->record.due_s;
 }
 
-/* The last eighth of the period: a commit takes a few blocks. */
-static bool is_due(const struct solver *solver)
-{
-    const struct job_record *record = &solver->record;
-
-    return record->due_s != 0 &&
-           solver->clock.time_s + record->terms.segment_period_s / 8 + 1 >= record->due_s;
-}
-
-/* May one more segment be open? */
-static bool has_room(const struct solver *solver)
-{
-    const struct job_record *record = &solver->record;
-
-    if (record->committed - record->finalized >= GAME_OPEN_MAX || record->refused_until_s != 0) {
-        return false;
-    }
-    return solver->options.ahead == 0 || is_due(solver) ||
-           job_record_unvouched(record) < policy_ahead(&record->terms, solver->options.ahead);
-}
-
-static void commit(struct solver *solver)
+static void commit_segment(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     uint32_t index = record->committed;
@@ -437,7 +421,8 @@ static void commit(struct solver *solver)
     struct error error;
     enum status status;
 
-    if (record->ended || index >= record->segment_count || !has_room(solver)) {
+    if (record->ended || index >= record->segment_count ||
+        !solver_policy_has_room(record, solver->options.ahead, solver->clock.time_s)) {
         return;
     }
     if (is_late(solver)) {
@@ -487,7 +472,7 @@ static void name_of_withdrawal(char name[NAME_SIZE], const struct solver *solver
     (void)snprintf(name, NAME_SIZE, "withdraw %s %" PRIu64, address, number);
 }
 
-static void withdraw(struct solver *solver)
+static void withdraw_owed(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     bool closed = record->phase == GAME_PHASE_CLOSED;
@@ -531,7 +516,30 @@ static bool is_ours(const struct solver *solver)
     return last || address_equal(&record->solver, &solver->options.account);
 }
 
-static void look(struct solver *solver)
+/* Open segments that a seat could not see, and nobody has vouched for. */
+static uint32_t count_unseen(const struct job_record *record)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = record->finalized; i < record->committed; i++) {
+        const struct job_reduced_segment *draw = &record->segments[i].draw;
+
+        count += draw->unseen > 0 && !draw->vouched;
+    }
+    return count;
+}
+
+static void note_unseen(struct solver *solver)
+{
+    const char *contact = solver->options.contact;
+
+    solver_view_note(&solver->view,
+                     "verifiers could not get the states of %u segments, which end void if that "
+                     "stays so: does %.200s serve them?",
+                     solver->view.unseen, contact == NULL ? "anybody" : contact);
+}
+
+static void look_at_job(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
     struct solver_view *view = &solver->view;
@@ -551,6 +559,8 @@ static void look(struct solver *solver)
                                  .reward = record->terms.reward,
                                  .stake = record->terms.stake};
     view->ours = is_ours(solver);
+    view->unseen = count_unseen(record);
+    solver->was_unseen |= view->ours && view->unseen > 0;
     (void)trained_at(solver, &last, UINT32_MAX);
     if (view->ours && record->committed >= view->trained) {
         view->committed_for_good = true;
@@ -584,11 +594,11 @@ static void judge_loss(struct solver *solver)
     }
 }
 
-static void act(struct solver *solver)
+static void act_on_job(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
 
-    look(solver);
+    look_at_job(solver);
     drop_vouches(solver);
     solver_claims_act(&solver->claims); /* also when it has lost the job: others may still win */
     switch (record->phase) {
@@ -598,8 +608,8 @@ static void act(struct solver *solver)
     case GAME_PHASE_OPEN:
         if (solver->clock.time_s > record->terms.deadline_s) {
             move_job(solver, "close", ledger_close_job);
-        } else if (agrees(solver)) {
-            accept(solver);
+        } else if (roots_agree(solver)) {
+            accept_job(solver);
         }
         break;
     case GAME_PHASE_RUNNING:
@@ -611,8 +621,11 @@ static void act(struct solver *solver)
         if (record->refused_until_s != 0) {
             note_refusal(solver);
         }
-        if (agrees(solver)) {
-            commit(solver);
+        if (solver->view.unseen > 0) {
+            note_unseen(solver);
+        }
+        if (roots_agree(solver)) {
+            commit_segment(solver);
         }
         move_segments(solver);
         take_back_stake(solver);
@@ -625,7 +638,7 @@ static void act(struct solver *solver)
         break;
     }
     judge_loss(solver);
-    withdraw(solver);
+    withdraw_owed(solver);
 }
 
 static enum status read_ledger(struct solver *solver, struct error *error)
@@ -651,7 +664,7 @@ static enum status go_round(struct solver *solver, struct error *error)
         if (acted && solver->record.read == read) {
             return STATUS_OK;
         }
-        act(solver);
+        act_on_job(solver);
         acted = true;
     } while (solver->view.pending > 0);
     return STATUS_OK;

@@ -27,7 +27,7 @@ struct solver_options {
     bool accept;                 /* take the job where it is open and was never ours */
     bool again;                  /* also where we have lost it before */
     bool collect;                /* withdraw when the job is closed */
-    bool collect_now;            /* withdraw whatever is owed */
+    bool collect_now;            /* withdraw all that is owed */
     struct respond *respond;     /* borrowed; answers claims. NULL: nobody does */
     uint32_t segment_steps;      /* of the job: where a claim's step lies */
     const char *allow_list;      /* file; NULL: none */
@@ -55,9 +55,9 @@ MUST_CHECK enum status solver_add(struct solver *solver, const struct game_hashe
 void solver_give_up(struct solver *solver);
 
 /*
- * One round. Whatever prevents a move (no endpoint, a full disk, a refusal) goes into
- * view->trouble; the status is STATUS_OK, and the next round tries again. A ledger whose file is
- * gone is gone for good: view->gone. Only STATUS_NO_MEMORY is a failure.
+ * One round. What prevents a move (no endpoint, a full disk, a refusal) goes into view->trouble;
+ * the status is STATUS_OK, and the next round tries again. A ledger whose file is gone is gone for
+ * good: view->gone. Only STATUS_NO_MEMORY is a failure.
  */
 MUST_CHECK enum status solver_round(struct solver *solver, struct solver_view *view,
                                     struct error *error);

@@ -77,9 +77,11 @@ static bool wants_answer(struct solver_claims *claims, struct solver_claim *due)
         return false;
     }
     error_init(&error);
+    /* The number of the turn is in the name: after a restart the ledger knows the move by it. */
     (void)snprintf(turn, SOLVER_CLAIM_NAME_SIZE, "claim %s %s %u", due->key,
                    tried ? "reply" : "answer", due->shown->turns);
     if (move_retry_find(due->name, &outcome, &times, claims->ledger, turn, &error) == STATUS_OK &&
+        /* On its way, or taken: what was refused may be sent again, by another name. */
         outcome.state != LEDGER_MOVE_REFUSED) {
         return false;
     }
@@ -114,7 +116,7 @@ static enum status submit_answer(struct solver_claims *claims, const struct solv
     return ledger_answer(claims->ledger, due->name, key, &root, error);
 }
 
-static void answer(struct solver_claims *claims, const struct solver_claim *due)
+static void answer_claim(struct solver_claims *claims, const struct solver_claim *due)
 {
     struct error error;
     enum status status;
@@ -130,7 +132,8 @@ static void answer(struct solver_claims *claims, const struct solver_claim *due)
 }
 
 /* Warns while the operator can still help: more processors, fewer jobs on the machine. */
-static void foresee(struct solver_claims *claims, const struct solver_claim *due, uint32_t count)
+static void foresee_loss(struct solver_claims *claims, const struct solver_claim *due,
+                         uint32_t count)
 {
     uint32_t hopeless = 0;
     double seconds = 0;
@@ -172,10 +175,10 @@ static void answer_all(struct solver_claims *claims, struct solver_claim *due, u
         return;
     }
     respond_want(claims->respond, claims->requests, wanted);
-    foresee(claims, due, wanted);
+    foresee_loss(claims, due, wanted);
     for (uint32_t i = 0; i < wanted; i++) {
         if (!due[i].held) {
-            answer(claims, &due[i]);
+            answer_claim(claims, &due[i]);
         }
     }
 }

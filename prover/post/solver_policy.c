@@ -51,9 +51,25 @@ void solver_policy_measure_pace(struct solver_policy *policy, struct run *run)
     }
 }
 
+/* The last eighth of the period: a commit takes a few blocks. */
+static bool is_due(const struct job_record *record, uint64_t now_s)
+{
+    return record->due_s != 0 && now_s + record->terms.segment_period_s / 8 + 1 >= record->due_s;
+}
+
+bool solver_policy_has_room(const struct job_record *record, uint32_t ahead, uint64_t now_s)
+{
+    if (record->committed - record->finalized >= GAME_OPEN_MAX || record->refused_until_s != 0) {
+        return false;
+    }
+    return ahead == 0 || is_due(record, now_s) ||
+           job_record_unvouched(record) < policy_ahead(&record->terms, ahead);
+}
+
 enum status solver_policy_check(const struct solver_policy *policy, struct ledger *ledger,
                                 const struct job_record *record, struct error *error)
 {
+    struct policy limits = policy->limits;
     struct policy_refusal refusal;
     struct ledger_clock clock;
     wei purse = 0;
@@ -61,8 +77,8 @@ enum status solver_policy_check(const struct solver_policy *policy, struct ledge
 
     TRY(ledger_get_account(ledger, &purse, &owed, ledger_get_own(ledger), error));
     TRY(ledger_get_clock(ledger, &clock, error));
-    if (policy_solve(&refusal, &policy->limits, &record->terms, purse, &policy->pace,
-                     clock.time_s)) {
+    limits.currency = *ledger_get_currency(ledger);
+    if (policy_solve(&refusal, &limits, &record->terms, purse, &policy->pace, clock.time_s)) {
         return STATUS_OK;
     }
     return error_set(error, STATUS_REFUSED, "nothing was staked: %s", refusal.text);

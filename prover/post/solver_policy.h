@@ -1,6 +1,7 @@
 /*
- * solver_policy.h - may a solver stake on a job? Checks its limits (chain/game/policy/policy.h)
- * against the terms and the time that the job's steps take on this machine.
+ * solver_policy.h - may a solver stake on a job, and commit to one more segment? Checks its limits
+ * (chain/game/policy/policy.h) against the terms and the time that the job's steps take on this
+ * machine.
  */
 #ifndef PROVER_POST_SOLVER_POLICY_H
 #define PROVER_POST_SOLVER_POLICY_H
@@ -27,5 +28,9 @@ void solver_policy_measure_pace(struct solver_policy *policy, struct run *run);
 MUST_CHECK enum status solver_policy_check(const struct solver_policy *policy,
                                            struct ledger *ledger, const struct job_record *record,
                                            struct error *error);
+
+/* May one more segment be open? ahead: how many that nobody vouched for may be, where the stake
+ * covers them; 0: as many as the ledger takes. A commit that is due waits for nothing. */
+bool solver_policy_has_room(const struct job_record *record, uint32_t ahead, uint64_t now_s);
 
 #endif /* PROVER_POST_SOLVER_POLICY_H */

@@ -35,6 +35,7 @@ struct solver_view {
     uint64_t due_s;           /* until when the next segment must be committed */
     uint64_t refused_until_s; /* the client or the keeper refused; 0: nobody did */
     uint32_t held;            /* segments that are void then */
+    uint32_t unseen;          /* open segments whose states a verifier could not get */
     wei reward;               /* of a segment */
     wei stake;                /* of the job */
     wei owed;                 /* with collect or collect_now */

@@ -7,7 +7,7 @@
 #include "chain/commands/allow_file.h"
 #include "chain/game/terms.h"
 
-/* Whoever has more than a third is among two: each entry supports the one of its owner, or weakens
+/* An owner of more than a third is among two: each entry supports the one of its owner, or weakens
  * both (Misra and Gries). */
 #define CANDIDATES 2
 

@@ -1,9 +1,9 @@
 /*
  * stake_ready.h - can a job that is open be staked on now?
  *
- * Not while it is barred, while its panel is short or still gathers, nor, for whoever names owners
- * that it knows, where another has more than a third of the panel and none of these has an entry:
- * such a panel can make true work void.
+ * Not while it is barred, while its panel is short or still gathers, nor, for a solver that names
+ * owners that it knows, where another has more than a third of the panel and none of these has an
+ * entry: such a panel can make true work void.
  */
 #ifndef PROVER_POST_STAKE_READY_H
 #define PROVER_POST_STAKE_READY_H

@@ -90,8 +90,8 @@ static bool is_next(const struct ask_turns *turns, const struct ask_turns_party 
     return !turns->running;
 }
 
-static enum status enter(struct ask_turns *turns, struct ask_turns_party **party,
-                         const struct address *account, struct error *error)
+static enum status enter_party(struct ask_turns *turns, struct ask_turns_party **party,
+                               const struct address *account, struct error *error)
 {
     *party = place_of(turns, account);
     if (*party == NULL || (*party)->waits) {
@@ -112,7 +112,7 @@ enum status ask_turns_enter(struct ask_turns *turns, struct ask_turns_party **pa
     enum status status;
 
     (void)pthread_mutex_lock(&turns->lock);
-    status = enter(turns, party, account, error);
+    status = enter_party(turns, party, account, error);
     (void)pthread_mutex_unlock(&turns->lock);
     return status;
 }

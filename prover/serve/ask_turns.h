@@ -2,7 +2,7 @@
  * ask_turns.h - whose turn it is, where many parties ask one machine.
  *
  * Each party has one query that waits. The one whose last turn is longest ago comes next, and each
- * has so many turns at once and so many a second. So whoever floods the machine waits for the
+ * has so many turns at once and so many a second. So a party that floods the machine waits for the
  * others.
  *
  * Many threads may take turns at once.

@@ -55,7 +55,7 @@ void askers_close(struct askers *askers)
 
 /* ---- the ledger ----------------------------------------------------------------- */
 
-static enum status follow(struct askers *askers, struct error *error)
+static enum status follow_ledger(struct askers *askers, struct error *error)
 {
     enum status status;
 
@@ -79,7 +79,7 @@ static void follow_after(struct askers *askers, uint64_t least_ms)
     error_init(&ignored);
     (void)pthread_mutex_lock(&askers->following);
     if (askers->followed_ms == 0 || steady_ms() >= askers->followed_ms + least_ms) {
-        (void)!follow(askers, &ignored);
+        (void)!follow_ledger(askers, &ignored);
         askers->followed_ms = steady_ms();
     }
     (void)pthread_mutex_unlock(&askers->following);
@@ -145,9 +145,9 @@ static bool read_ask(struct address *party, struct ask_claim *claim, struct ask 
     return true;
 }
 
-static enum status judge(const struct askers *askers, struct address *party,
-                         struct ask_claim *claim, const char *text, uint64_t step, uint64_t now_s,
-                         struct error *error)
+static enum status judge_ask(const struct askers *askers, struct address *party,
+                             struct ask_claim *claim, const char *text, uint64_t step,
+                             uint64_t now_s, struct error *error)
 {
     const uint32_t length = askers->record.terms.segment_steps;
     struct ask ask = {.place = askers->place, .job = askers->record.key};
@@ -194,15 +194,15 @@ static enum status ask_contract(struct askers *askers, const struct ask_claim *c
 }
 
 /* *asked: a contract was, or waits for its turn; no event changes its word. */
-static enum status admit(struct askers *askers, struct address *party, bool *asked,
-                         const char *text, uint64_t step, uint64_t now_s, struct error *error)
+static enum status admit_party(struct askers *askers, struct address *party, bool *asked,
+                               const char *text, uint64_t step, uint64_t now_s, struct error *error)
 {
     struct ask_claim claim = {.signature_size = 0};
     enum status status;
 
     error_init(error);
     (void)pthread_mutex_lock(&askers->lock);
-    status = judge(askers, party, &claim, text, step, now_s, error);
+    status = judge_ask(askers, party, &claim, text, step, now_s, error);
     (void)pthread_mutex_unlock(&askers->lock);
     *asked = status == STATUS_OK && claim.signature_size > 0;
     return *asked ? ask_contract(askers, &claim, error) : status;
@@ -220,12 +220,12 @@ enum status askers_admit(struct askers *askers, struct address *party, const cha
                          "an ask about a trace is signed by a party of the job, in the "
                          "header " ASK_HEADER);
     }
-    status = admit(askers, party, &asked, text, step, now_s, error);
+    status = admit_party(askers, party, &asked, text, step, now_s, error);
     if (status == STATUS_OK || asked) {
         return status;
     }
     follow_after(askers, FOLLOW_LEAST_MS);
-    return admit(askers, party, &asked, text, step, now_s, error);
+    return admit_party(askers, party, &asked, text, step, now_s, error);
 }
 
 /* ---- vouches -------------------------------------------------------------------- */

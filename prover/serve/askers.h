@@ -3,8 +3,8 @@
  * and whose vouches are taken in.
  *
  * Asked may be only about a step that an open claim or alarm is about, by a party of the job: its
- * client, its panel, its solver, and whoever leads such a claim or has joined it. So nobody gets
- * the leaves of a verdict without the work, and strangers cost the solver nothing.
+ * client, its panel, its solver, and the claimants that lead such a claim or have joined it. So
+ * nobody gets the leaves of a verdict without the work, and strangers cost the solver nothing.
  *
  * Many threads may ask at once.
  */

@@ -56,7 +56,7 @@ void content_pieces_close(struct content_pieces *pieces)
     free(pieces);
 }
 
-static const struct list *find(struct content_pieces *pieces, const struct digest *root)
+static const struct list *find_list(struct content_pieces *pieces, const struct digest *root)
 {
     const struct list *list;
 
@@ -94,8 +94,8 @@ out:
                : status;
 }
 
-static enum status add(struct content_pieces *pieces, const struct content_pieces_request *request,
-                       struct error *error)
+static enum status add_list(struct content_pieces *pieces,
+                            const struct content_pieces_request *request, struct error *error)
 {
     uint64_t count = piece_count_of_state(request->job->tape);
     struct list *list = malloc(sizeof(*list) + count * DIGEST_SIZE);
@@ -121,7 +121,7 @@ static enum status add(struct content_pieces *pieces, const struct content_piece
 enum status content_pieces_answer(struct content_pieces *pieces, uint8_t **bytes, uint64_t *size,
                                   const struct content_pieces_request *request, struct error *error)
 {
-    const struct list *list = find(pieces, &request->root);
+    const struct list *list = find_list(pieces, &request->root);
 
     if (list == NULL) {
         enum status status;
@@ -129,10 +129,10 @@ enum status content_pieces_answer(struct content_pieces *pieces, uint8_t **bytes
         if (pthread_mutex_trylock(&pieces->work) != 0) {
             return error_set(error, STATUS_OVER_LIMIT, "busy with another list: try again");
         }
-        status = add(pieces, request, error);
+        status = add_list(pieces, request, error);
         (void)pthread_mutex_unlock(&pieces->work);
         TRY(status);
-        list = find(pieces, &request->root);
+        list = find_list(pieces, &request->root);
     }
     *size = list->count * DIGEST_SIZE;
     *bytes = malloc(*size + 1);

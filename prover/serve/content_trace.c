@@ -88,8 +88,8 @@ static enum status check_query(const struct trace_query *query, const struct tap
     return STATUS_OK;
 }
 
-static enum status answer(struct content_trace *trace, uint8_t *bytes, size_t *size,
-                          const struct content_trace_request *request, struct error *error)
+static enum status answer_query(struct content_trace *trace, uint8_t *bytes, size_t *size,
+                                const struct content_trace_request *request, struct error *error)
 {
     TRY(make_ready(trace, request, error));
     TRY(check_query(&request->query, trace->traced.run.job->tape, error));
@@ -104,7 +104,7 @@ static enum status answer_in_turn(struct content_trace *trace, uint8_t *bytes, s
 
     TRY(ask_turns_enter(trace->turns, &party, &request->party, error));
     TRY(ask_turns_wait(trace->turns, party, CONTENT_TRACE_WAIT_S, error));
-    status = answer(trace, bytes, size, request, error);
+    status = answer_query(trace, bytes, size, request, error);
     ask_turns_leave(trace->turns, party);
     return status;
 }

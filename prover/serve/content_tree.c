@@ -229,7 +229,7 @@ static enum status job_content(struct serve_content *content, const struct job *
 }
 
 /* Adds the segments that became whole since the last call. */
-static enum status grow(struct content_tree_bundle *entry, struct error *error)
+static enum status grow_bundle(struct content_tree_bundle *entry, struct error *error)
 {
     while (entry->segment_count < job_segments(bundle_job(entry->bundle))) {
         enum status status;
@@ -263,7 +263,7 @@ static enum status find_segment(uint64_t *first, uint64_t *end, struct content_t
     const struct job *job = bundle_job(entry->bundle);
     uint64_t diverged = UINT64_MAX;
 
-    TRY(grow(entry, error));
+    TRY(grow_bundle(entry, error));
     if (segment >= entry->segment_count) {
         return not_found(error, "such segment yet");
     }
@@ -387,7 +387,7 @@ static enum status list_one(json_t *jobs, struct content_tree *tree,
     uint64_t steps = 0;
 
     TRY(bundle_step_count(&steps, entry->bundle, error));
-    TRY(grow(entry, error));
+    TRY(grow_bundle(entry, error));
     hex_encode(id, job->id.bytes, DIGEST_SIZE);
     (void)json_array_append_new(
         jobs,
@@ -581,7 +581,7 @@ static enum status find_in_bundle_by_root(struct serve_content *content,
 {
     uint64_t step = 0;
 
-    TRY(grow(entry, error));
+    TRY(grow_bundle(entry, error));
     if (digest_equal(root, &bundle_job(entry->bundle)->id)) {
         return job_content(content, bundle_job(entry->bundle), error);
     }
@@ -625,8 +625,8 @@ static enum status find_by_root(struct serve_content *content, struct content_tr
     return status == STATUS_NOT_FOUND ? not_found(error, "content of that root") : status;
 }
 
-static enum status find(struct content_tree *tree, struct serve_content *content,
-                        struct later *later, const char *path, struct error *error)
+static enum status find_content(struct content_tree *tree, struct serve_content *content,
+                                struct later *later, const char *path, struct error *error)
 {
     const char *rest = path;
     struct digest digest;
@@ -660,7 +660,7 @@ enum status content_tree_find(struct content_tree *tree, struct serve_content *c
 
     *content = (struct serve_content){.descriptor = -1};
     (void)pthread_mutex_lock(&tree->lock);
-    status = find(tree, content, &later, path, error);
+    status = find_content(tree, content, &later, path, error);
     (void)pthread_mutex_unlock(&tree->lock);
     if (status == STATUS_OK && later.trace.askers != NULL) {
         status = askers_admit(later.trace.askers, &later.trace.party, ask, later.trace.step,
@@ -696,8 +696,9 @@ struct serve_source content_tree_source(struct content_tree *tree)
 /* ---- walks ------------------------------------------------------------- */
 
 /* root: NULL where the content has no name by a root. */
-static enum status visit(const struct content_tree_visitor *visitor, const struct digest *job,
-                         const char *place, const struct digest *root, struct error *error)
+static enum status visit_content(const struct content_tree_visitor *visitor,
+                                 const struct digest *job, const char *place,
+                                 const struct digest *root, struct error *error)
 {
     char path[SERVE_PATH_MAX];
     char root_path[SERVE_PATH_MAX];
@@ -719,13 +720,13 @@ static enum status walk_bundle(struct content_tree_bundle *entry,
     const struct digest *job = &bundle_job(entry->bundle)->id;
     char place[64];
 
-    TRY(grow(entry, error));
-    TRY(visit(visitor, job, "job", job, error));
+    TRY(grow_bundle(entry, error));
+    TRY(visit_content(visitor, job, "job", job, error));
     for (uint64_t i = 0; i < entry->segment_count; i++) {
         (void)snprintf(place, sizeof(place), "segments/%" PRIu64, i);
-        TRY(visit(visitor, job, place, &entry->segments[i], error));
+        TRY(visit_content(visitor, job, place, &entry->segments[i], error));
         (void)snprintf(place, sizeof(place), "segments/%" PRIu64 ".losses", i);
-        TRY(visit(visitor, job, place, NULL, error));
+        TRY(visit_content(visitor, job, place, NULL, error));
     }
     for (uint64_t step = 0;; step++) {
         enum status status = bundle_checkpoint_find(&step, entry->bundle, step, error);
@@ -738,9 +739,9 @@ static enum status walk_bundle(struct content_tree_bundle *entry,
         TRY(status);
         TRY(bundle_state_root(&root, entry->bundle, step, error));
         (void)snprintf(place, sizeof(place), "checkpoints/" CONTENT_TREE_CHECKPOINT_NAME, step);
-        TRY(visit(visitor, job, place, &root, error));
+        TRY(visit_content(visitor, job, place, &root, error));
         (void)snprintf(place, sizeof(place), "checkpoints/%012" PRIu64 ".pieces", step);
-        TRY(visit(visitor, job, place, NULL, error));
+        TRY(visit_content(visitor, job, place, NULL, error));
     }
 }
 

@@ -46,8 +46,8 @@ static enum status make_folder_of(const char *path, struct error *error)
     return file_make_folder(folder, error, 0755);
 }
 
-static enum status copy(struct publisher *publisher, const struct serve_content *content,
-                        const char *path, struct error *error)
+static enum status copy_content(struct publisher *publisher, const struct serve_content *content,
+                                const char *path, struct error *error)
 {
     struct whole_file file = {.descriptor = -1};
     enum status status;
@@ -80,7 +80,7 @@ static enum status name_again(struct publisher *publisher, const struct serve_co
     }
     TRY(make_folder_of(name, error));
     if (link(path, name) != 0) {
-        TRY(copy(publisher, content, name, error));
+        TRY(copy_content(publisher, content, name, error));
     }
     return STATUS_OK;
 }
@@ -92,7 +92,8 @@ static bool is_list_of_pieces(const char *name)
     return dot != NULL && strcmp(dot, ".pieces") == 0;
 }
 
-static enum status put(void *context, const char *name, const char *root_name, struct error *error)
+static enum status put_content(void *context, const char *name, const char *root_name,
+                               struct error *error)
 {
     struct publisher *publisher = context;
     struct serve_content content;
@@ -114,7 +115,7 @@ static enum status put(void *context, const char *name, const char *root_name, s
     if (content.fixed && is_there(path, content.size)) {
         publisher->result->kept++;
     } else {
-        TRY_OUT(copy(publisher, &content, path, error));
+        TRY_OUT(copy_content(publisher, &content, path, error));
         publisher->result->written++;
         publisher->result->bytes += content.size;
     }
@@ -127,8 +128,8 @@ out:
 }
 
 /* Makes the publisher, which the caller frees, and the folder. */
-static enum status begin(struct publisher **publisher, struct publish_result *result,
-                         struct content_tree *tree, const char *folder, struct error *error)
+static enum status begin_publish(struct publisher **publisher, struct publish_result *result,
+                                 struct content_tree *tree, const char *folder, struct error *error)
 {
     struct publisher *made = calloc(1, sizeof(*made));
 
@@ -145,11 +146,11 @@ static enum status begin(struct publisher **publisher, struct publish_result *re
 enum status publish(struct publish_result *result, struct content_tree *tree, const char *folder,
                     struct error *error)
 {
-    struct content_tree_visitor visitor = {.visit = put};
+    struct content_tree_visitor visitor = {.visit = put_content};
     struct publisher *publisher;
     enum status status;
 
-    TRY_OUT(begin(&publisher, result, tree, folder, error));
+    TRY_OUT(begin_publish(&publisher, result, tree, folder, error));
     visitor.context = publisher;
     TRY_OUT(content_tree_walk(tree, &visitor, error));
 out:
@@ -172,7 +173,7 @@ static enum status push_one(void *context, const char *name, const char *root_na
     struct serve_content content;
     enum status status;
 
-    (void)root_name; /* whoever has the job knows the other name */
+    (void)root_name; /* a reader who has the job knows the other name */
     if (strcmp(name, "v1/jobs.json") == 0) {
         return STATUS_OK;
     }
@@ -209,7 +210,7 @@ static enum status put_answer(void *context, const char *name, const char *root_
 {
     struct publisher *publisher = context;
 
-    TRY(put(publisher, name, root_name, error));
+    TRY(put_content(publisher, name, root_name, error));
     if (publisher->progress != NULL) {
         publisher->progress(publisher->progress_context, ++publisher->answers);
     }
@@ -224,7 +225,7 @@ enum status publish_trace(struct publish_result *result, struct content_tree *tr
     struct publisher *publisher;
     enum status status;
 
-    TRY_OUT(begin(&publisher, result, tree, folder, error));
+    TRY_OUT(begin_publish(&publisher, result, tree, folder, error));
     visitor.context = publisher;
     publisher->progress = progress;
     publisher->progress_context = progress_context;

@@ -36,7 +36,7 @@ static enum status take_begin(void *context, void **intake, const char *path, st
     return STATUS_OK;
 }
 
-static enum status take(void *intake, const void *bytes, size_t size, struct error *error)
+static enum status take_bytes(void *intake, const void *bytes, size_t size, struct error *error)
 {
     struct vouch_intake *taking = intake;
 
@@ -49,7 +49,8 @@ static enum status take(void *intake, const void *bytes, size_t size, struct err
 }
 
 /* Into the box of the first bundle whose job has the segment. */
-static enum status keep(struct content_tree *tree, const struct vouch *vouch, struct error *error)
+static enum status keep_vouch(struct content_tree *tree, const struct vouch *vouch,
+                              struct error *error)
 {
     enum status status = error_set(error, STATUS_REFUSED, "no job that stands on a ledger is here");
 
@@ -84,7 +85,7 @@ static enum status take_end(void *intake, bool whole, struct error *error)
     } else if (whole) {
         hex_encode(name, vouch.segment.bytes, HASH32_SIZE);
         status = strcmp(name, taken->name) == 0
-                     ? keep(taken->tree, &vouch, error)
+                     ? keep_vouch(taken->tree, &vouch, error)
                      : error_set(error, STATUS_REFUSED, "the vouch is about another segment");
     }
     free(taken);
@@ -96,7 +97,7 @@ struct serve_source vouch_intake_source(struct content_tree *tree)
     struct serve_source source = content_tree_source(tree);
 
     source.take_begin = take_begin;
-    source.take = take;
+    source.take = take_bytes;
     source.take_end = take_end;
     return source;
 }

@@ -18,7 +18,7 @@ static uint32_t find_state(const struct tape *tape)
     return state;
 }
 
-static void flip(uint8_t *bytes)
+static void flip_bit(uint8_t *bytes)
 {
     bytes[0] ^= 1; /* little-endian: the last bit */
 }
@@ -45,7 +45,7 @@ enum status fault_injection_in_state(struct machine *machine, struct error *erro
         return no_memory(error);
     }
     TRY_OUT(machine->backend->read(machine, id, bytes, error));
-    flip(bytes);
+    flip_bit(bytes);
     TRY_OUT(machine->backend->write(machine, id, bytes, error));
 out:
     free(bytes);
@@ -67,7 +67,7 @@ static enum status false_root(struct digest *root, struct trace_server *server, 
         return no_memory(error);
     }
     memcpy(bytes, kept->bytes, (size_t)kept->size);
-    flip(bytes);
+    flip_bit(bytes);
     commit_tensor_root(root, COMMIT_TENSOR, kept->tensor, bytes, 1);
     free(bytes);
     return STATUS_OK;

@@ -37,7 +37,7 @@ struct nvml {
 };
 
 /* The slot is a pointer to a function; NULL where the library has no such call. */
-static bool find(void *slot, void *library, const char *name)
+static bool find_call(void *slot, void *library, const char *name)
 {
     void *symbol = dlsym(library, name);
 
@@ -48,16 +48,16 @@ static bool find(void *slot, void *library, const char *name)
 
 static bool find_all(struct nvml *nvml)
 {
-    (void)find(&nvml->words, nvml->library, "nvmlErrorString");
-    (void)find(&nvml->get_memory, nvml->library, "nvmlDeviceGetMemoryInfo");
-    (void)find(&nvml->get_use, nvml->library, "nvmlDeviceGetUtilizationRates");
-    (void)find(&nvml->get_energy, nvml->library, "nvmlDeviceGetTotalEnergyConsumption");
-    (void)find(&nvml->get_capability, nvml->library, "nvmlDeviceGetCudaComputeCapability");
-    return find(&nvml->start, nvml->library, "nvmlInit_v2") &&
-           find(&nvml->end, nvml->library, "nvmlShutdown") &&
-           find(&nvml->get_count, nvml->library, "nvmlDeviceGetCount_v2") &&
-           find(&nvml->get_device, nvml->library, "nvmlDeviceGetHandleByIndex_v2") &&
-           find(&nvml->get_name, nvml->library, "nvmlDeviceGetName");
+    (void)find_call(&nvml->words, nvml->library, "nvmlErrorString");
+    (void)find_call(&nvml->get_memory, nvml->library, "nvmlDeviceGetMemoryInfo");
+    (void)find_call(&nvml->get_use, nvml->library, "nvmlDeviceGetUtilizationRates");
+    (void)find_call(&nvml->get_energy, nvml->library, "nvmlDeviceGetTotalEnergyConsumption");
+    (void)find_call(&nvml->get_capability, nvml->library, "nvmlDeviceGetCudaComputeCapability");
+    return find_call(&nvml->start, nvml->library, "nvmlInit_v2") &&
+           find_call(&nvml->end, nvml->library, "nvmlShutdown") &&
+           find_call(&nvml->get_count, nvml->library, "nvmlDeviceGetCount_v2") &&
+           find_call(&nvml->get_device, nvml->library, "nvmlDeviceGetHandleByIndex_v2") &&
+           find_call(&nvml->get_name, nvml->library, "nvmlDeviceGetName");
 }
 
 static const char *words_of(const struct nvml *nvml, int code)
@@ -67,7 +67,7 @@ static const char *words_of(const struct nvml *nvml, int code)
     return words == NULL ? "it does not say why" : words;
 }
 
-static enum status start(struct nvml *nvml, const char *file, struct error *error)
+static enum status start_library(struct nvml *nvml, const char *file, struct error *error)
 {
     unsigned count = 0;
     int code;
@@ -109,7 +109,7 @@ enum status nvml_open(struct nvml **nvml, struct error *error)
     made->library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     status = made->library == NULL
                  ? error_set(error, STATUS_NOT_FOUND, "there is no NVML here: %.200s", dlerror())
-                 : start(made, file, error);
+                 : start_library(made, file, error);
     if (status != STATUS_OK) {
         nvml_close(made);
         return status;

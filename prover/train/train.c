@@ -8,8 +8,8 @@
 #include "prover/train/energy.h"
 #include "prover/train/fault_injection.h"
 
-static enum status prune(struct bundle *bundle, const struct train_options *options,
-                         struct error *error)
+static enum status prune_checkpoints(struct bundle *bundle, const struct train_options *options,
+                                     struct error *error)
 {
     uint64_t least = options->keep_least == NULL ? 0 : options->keep_least(options->keep_context);
 
@@ -23,7 +23,7 @@ static enum status keep_checkpoint(struct bundle *bundle, struct run *run, uint6
                                    const struct train_options *options, struct error *error)
 {
     TRY(bundle_checkpoint_write(bundle, run->machine, step, error));
-    return prune(bundle, options, error);
+    return prune_checkpoints(bundle, options, error);
 }
 
 /* May the machine make the next step before the root of this one is known? Not where the state
@@ -184,6 +184,6 @@ enum status train(struct train_result *result, struct bundle *bundle, struct run
     }
     TRY(status);
     /* A crash between the last checkpoint and its pruning leaves one too many. */
-    TRY(prune(bundle, options, error));
+    TRY(prune_checkpoints(bundle, options, error));
     return bundle_flush(bundle, error);
 }

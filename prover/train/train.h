@@ -20,8 +20,8 @@ struct energy_gpu;
 struct train_options {
     uint64_t keep;  /* newest checkpoints that stay; 0: all */
     uint64_t every; /* also keep one of so many segments; 0: none */
-    /* How many of the newest must stay whatever keep says: of segments that are not final; or
-     * NULL. */
+    /* How many of the newest must stay, even where keep says fewer: of segments that are not final;
+     * or NULL. */
     uint64_t (*keep_least)(void *context);
     void *keep_context;
     int threads; /* to hash with; 0: as many as OpenMP would use */

@@ -1,8 +1,8 @@
 /*
- * Goal: whoever cheats gets back at most a quarter of the stake, whoever whistles truly is paid
- * first, and nobody's sleep closes a true claim.
- * Method: a cheat whose friend claims against it, before and after an honest seat. Two lies and a
- * friend. A friend that leads a true claim and defaults. Verdicts of others after a conviction.
+ * Goal: a cheat gets back at most a quarter of the stake, a true claimant is paid first, and
+ * nobody's sleep closes a true claim. Method: a cheat whose friend claims against it, before and
+ * after an honest seat. Two lies and a friend. A friend that leads a true claim and defaults.
+ * Verdicts of others after a conviction.
  */
 #include "tests/support/game/attack.h"
 

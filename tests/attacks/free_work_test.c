@@ -98,7 +98,7 @@ ATTACK(an_allow_list_asleep)
 /* ---- denial ---------------------------------------------------------------------- */
 
 /* A quarter of the panel is the client's, and says that nobody can get the states: rights are twice
- * as many, whatever the draws. */
+ * as many, under any draws. */
 ATTACK(a_client_that_denies)
 {
     commit_for(scene, 3, 9);

@@ -26,7 +26,7 @@ ATTACK(the_last_state_is_not_enough)
 }
 
 /* A segment of one step has no state before its last: a right says no more than that the state can
- * be had. It is covered, and one seat that replays convicts; the lazy one is not paid. */
+ * be fetched. It is covered, and one seat that replays convicts; the lazy one is not paid. */
 ATTACK(a_last_segment_of_one_step)
 {
     struct scene_verdicts verdicts = lazy;

@@ -1,6 +1,6 @@
 /*
- * Goal: a solver is paid for legs whose end was looked at, and for nothing else; whoever stops,
- * sleeps or runs away loses more than it gains, and the client can go on from what is final.
+ * Goal: a solver is paid for legs whose end was looked at, and for nothing else; a solver that
+ * stops, sleeps or runs away loses more than it gains, and the client can go on from what is final.
  * Method: a solver that draws out of order, that counts on chance to look at nothing, that stops
  * before the last segment or before the deadline, that commits all that it may and goes, that
  * accepts and sleeps. Friends who would have a lie void before it is convicted, and a claim of a
@@ -47,7 +47,7 @@ static void release(struct scene *scene)
 
 /* ---- what is looked at ------------------------------------------------------------- */
 
-/* Fifteen in a row may stay unseen; the sixteenth ends the leg whatever its seed says. */
+/* Fifteen in a row may stay unseen; the sixteenth ends the leg with any seed. */
 ATTACK(endless_luck)
 {
     accept_uncovered(scene, 40);

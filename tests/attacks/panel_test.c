@@ -1,9 +1,9 @@
 /*
- * Goal: a panel is made of those who are there, whoever else has been; and nobody honest in it can
- * be driven into a loss.
- * Method: entries that enlist and go by the dozen before a job begins; entries of a tenure that is
- * over; a solver that accepts before anybody else could enlist; verifiers that are never served,
- * come too late or never come; friends who say that they saw nothing, to empty the pool.
+ * Goal: a panel is made of those who are there, and of none who left; and nobody honest in it can
+ * be driven into a loss. Method: entries that enlist and go by the dozen before a job begins;
+ * entries of a tenure that is over; a solver that accepts before anybody else could enlist;
+ * verifiers that are never served, come too late or never come; friends who say that they saw
+ * nothing, to empty the pool.
  */
 #include "tests/support/game/attack.h"
 
@@ -34,7 +34,7 @@ static void depart_all(struct scene *scene, int player)
     }
 }
 
-/* The "dead entries": whoever goes before a job begins leaves no number behind. */
+/* The "dead entries": an entry that goes before a job begins leaves no number behind. */
 ATTACK(dead_entries)
 {
     scene_open_job(scene);

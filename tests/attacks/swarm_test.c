@@ -14,7 +14,7 @@ enum {
     CLAIMS = SCENE_SEGMENTS * SCENE_STEPS,
 };
 
-/* The solver answers what is called; whoever claimed is silent. Until no claim is open. */
+/* The solver answers what is called; the claimants are silent. Until no claim is open. */
 static void answer_all(struct scene *scene)
 {
     for (int turn = 0; turn < 4 * CLAIMS; turn++) {

@@ -66,7 +66,7 @@ ATTACK(a_panel_asleep_past_the_deadline)
               -1000);
 }
 
-/* While an alarm is open nobody's stake and no alarm's bond can be had. */
+/* While an alarm is open nobody can take back a stake or an alarm's bond. */
 ATTACK(a_bond_withdrawn_during_a_dispute)
 {
     struct scene_verdicts verdicts = {.of = {[STAGE_VERIFIER] = GAME_VERDICT_FALSE},

@@ -264,7 +264,7 @@ ATTACK(selective_serving_at_30_percent)
 }
 
 /* Half of a panel passes what nobody else can see once in three: no gain. docs/ECONOMICS.md has
- * the exact odds. Here the money adds up, whatever the draws say. */
+ * the exact odds. Here the money adds up, under any draws. */
 ATTACK(selective_serving_at_50_percent)
 {
     (void)serve_a_share(scene, PANEL / 2, PANEL, SOME_JOBS);

@@ -28,6 +28,7 @@ for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verif
     share/zsh/site-functions/_lockstep share/fish/vendor_completions.d/lockstep.fish \
     lib/systemd/system/lockstep-verifier.service lib/systemd/system/lockstep-solver.service \
     lib/systemd/system/lockstep-verifier-gpu.service lib/systemd/system/lockstep-solver-gpu.service \
+    lib/systemd/system/lockstep-keeper@.service share/doc/lockstep/examples/keeper.conf \
     lib/systemd/system/lockstep-prover-serve@.service lib/sysusers.d/lockstep.conf \
     lib/tmpfiles.d/lockstep.conf share/doc/lockstep/README.md \
     share/doc/lockstep/examples/verifier.conf share/doc/lockstep/examples/verifier-gpu.conf; do
@@ -101,9 +102,22 @@ for who in verifier solver; do
     result $? "the $who on GPUs is as closed as the other, but for its devices and the driver's code"
 done
 
+# Each key of an example is an option of the command that reads it.
+for pair in "verifier.conf:verifier run" "verifier-gpu.conf:verifier run" "solver.conf:prover node" \
+    "keeper.conf:job keep" "serve.conf:prover serve"; do
+    file=${pair%%:*}
+    # shellcheck disable=SC2086 # a command of two words
+    "$L" ${pair#*:} --help >"$dir/help" 2>&1
+    sed -n 's/^#\{0,1\}\([a-z][a-z-]*\)=.*/\1/p' "packaging/examples/$file" | while read -r key; do
+        grep -q -- "--$key\b" "$dir/help" || echo "$key"
+    done >"$dir/told"
+    [ ! -s "$dir/told" ]
+    result $? "$file has options of '${pair#*:}' alone"
+done
+
 if command -v systemd-analyze >/dev/null 2>&1; then
     for unit in lockstep-verifier.service lockstep-verifier-gpu.service lockstep-solver.service \
-        lockstep-solver-gpu.service lockstep-prover-serve@.service; do
+        lockstep-solver-gpu.service lockstep-keeper@.service lockstep-prover-serve@.service; do
         name=$(echo "$unit" | sed 's/@/@x/')
         sed "s|/usr/bin/lockstep|$dir/stage/usr/bin/lockstep|" \
             "$dir/stage/usr/lib/systemd/system/$unit" >"$dir/$name"
@@ -111,7 +125,7 @@ if command -v systemd-analyze >/dev/null 2>&1; then
         systemd-analyze verify --man=no "$dir/$name" >"$dir/told" 2>&1 && [ ! -s "$dir/told" ]
         result $? "systemd-analyze has nothing to say about $unit"
     done
-    for unit in verifier verifier-gpu solver solver-gpu; do
+    for unit in verifier verifier-gpu solver solver-gpu keeper@x; do
         systemd-analyze security --offline=true --threshold=25 "$dir/lockstep-$unit.service" \
             >"$dir/told" 2>&1
         result $? "the exposure of lockstep-$unit is below 2.5 of 10"

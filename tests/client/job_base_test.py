@@ -138,8 +138,9 @@ def every_key_is_used_or_refused():
     for key, value, word in (
             ("new_trick", True, "new_trick"), ("model_type", "mamba", "mamba"),
             ("architectures", ["LlamaForSequenceClassification"], "SequenceClassification"),
-            ("hidden_act", "quick_gelu", "quick_gelu"), ("rope_scaling", {"rope_type": "yarn",
-                                                                        "factor": 4.0}, "yarn"),
+            ("hidden_act", "quick_gelu", "quick_gelu"), ("rope_scaling", {"rope_type": "ntk",
+                                                                        "factor": 4.0}, "ntk"),
+            ("rope_scaling", {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0}, "mscale"),
             ("rope_scaling", {"rope_type": "llama3", "factor": 8.0}, "low_freq_factor"),
             ("rope_scaling", {"rope_type": "linear", "factor": 2.0, "odd": 1}, "odd"),
             ("quantization_config", {"bits": 4}, "quantization_config"),

@@ -2,18 +2,22 @@
 Method: runs the built program on a terminal of its own, on an embedded ledger, with a wallet whose
 passphrase nobody has given."""
 
+import json
 import os
 import pty
 import re
 import select
 import signal
+import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "../support")]
+sys.path[:0] = [os.path.join(HERE, "../support"), os.path.join(HERE, "../support/game")]
 sys.dont_write_bytecode = True
 
-from program import LOCKSTEP, ask, call, main, new_job, path  # noqa: E402
+import local_ledger  # noqa: E402
+from program import DATA, LOCKSTEP, ask, call, main, new_job, path  # noqa: E402
 
 WAIT_MAX_S = 120
 WORD = {"LOCKSTEP_PASSPHRASE": "pass words"}
@@ -92,15 +96,15 @@ def defaults_are_round_and_amounts_say_what_is_not_shared():
     said = terminal.seen.decode()
     share = 10**18 // 2 // 12
     fee = 417 * 10**14  # 1.3 times the cost, rounded up to three digits
-    assert "0.0417 ether" in said and "0.5 ether" in said.replace("the 0.5 ether", ""), said
+    assert "0.0417 eth" in said and "0.5 eth" in said.replace("the 0.5 eth", ""), said
     coverage = float(re.search(r"([0-9.]+) % are covered", said).group(1)) / 100
     assert 0.2 <= coverage < 0.4, said
     assert "2 for each covered segment" in said, "a job without a keeper has two seats"
     covered = min(12, 3 + int(12 * coverage * 3 / 2))
     escrow = 12 * share + 3 * 2 * fee * covered
-    assert "0.%018d ether" % share in said, said
-    assert "%d wei of the 0.5 ether: 12 segments" % (10**18 // 2 - 12 * share) in said, said
-    assert "%d.%018d ether, paid" % divmod(escrow, 10**18) in said, said
+    assert "0.%018d eth" % share in said, said
+    assert "%d wei of the 0.5 eth: 12 segments" % (10**18 // 2 - 12 * share) in said, said
+    assert "%d.%018d eth, paid" % divmod(escrow, 10**18) in said, said
     assert "seal 2h, reveal 1h, claim 3h; a clock of 12h" in said, said
 
 
@@ -150,9 +154,80 @@ def y_and_yes_are_taken():
     assert len(ask("job", "list", *place()[:2])["jobs"]) == 3
 
 
+def the_contact_is_asked_before_money_moves():
+    """A folder of jobs is served; a job that is not among them is not opened with that address."""
+    os.mkdir(path("jobs"))
+    new_job("jobs/b.job", "--seed", "2")
+    new_job("jobs/c.job", "--seed", "3")
+    with open(path("serve.log"), "wb") as log:
+        server = subprocess.Popen([LOCKSTEP, "job", "serve", path("jobs"), "--data", DATA, "--at",
+                                   "127.0.0.1:0", "--folder", path("www"), "--json"], stdout=log,
+                                  stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + WAIT_MAX_S
+        while b"serving" not in open(path("serve.log"), "rb").read():
+            assert server.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
+        said = json.loads(open(path("serve.log"), "rb").read().splitlines()[0])
+        assert said["jobs"] == 2, said
+        for name in ("b", "c"):
+            call("job", "open", path("jobs/%s.job" % name), "--reward", "0.5eth", "--stake", "1eth",
+                 "--yes", "--any-terms", "--contact", said["serving"], *place(), environment=WORD)
+        before = len(ask("job", "list", *place()[:2])["jobs"])
+        refused = ask("job", "open", path("a.job"), "--reward", "0.5eth", "--salt", "77", "--yes",
+                      "--contact", said["serving"], *place(), wanted=2, environment=WORD)["error"]
+        assert "does not serve this job" in refused["message"], refused
+        assert "job serve" in refused["advice"], refused
+        assert len(ask("job", "list", *place()[:2])["jobs"]) == before
+        opened = call("job", "open", path("a.job"), "--reward", "0.5eth", "--salt", "77", "--yes",
+                      "--any-terms", "--contact", said["serving"], *place(), environment=WORD)
+        assert b"does not serve this job" in opened.stderr, opened.stderr
+    finally:
+        server.kill()
+        server.wait()
+
+
+def a_wait_that_cannot_end_says_so():
+    """Nobody takes the job before its deadline; time alone brings nothing then."""
+    key = ask(*open_words("--salt", "88", "--yes", "--any-terms", "--deadline", "60s"),
+              environment=WORD)["job"]
+    local_ledger.set_clock(path("ledger"), int(time.time()) + 100)
+    failed = ask("job", "fetch", key, "--wait", "--out", path("out"), *place()[:2], wanted=1)
+    assert "does not end by itself" in failed["error"]["message"], failed
+    assert "the deadline was" in failed["error"]["message"], failed
+
+
+def periods_follow_the_measured_check():
+    """Quick terms give a check half a minute where nobody has measured one; else four times what it
+    takes."""
+    job = new_job("slow.job", "--steps", "3", "--segment", "3")["id"]
+    paces = path("state/lockstep/paces")
+    os.makedirs(paces)
+    state = {"XDG_STATE_HOME": path("state"), **WORD}
+    words = ["job", "open", path("slow.job"), "--reward", "0.5eth", "--terms", "quick",
+             "--any-terms", "--yes", *place()]
+    terms = []
+    for salt in ("1", "2"):
+        key = ask(*words, "--salt", salt, environment=state)["job"]
+        listed = ask("job", "list", *place()[:2])["jobs"]
+        terms += [one["terms"] for one in listed if one["job"] == key]
+        call("prover", "probe", path("slow.job"), "--data", DATA, environment=state)
+        for name in os.listdir(paces):  # as if each step took twenty seconds
+            with open(os.path.join(paces, name), encoding="utf-8") as file:
+                text = file.read()
+            with open(os.path.join(paces, name), "w", encoding="utf-8") as file:
+                file.write(re.sub(r'("step_ns": *)\d+', r"\g<1>20000000000", text))
+    assert job and terms[0]["seal_period"] == 30, terms[0]
+    assert terms[1]["seal_period"] == 4 * 3 * 20, terms[1]
+    assert terms[1]["claim_period"] == 2 * 3 * 20, terms[1]
+
+
 sys.exit(main([
     terms_come_before_the_passphrase,
     defaults_are_round_and_amounts_say_what_is_not_shared,
     what_can_burn_is_said_before,
     y_and_yes_are_taken,
+    the_contact_is_asked_before_money_moves,
+    periods_follow_the_measured_check,
+    a_wait_that_cannot_end_says_so,
 ]))

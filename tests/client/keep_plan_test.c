@@ -1,7 +1,7 @@
 /*
  * Goal: a keeper fetches what a covered segment needs, vouches for it, brings its vouch itself only
- * where another settle would void the segment, replays only what is in question, and refuses only
- * what it could not have although all was well with it.
+ * where another settle would void the segment, replays only what is in question or came late, and
+ * refuses only what it could not have although all was well with it.
  * Method: one segment at a time, moved through its periods.
  */
 #include "client/keeper/keep_plan.h"
@@ -98,6 +98,33 @@ static void test_what_is_in_question_is_replayed(void **state)
     assert_false(keep_plan(&segment, &known, &usual, ROUND_S + 1).replay);
 }
 
+/* Its vouch could end the leg before anybody else has looked. */
+static void test_what_came_late_is_replayed_before_it_is_vouched_for(void **state)
+{
+    struct job_segment segment = make_segment();
+    struct keep_known known = make_known(true);
+    struct keep_needs needs;
+
+    (void)state;
+    known.late = true;
+    segment.tally.rights = 1;
+    segment.refused_until_s = ROUND_S + 500;
+    needs = keep_plan(&segment, &known, &usual, ROUND_S + 499);
+    assert_true(needs.replay);
+    assert_false(needs.vouch || needs.bring);
+    assert_false(keep_plan(&segment, &known, &careful, ROUND_S + 499).vouch);
+    known.replayed = true;
+    needs = keep_plan(&segment, &known, &usual, ROUND_S + 499);
+    assert_true(needs.vouch && needs.bring);
+    assert_false(needs.replay);
+    known.is_false = true;
+    assert_false(keep_plan(&segment, &known, &usual, ROUND_S + 499).vouch);
+    known.replayed = known.is_false = known.has_states = false;
+    assert_false(keep_plan(&segment, &known, &usual, ROUND_S + 499).replay);
+    known.has_states = segment.noted = true;
+    assert_false(keep_plan(&segment, &known, &usual, ROUND_S + 499).replay);
+}
+
 static void test_a_lie_is_not_vouched_for(void **state)
 {
     struct job_segment segment = make_segment();
@@ -132,6 +159,35 @@ static void test_the_vouch_is_brought_where_it_matters(void **state)
     assert_true(keep_plan(&segment, &known, &usual, ROUND_S + 1).bring);
 }
 
+/* With the start of a segment, or one that a replay computes, nothing is refused for want of the
+ * end: until half of the claim time is over, a replay may give it. */
+static void test_an_end_that_nobody_gives_is_computed(void **state)
+{
+    struct job_segment segment = make_segment();
+    struct keep_known known = make_known(false);
+    const uint64_t late_s = START_S + SEAL_S - SEAL_S / 8;
+
+    (void)state;
+    segment.tally.rights = 1; /* no question is open */
+    assert_false(keep_plan(&segment, &known, &usual, late_s + 1).replay);
+    known.start_comes = true;
+    assert_false(keep_plan(&segment, &known, &usual, late_s + 1).replay);
+    assert_false(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2).refuse);
+    assert_true(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2 + 1).refuse);
+    known.has_start = true;
+    assert_false(keep_plan(&segment, &known, &usual, late_s).replay);
+    assert_true(keep_plan(&segment, &known, &usual, late_s + 1).replay);
+    assert_false(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2).refuse);
+    assert_false(keep_plan(&segment, &known, &careful, late_s + 1).replay);
+    assert_true(keep_plan(&segment, &known, &careful, ROUND_S + 1).refuse);
+    known.replayed = true; /* its end is being taken over */
+    assert_false(keep_plan(&segment, &known, &usual, late_s + 1).replay);
+    assert_false(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2).refuse);
+    assert_true(keep_plan(&segment, &known, &usual, ROUND_S + CLAIM_S / 2 + 1).refuse);
+    known.has_states = true;
+    assert_true(keep_plan(&segment, &known, &usual, ROUND_S).vouch);
+}
+
 static void test_a_refusal_needs_that_all_was_well(void **state)
 {
     const struct keep_policy patient = {.refuses = false, .replays = true};
@@ -144,7 +200,7 @@ static void test_a_refusal_needs_that_all_was_well(void **state)
     assert_false(keep_plan(&segment, &known, &patient, ROUND_S + 1).refuse);
     known.well_s = START_S + SEAL_S / 8;
     assert_true(keep_plan(&segment, &known, &usual, ROUND_S + 1).refuse);
-    known.well_s++; /* it was gone when the states could be had */
+    known.well_s++; /* it was gone when the states could be fetched */
     assert_false(keep_plan(&segment, &known, &usual, ROUND_S + 1).refuse);
     known.well_s = 0; /* it is gone now */
     assert_false(keep_plan(&segment, &known, &usual, ROUND_S + 1).refuse);
@@ -166,8 +222,10 @@ int main(void)
         cmocka_unit_test(test_states_are_fetched_and_vouched_for),
         cmocka_unit_test(test_without_replays_a_known_owner_is_believed),
         cmocka_unit_test(test_what_is_in_question_is_replayed),
+        cmocka_unit_test(test_what_came_late_is_replayed_before_it_is_vouched_for),
         cmocka_unit_test(test_a_lie_is_not_vouched_for),
         cmocka_unit_test(test_the_vouch_is_brought_where_it_matters),
+        cmocka_unit_test(test_an_end_that_nobody_gives_is_computed),
         cmocka_unit_test(test_a_refusal_needs_that_all_was_well),
     };
 

@@ -847,13 +847,16 @@ contract Fuzz {
         Committed storage commit = commits[number];
         Draw memory tally = _drawOf(commit.hash);
         if (!tally.covered || terms.seats == 0) return false;
-        uint256 place = _below(8);
+        // A right that is made up, where there is one; or any.
+        bool any = _below(4) == 0;
+        uint256 place = any ? _below(8) : 0;
         for (; place < tally.to; place++) {
-            if ((tally.places >> (4 * place)) & 15 == 2) break; // a right
+            if ((tally.places >> (4 * place)) & 15 != 2) continue;
+            if (any || !verdicts[commit.hash][place].isTrue) break;
         }
         address owner = _ownerAt(commit, place);
         bytes16 leaves = _leaves(owner, commit.hash, verdicts[commit.hash][place].isTrue);
-        uint256 index = _below(2) == 0 ? 3 : _below(9);
+        uint256 index = any ? _below(9) : 3;
         bytes32 subject = keccak256(abi.encode(bytes32("challenge"), commit.hash, place, index));
         address sender = address(players[player]);
         bytes32 value = keccak256(abi.encode(sender, subject, bytes32(moves)));

@@ -147,7 +147,7 @@ contract Coin {
     bool public paused;
     bool public denies; // returns false, and moves nothing
     uint256 public tax; // of each transfer, kept back
-    bytes public callback; // what it does first, to whoever calls
+    bytes public callback; // what it does first, to its caller
 
     function mint(address owner, uint256 amount) external {
         balanceOf[owner] += amount;

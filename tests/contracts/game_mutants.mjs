@@ -39,7 +39,7 @@ const faults = [
   ['rounds stay small', 'Panel.sol', 'tally.round + 2 >= FULL_ROUND', 'false'],
   ['a last segment is final by one right', 'Panel.sol', 'seats >= LAST_RIGHTS', 'true'],
   // Draws.
-  ['whoever draws late chooses the seed', 'HeaderSeeds.sol',
+  ['a late draw chooses the seed', 'HeaderSeeds.sol',
     'source = first;', 'source = _height() - 1;'],
   ['a seed is fixed at once', 'HeaderSeeds.sol',
     'if (_now() <= time + FIX_AFTER) revert TooEarly(time + FIX_AFTER);', ''],
@@ -50,7 +50,7 @@ const faults = [
   ['a panel is captured in the block of open', 'Registry.sol',
     '_requireAfter(uint256(job.openedAt) + job.sealPeriod);', ''],
   // Legs.
-  ['one right is enough, whatever others say', 'Registry.sol',
+  ['one right is enough, against all others', 'Registry.sol',
     'rights >= needed || (rights >= 2 * unseen && (rights != 0 || unseen == 0))',
     'rights != 0 || unseen == 0'],
   ['a leg is paid before the one ahead of it', 'Registry.sol',
@@ -108,7 +108,7 @@ const faults = [
     'standing.bond * (4 + docket.outsiders) / 4', 'standing.bond'],
   ['a true right is convicted', 'Referee.sol',
     'bytes2(hash) == bytes2(leaves << (16 * index))', 'false'],
-  ['clocks begin anew with each move', 'Referee.sol',
+  ['clocks begin again with each move', 'Referee.sol',
     'uint24(_turnEnd(dispute) - _now())', 'dispute.clock'],
 ];
 

@@ -24,7 +24,7 @@
 #define GPU_CHECK_REASON_MAX 1600
 #define GPU_CHECK_FIRST_MAX  160
 
-/* Written by sections, read by whoever started them. */
+/* Written by sections, read by the process that started them. */
 struct gpu_tally {
     struct device_facts facts; /* of device 0 */
     uint64_t comparisons;

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Goal: without a GPU, gpu-check says so in one sentence and an advice, and exits 2: cannot tell. With one it climbs to
-# its end whatever fails, within its budget; names every variant that differs, fails, traps, hangs or dies, and uses it no
-# more. Its files hold what it found: named after device and day, whatever the device's name holds, and never over those
-# of an earlier run.
-# Method: runs it with the plugin turned off, as it is where there is no driver, and on the emulated device, whose kernels
-# have faults or which is lost at some call. Prints TAP.
+# Goal: without a GPU, gpu-check says so in one sentence and an advice, and exits 2: cannot tell.
+# With one it climbs to its end even where sections fail, within its budget; names every variant
+# that differs, fails, traps, hangs or dies, and uses it no more. Its files hold what it found:
+# named after device and day, with any name of a device, and never over those of an earlier run.
+# Method: runs it with the plugin turned off, as it is where there is no driver, and on the emulated
+# device, whose kernels have faults or which is lost at some call. Prints TAP.
 set -u
 
 check=$TEST_BUILD/gpu-check

@@ -261,7 +261,7 @@ static bool read_budget(double *seconds, const char *text)
     return end != text && *seconds >= 1.0 && *seconds <= WITHOUT_BUDGET_S;
 }
 
-/* For whoever goes on with the files. */
+/* For the script that goes on with the files. */
 static bool leave_note(const char *path, const struct gpu_results *results)
 {
     FILE *note = path == NULL ? NULL : fopen(path, "w");

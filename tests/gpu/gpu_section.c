@@ -13,7 +13,7 @@
 
 static _Noreturn void run_here(struct gpu_check *check, const struct gpu_section *section)
 {
-    /* What it starts is killed with it; and it with whoever started it. */
+    /* What it starts is killed with it; and it with the process that started it. */
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     gpu_check_begin(check);

@@ -1,7 +1,7 @@
 /*
  * gpu_section.h - a part of gpu-check as a process of its own, with a limit of time.
  *
- * Whatever happens to it (a lost device, a signal, no end), whoever started it gets an answer. A
+ * No matter what happens to it (a lost device, a signal, no end), its parent gets an answer. A
  * section that cannot even be killed, because a driver holds it, is left behind.
  */
 #ifndef TESTS_GPU_GPU_SECTION_H

@@ -254,10 +254,14 @@ def rotate(x, inverse):
     return x * angles.cos().to(x) + half * angles.sin().to(x)
 
 
-def attention(q, k, v, scale=None):
+def attention(q, k, v, scale=None, reach=None):
+    """reach: how many tokens before its own each token sees, (batch, length)."""
     time = q.shape[2]
     scores = product(q, k.transpose(2, 3)) * (scale or 1 / math.sqrt(q.shape[3]))
     mask = torch.ones(time, time, dtype=torch.bool).tril()
+    if reach is not None:
+        column, row = torch.arange(time), torch.arange(time)[:, None]
+        mask = mask & (column >= row - reach[:, None, :, None])
     y = product(scores.masked_fill(~mask, -math.inf).softmax(-1), v)
     return y.transpose(1, 2).reshape(q.shape[0], time, -1)
 
@@ -285,6 +289,7 @@ class Decoder:
     def __init__(self, config, weights, adapters=None):
         self.config, self.p, self.adapters = config, weights, adapters or {}
         self.dropout, self.step = 0.0, 0  # of what enters adapters; each call is a step
+        self.reaches, self.reach = None, None  # of packed rows: of each call, in turn; of this one
 
     def linear(self, name, x):
         w = self.p[name + ".weight"]
@@ -300,6 +305,7 @@ class Decoder:
         return y
 
     def __call__(self, tokens):
+        self.reach = next(self.reaches) if self.reaches is not None else None
         logits = (self.gpt2 if self.config["model_type"] == "gpt2" else self.llama)(tokens)
         self.step += 1
         return logits
@@ -312,7 +318,8 @@ class Decoder:
             return F.layer_norm(x, x.shape[-1:], p[name + ".weight"], p[name + ".bias"],
                                 eps=c.get("layer_norm_epsilon", 1e-5))
 
-        x = p["wte.weight"][tokens] + p["wpe.weight"][: tokens.shape[1]]
+        places = torch.arange(tokens.shape[1]) if self.reach is None else self.reach
+        x = p["wte.weight"][tokens] + p["wpe.weight"][places]
         for layer in range(c["n_layer"]):
             at = f"h.{layer}."
             y = self.linear(at + "attn.c_attn", norm(at + "ln_1", x))
@@ -320,7 +327,7 @@ class Decoder:
             scale = 1 / math.sqrt(q.shape[3]) if c.get("scale_attn_weights", True) else 1.0
             if c.get("scale_attn_by_inverse_layer_idx", False):
                 scale /= layer + 1
-            x = x + self.linear(at + "attn.c_proj", attention(q, k, v, scale))
+            x = x + self.linear(at + "attn.c_proj", attention(q, k, v, scale, self.reach))
             y = act(self.linear(at + "mlp.c_fc", norm(at + "ln_2", x)))
             x = x + self.linear(at + "mlp.c_proj", y)
         return product(norm("ln_f", x), p.get("lm_head.weight", p["wte.weight"]).T)
@@ -342,7 +349,7 @@ class Decoder:
                 k = rms_norm(k, p[at + "self_attn.k_norm.weight"], epsilon)
             q, k = rotate(q, inverse), rotate(k, inverse)
             k, v = (t.repeat_interleave(heads // kv_heads, dim=1) for t in (k, v))
-            x = x + self.linear(at + "self_attn.o_proj", attention(q, k, v))
+            x = x + self.linear(at + "self_attn.o_proj", attention(q, k, v, reach=self.reach))
             y = rms_norm(x, p[at + "post_attention_layernorm.weight"], epsilon)
             gate = ACTIVATIONS[c.get("hidden_act", "silu")](self.linear(at + "mlp.gate_proj", y))
             x = x + self.linear(at + "mlp.down_proj", gate * self.linear(at + "mlp.up_proj", y))

@@ -4,7 +4,7 @@
 usage: planted.py BUILD CC CFLAGS... -- LINK...
 
 Each fault changes one instruction of one kernel, as a compiler's or a writer's mistake would. The
-kernel is translated and compiled anew and the self-test of its variant runs with it. The fault is
+kernel is translated and compiled again and the self-test of its variant runs with it. The fault is
 caught where the self-test fails, the emulator ends the program, or the translator refuses it by
 name. A fault whose place is not found, and a sound kernel that fails, fail the check.
 """

@@ -708,7 +708,7 @@ class Body:
 
 
 def write(path, text):
-    """A file that is as it was stays as it is: what was made of it need not be made anew."""
+    """A file that is as it was stays as it is: what was made of it need not be made again."""
     try:
         with open(path, encoding="ascii") as file:
             if file.read() == text:

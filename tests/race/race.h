@@ -9,14 +9,15 @@
  *     before with what they do behind. Shuffles, votes and products of matrices order nothing: the
  *     CUDA guide says so, and since Volta a warp's lanes do not go in step;
  *   - a copy_async() is seen by its own thread after its copy_wait(), by others after a barrier
- *     behind that; a bulk copy by whoever waited for the phase of its barrier that counts it, and
- *     what an arrival has behind it by whoever waited for the phase that the arrival completes;
+ *     behind that; a bulk copy by a thread that waited for the phase of its barrier that counts it,
+ *     and what an arrival has behind it by a thread that waited for the phase that the arrival
+ *     completes;
  *   - wgmma reads what bulk copies wrote, or what was written before a fence of the proxies;
  *   - blocks of a grid are ordered by nothing but device_fence() before an atomic of the same
  *     thread, which another thread's atomic finds that has a device_fence() behind it;
  *   - launches, copies and fills of a lane are ordered, those of two lanes by signals and waits.
  * Each four bytes of memory remember who wrote them last and who read them since, so that a fault
- * is found whatever the order in which the emulator runs threads, blocks and lanes.
+ * is found no matter in which order the emulator runs threads, blocks and lanes.
  *
  * Without RACECHECK all of this is nothing. One grid runs at a time; no threads of the host.
  */

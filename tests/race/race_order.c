@@ -411,7 +411,7 @@ static const struct knowledge *both(const struct knowledge *a, const struct know
     return known;
 }
 
-/* What is known for good, whatever the era: snapshots of other blocks, and bulk copies. */
+/* What is known for good, in every era: snapshots of other blocks, and bulk copies. */
 static void join_lasting(uint32_t first, uint32_t count)
 {
     const struct knowledge *known = NULL;
@@ -490,7 +490,7 @@ static struct ticket *ticket_of(const void *at)
     return &threads.tickets[threads.ticket_count++];
 }
 
-/* Whoever fenced before it is found by whoever fences behind it. */
+/* A thread that fenced before it is found by one that fences behind it. */
 void race_order_atomic(const void *at)
 {
     struct thread *thread = own();

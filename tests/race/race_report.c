@@ -123,7 +123,7 @@ static void tell_end(const char *what, const struct race_end *end)
     fprintf(stderr, ": %s\n", line_of(end->site));
 }
 
-/* Faults that nobody expected are no success, whatever the program says. */
+/* Faults that nobody expected are no success, even where the program says so. */
 static void end_with_faults(void)
 {
     if (report.unexpected > 0) {

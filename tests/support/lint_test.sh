@@ -91,14 +91,49 @@ printf '/* x */\nf("SELECT x FROM y WHERE"\n  " state = 3");\n' >low/a/x.c
 check digit_of_an_enum_in_sql_is_found 1 house
 printf '/* x */\nf("SELECT x FROM y WHERE state = ? AND count > 0");\n' >low/a/x.c
 check value_that_is_bound_passes_the_check 0 house
-{ echo '/* x */' && for _ in $(seq 300); do printf 'if (status == STATUS_OK) {\n    status = f();\n}\n'; done; } >low/a/x.c
+{ for _ in $(seq 300); do printf 'if (status == STATUS_OK) {\n    status = f();\n} /* x */\n'; done; } >low/a/x.c
 check ladders_of_a_status_are_counted 1 house
+echo '/* x */' >low/a/x.c
+# A tour of ten files, each of which names the next.
+tour() {
+    "$scripts/check-house" low high engine
+}
+mkdir -p engine/ops
+for number in 1 2 3 4 5 6 7 8 9; do
+    echo "/* Tour $number of 10: next read engine/ops/op$((number + 1)).h, why not. */" >engine/ops/op$number.h
+done
+mv engine/ops/op1.h engine/ops/op.h
+echo '/* the end */' >engine/ops/op10.h
+for file in engine/ops/*.h; do echo "- \`$(basename "$file")\`: a step"; done >engine/ops/README.md
+check tour_of_ten_files_passes_the_check 0 tour
+mv engine/ops/op10.h engine/ops/op11.h
+check tour_that_leads_to_no_file_is_found 1 tour
+mv engine/ops/op11.h engine/ops/op10.h
+echo '/* x */' >engine/ops/op4.h
+check tour_that_ends_too_early_is_found 1 tour
+rm -r engine
+{ echo '/* x */' && yes 'int x;' | head -n 40; } >low/a/x.c
+check room_whose_causes_are_not_said_is_found 1 house
+{ echo '/* x */' && yes 'int x;' | head -n 40 && echo 'int y; /* y, since x */'; } >low/a/x.c
+check room_with_few_comments_passes_the_check 0 house
 echo '/* x */' >low/a/x.c
 if command -v git >/dev/null; then
     git init -q . && printf '%0131d\n' 0 >docs/wide.md && git add docs/wide.md
     check document_that_is_too_wide_is_found 1 house
     printf '%0130d\n' 0 >docs/wide.md
     check document_of_130_columns_passes_the_check 0 house
+    git add low high
+    # In pieces: this file is looked at too.
+    number=0
+    for text in "// who""ever comes" "int start_an""ew(void);" "// WHAT""EVER" '/* it can'' be
+ * had */'; do
+        number=$((number + 1))
+        printf '/* x */\n%s\n' "$text" >low/a/x.c
+        check "word_${number}_that_hides_its_noun_is_found" 1 house
+    done
+    printf '/* x */\nint renewal; /* who, what; it can be and had */\n' >low/a/x.c
+    check words_that_are_only_alike_pass_the_check 0 house
+    echo '/* x */' >low/a/x.c
 fi
 
 printf '/* x */\nint f(void)\n{\n    return 0;\n}\n' >base/good.c
@@ -117,6 +152,14 @@ echo 'function base/bad.c:long_one 71' >scripts/lint-ratchet.txt
 check listed_function_may_stay 0 source_of base/bad.c
 check list_entry_without_need_is_found 1 source_of base/good.c
 echo '# none' >scripts/lint-ratchet.txt
+printf '/* x */\nstatic int look(void)\n{\n    return 0;\n}\n' >base/bad.c
+check name_of_one_word_is_found 1 source_of base/bad.c
+echo 'name base/bad.c:look 1' >scripts/lint-ratchet.txt
+check listed_name_may_stay 0 source_of base/bad.c
+sed -i 's/look/look_at_file/' base/bad.c
+check listed_name_that_is_gone_leaves_the_list 1 source_of base/bad.c
+echo '# none' >scripts/lint-ratchet.txt
+check name_of_three_words_passes_the_check 0 source_of base/bad.c
 { echo '/* x */' && yes 'int x;' | head -n 800; } >base/bad.c
 check too_long_file_is_found 1 source_of base/bad.c
 printf '/* x */\n#ifndef OTHER_H\n#define OTHER_H\n#endif\n' >base/bad.h
@@ -187,15 +230,15 @@ if command -v "${CC:-cc}" >/dev/null && command -v ar >/dev/null; then
     printf '#include "low/b/help.h"\n\nint judge(void);\nint judge(void)\n{\n    return 2;\n}\n' >low/a/judge.c
     printf '<!-- trust: c judge; at most 8; only here guilty = 1 -->\n<!-- end -->\n' >docs/TRUST.md
     check list_that_lacks_a_file_is_found 1 trust
-    check list_is_made_anew 0 trust --write
+    check list_is_made 0 trust --write
     check list_that_says_all_passes 0 trust
     sed -i 's/return 2/return help()/' low/a/judge.c
     check file_that_a_promise_newly_rests_on_is_found 1 trust
     result "$(grep -q 'low/b/help.c: promise 1' told && echo 0 || echo 1)" "it_is_named"
-    check list_with_it_is_made_anew 0 trust --write
+    check list_with_it_is_made 0 trust --write
     sed -i 's/judge.c 4/judge.c 5/' docs/TRUST.md
     check number_that_is_out_of_date_is_found 1 trust
-    check number_is_made_anew 0 trust --write
+    check number_is_made_again 0 trust --write
     printf 'int other(int guilty)\n{\n    guilty = 1;\n    return guilty;\n}\n' >high/other.c
     check what_only_listed_files_may_say_is_found_elsewhere 1 trust
     rm high/other.c

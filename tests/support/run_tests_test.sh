@@ -95,7 +95,8 @@ program unsteady "$unsteady"
 rm "$dir/been"
 check a_compiled_test_has_one_chance 1 "0 passed, 1 failed" "$dir/unsteady"
 
-# What each took is kept, the dearest first: of the processor, by the clock. A second run counts anew.
+# What each took is kept, the dearest first: of the processor, by the clock. A second run counts
+# again.
 program spins 'i=0; while [ $i -lt 600000 ]; do i=$((i + 1)); done; echo ok 1 - a'
 program rests 'sleep 1; echo ok 1 - a'
 check times_are_kept 0 "2 passed, 0 failed" "$dir/rests" "$dir/spins"

@@ -1,8 +1,7 @@
-"""Goal: whoever paid for a training ends with the model. `job fetch` finds the mirrors on the ledger,
-checks every piece, names mirrors that lie and goes on without them, resumes, never puts a false
-byte under a final name; `job check` knows a state from every other
-file.
-Method: the built program; a job that is closed on an embedded ledger; mirrors that do wrong
+"""Goal: a client that paid for a training ends with the model. `job fetch` finds the mirrors on the
+ledger, checks every piece, names mirrors that lie and goes on without them, resumes, never puts a
+false byte under a final name; `job check` knows a state from every other file. Method: the built
+program; a job that is closed on an embedded ledger; mirrors that do wrong
 (tests/verifier/check/hostile_mirror.py); Python's own reading of the files, and PyTorch's."""
 
 import contextlib

@@ -249,7 +249,8 @@ def evidence_of_something_else_is_refused():
                  "convicts nobody: ")):
             said = town.run("verifier", *words(town, key, shown), wanted=1)
             assert why in said, (why, said)
-        # Whoever commits to the forger's trace is convicted by it: the honest solver never did.
+        # A solver that commits to the forger's trace is convicted by it: the honest solver never
+        # did.
         forged = write(town.path("forged"), evidence.of_another_trace(honest=True))
         town.run("auditor", "audit", "--evidence", forged, wanted=1)
         said = town.run("verifier", *words(town, keys["honest"], forged), wanted=1)

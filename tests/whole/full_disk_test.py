@@ -146,7 +146,7 @@ def a_node_pauses_and_loses_nothing():
                   town.serve("cheat", town.path("cheat.run"))[1]]
         disk.fill()
         node = town.verifier(*places)
-        node.again = True  # it may not even begin, and a service manager starts it anew
+        node.again = True  # it may not even begin, and a service manager starts it again
         town.until(lambda: says_full(node.said()), "it cannot begin")
         disk.make_room()
         for kind in ("sealed a verdict", "claimed"):

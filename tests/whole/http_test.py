@@ -1,7 +1,7 @@
 """Goal: every server of the house refuses what two readers could read in two ways, and names that are
-not this machine's; says what HTTP says of parts, tags and tokens; and serves whoever asks while
-sixteen addresses hold as many connections as they get and drip.
-Method: all kinds of servers, raw sockets from many loopback addresses."""
+not this machine's; says what HTTP says of parts, tags and tokens; and serves a caller that asks
+while sixteen addresses hold as many connections as they get and drip. Method: all kinds of servers,
+raw sockets from many loopback addresses."""
 
 import os
 import resource

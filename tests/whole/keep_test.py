@@ -1,10 +1,10 @@
 """Goal: a model outlives its solver: `job watch --keep` keeps the state at the end of each committed
-segment, checked against its root, whatever mirrors give; it serves them; nothing that is not whole has
-a final name, also when it is killed at any moment or the disk is too small; the oldest go over a bound.
-A verifier's node keeps what it has replayed, for a seat or by chance, and serves it: `job fetch` finds
-that by the ledger alone.
-Method: the built program; a job whose segments are committed; mirrors that do wrong
-(tests/verifier/check/hostile_mirror.py); the solver's own files, which are then deleted."""
+segment, checked against its root, no matter what mirrors give; it serves them; nothing that is not
+whole has a final name, also when it is killed at any moment or the disk is too small; the oldest go
+over a bound. A verifier's node keeps what it has replayed, for a seat or by chance, and serves it:
+`job fetch` finds that by the ledger alone. Method: the built program; a job whose segments are
+committed; mirrors that do wrong (tests/verifier/check/hostile_mirror.py); the solver's own files,
+which are then deleted."""
 
 import glob
 import os
@@ -91,7 +91,7 @@ def the_oldest_go(here, key, url):
     assert not finals(here.path("none"))
 
 
-def what_is_broken_is_brought_anew(here, key, url):
+def what_is_broken_is_fetched_again(here, key, url):
     path = finals(here.path("bound"))[ENDS[2] + ".safetensors"]
     whole = read(path)
     with open(path, "r+b") as file:
@@ -150,7 +150,7 @@ def test_a_kept_model_outlives_its_solver():
         url = publish(here, here.path("solver.run"))
         mirrors_that_do_wrong(here, key, url)
         the_oldest_go(here, key, url + "/good")
-        what_is_broken_is_brought_anew(here, key, url + "/good")
+        what_is_broken_is_fetched_again(here, key, url + "/good")
         killed_at_any_moment(here, key, url + "/good")
         a_full_disk_is_said(here, key, url + "/good")
         solver, place = here.serve("solver", here.path("solver.run"))

@@ -144,6 +144,24 @@ def a_solver_waits_and_goes_on():
         assert town.count("committed", key) == stage.SEGMENTS
 
 
+def a_keeper_waits_and_goes_on():
+    with Town(PEOPLE, on_chain=True) as town, Gate(town.port) as gate:
+        key = town.open_job(town.new_job("a.job"), "--keeper", town.people["honest"])
+        manager = Manager(town.path("notify"))
+        town.place["LOCKSTEP_LEDGER"] = gate.url
+        words = ["job", "keep", key, "--serve", "127.0.0.1:0", "--poll", "1s"]
+        keeper = town.start("honest", *words, more=manager.environment())
+        town.until(lambda: WAITS in keeper.said(), "it waits")
+        town.until(lambda: manager.said("READY=1\nSTATUS=waiting for the ledger"), "it says so")
+        assert keeper.stop() == 0, keeper.said()
+        keeper = town.start("honest", *words, more=manager.environment())
+        town.until(lambda: WAITS in keeper.said(), "it waits again")
+        gate.down = False
+        town.until(lambda: "keeping job" in keeper.said(), "it goes on")
+        town.until(lambda: manager.said("STATUS=keeping"), "it says so")
+        assert keeper.stop() == 0, keeper.said()
+
+
 def a_solver_that_waits_ends_when_it_is_told_to():
     """Ctrl-C, and the end of the time that it was given."""
     with Town(PEOPLE, on_chain=True) as town, Gate(town.port) as gate:
@@ -190,5 +208,5 @@ def a_terminal_shows_the_tries():
 
 
 sys.exit(stage.main([], [a_node_waits_and_says_so, a_node_that_waits_ends_when_it_is_told_to,
-                         what_waiting_cannot_heal_ends_a_node_at_once, a_solver_waits_and_goes_on,
+                         what_waiting_cannot_heal_ends_a_node_at_once, a_solver_waits_and_goes_on, a_keeper_waits_and_goes_on,
                          a_solver_that_waits_ends_when_it_is_told_to, a_terminal_shows_the_tries]))

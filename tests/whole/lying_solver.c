@@ -49,7 +49,7 @@ enum status fault_injection_in_state(struct machine *machine, struct error *erro
     return status;
 }
 
-/* The server begins anew, on a machine that shows the lie. */
+/* The server begins again, on a machine that shows the lie. */
 static enum status open_again(struct trace_server *server, struct error *error)
 {
     struct machine *machine = server->machine;

@@ -1,7 +1,7 @@
-"""Goal: one function decides whether a step is true: whoever judges asks it, and nobody else does.
-Method: the whole program with that function replaced by its opposite (flipped_judge.c). The audit,
-the self-test, a claim by hand and a node are asked about an honest solver and a cheat, once with each
-program: all of them must say the opposite."""
+"""Goal: one function decides whether a step is true: all code that judges asks it, and has no
+answer of its own. Method: the whole program with that function replaced by its opposite
+(flipped_judge.c). The audit, the self-test, a claim by hand and a node are asked about an honest
+solver and a cheat, once with each program: all of them must say the opposite."""
 
 import json
 import os

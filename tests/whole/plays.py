@@ -62,7 +62,7 @@ def see_money(town, keys, gas):
 
 
 def see_once(town, keys, nodes=("verifier",)):
-    """Whatever happened, each thing has happened once; nodes with one key know of one claim."""
+    """No matter how it went, each thing has happened once; nodes with one key know of one claim."""
     for kind in ("claimed", "convicted"):
         assert town.count(kind) == 1, town.events(kind)
     for key in keys.values():

@@ -1,6 +1,6 @@
-"""Goal: whoever cannot pay hears it at once, with balance and need, before anything is made; a node
-says so and lives on.
-Method: a solver and a node with empty purses, on an embedded ledger and on the pinned anvil."""
+"""Goal: a user who cannot pay hears it at once, with balance and need, before anything is made; a
+node says so and lives on. Method: a solver and a node with empty purses, on an embedded ledger and
+on the pinned anvil."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def see_refusals(town, need):
     for words in (["run", job, "--bundle", town.path("poor.run"), "--data", DATA],
                   ["commit", bundle, *place]):
         said = town.run("poor", "prover", *words, wanted=1)
-        assert re.search("%s has 0 ether, and this needs %s" % (poor, need), said), said
+        assert re.search("%s has 0 eth, and this needs %s" % (poor, need), said), said
         assert "try:" in said, said
     assert time.monotonic() < before + AT_ONCE_S
     assert not os.path.exists(town.path("poor.run"))
@@ -45,12 +45,12 @@ def see_refusals(town, need):
 
 def an_empty_purse_is_told_at_once():
     with Town(PEOPLE) as town:
-        see_refusals(town, "5 ether")
+        see_refusals(town, "5 eth")
 
 
 def the_same_on_a_chain():
     with Town(PEOPLE, on_chain=True) as town:
-        see_refusals(town, r"up to 5\.\d+ ether with the gas")
+        see_refusals(town, r"up to 5\.\d+ eth with the gas")
 
 
 TESTS = [an_empty_purse_is_told_at_once]

@@ -79,7 +79,7 @@ def the_readmes_recipes_end_paid():
 
 
 def open_quick(town, periods_most_s):
-    """Opened without --any-terms: whoever says quick takes it. The periods of a segment."""
+    """Opened without --any-terms: a solver that says quick takes it. The periods of a segment."""
     job = town.new_job("quick.job")
     key = town.ask("client", "job", "open", job, "--reward", "0.5eth", "--terms", "quick", "--yes")
     (shown,) = town.ask("client", "job", "list")["jobs"]

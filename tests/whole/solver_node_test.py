@@ -200,6 +200,13 @@ def nothing_is_staked_where_nobody_could_fetch():
         (accepted,) = [event for event in town.events("accepted") if event["job"] == key]
         assert accepted["contact"] == "http://" + place, accepted
         assert one.stop() == 0
+        # The node asks the address that it announces, as a verifier does.
+        one = start("--contact", "http://127.0.0.1:9")
+        told = "http://127.0.0.1:9, which the ledger names, does not give what this node serves"
+        town.until(lambda: told in one.said(), "the node has asked itself")
+        town.until(lambda: told in jobs_of(town, "greedy").get("contact_trouble", ""), "it is told")
+        assert one.stop() == 0
+        assert told in town.run("greedy", "prover", "jobs")
 
 
 def a_device_trains_one_job_at_a_time():

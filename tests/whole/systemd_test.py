@@ -1,4 +1,4 @@
-"""Goal: under a real systemd the packaged units of a verifier's and of a solver's node start, show what
+"""Goal: under a real systemd the packaged units of a verifier's and of a solver's node, and of a keeper, start, show what
 they wait for, are killed and restarted when the node hangs, and stop cleanly.
 Method: a manager of the user's kind in a name space of our own, with the packaged unit less what
 belongs to its user and its jail; every wait is for a property of the unit. Skipped where there is
@@ -22,6 +22,7 @@ RUN = "/run/lockstep-test"
 KEPT = ("Type", "NotifyAccess", "ExecStart", "Restart", "RestartSec", "WatchdogSec",
         "TimeoutStartSec", "TimeoutStopSec", "KillMode", "OOMPolicy", "LimitCORE", "UMask")
 SOLVER = "lockstep-solver"
+KEEPER = "lockstep-keeper@"
 WATCHDOG_S = 10  # in place of three minutes; on a very busy machine it may bite once more
 
 
@@ -78,12 +79,14 @@ class Manager:
             file.write("state=%s\nledger=%s\nregistry=%s\n" % (town.path(name), ledger, "0x" + "11" * 20))
             if "verifier" in unit:  # as the examples have it
                 file.write("mode=act\n" if "gpu" in unit else "mode=observe\n")
-            if unit == SOLVER:
-                file.write("wallet=%s\nwallet-passphrase-file=%s\n" % (
-                    town.path("client/data/lockstep/wallet"), passphrase(town)))
+            if unit in (SOLVER, KEEPER):
+                file.write("wallet=%s\n%spassphrase-file=%s\n" % (
+                    town.path("client/data/lockstep/wallet"), "wallet-" if unit == SOLVER else "",
+                    passphrase(town)))
         made = ["[Service]"] + [line for line in lines if line.partition("=")[0] in KEPT]
         text = "\n".join(made).replace("@BIN@/lockstep", os.path.abspath(LOCKSTEP))
-        text = re.sub("/etc/lockstep/(verifier|solver).conf", config, text)
+        text = re.sub("/etc/lockstep/(verifier|solver|keeper).conf", config, text)
+        text = text.replace("%i", "0x" + "22" * 32)
         text = re.sub(r"127\.0\.0\.1:757\d", "0", text)
         text += "\nStandardError=append:%s" % town.path(name + ".log")
         text = re.sub("WatchdogSec=.*", "WatchdogSec=%d" % WATCHDOG_S, text)
@@ -106,15 +109,15 @@ def ends(town, name):
         return file.read().splitlines()
 
 
-def a_verifiers_unit_starts_hangs_is_started_anew_and_ends():
-    starts_hangs_is_started_anew_and_ends("lockstep-verifier")
+def a_verifiers_unit_starts_hangs_is_started_again_and_ends():
+    starts_hangs_is_started_again_and_ends("lockstep-verifier")
 
 
-def a_solvers_unit_starts_hangs_is_started_anew_and_ends():
-    starts_hangs_is_started_anew_and_ends(SOLVER)
+def a_solvers_unit_starts_hangs_is_started_again_and_ends():
+    starts_hangs_is_started_again_and_ends(SOLVER)
 
 
-def starts_hangs_is_started_anew_and_ends(unit):
+def starts_hangs_is_started_again_and_ends(unit):
     with Town(("client",)) as town, Manager(town.path("manager")) as manager:
         manager.add(town, "node", town.url, unit)
         control("start", "node")  # returns when the node has said that it is ready
@@ -138,13 +141,14 @@ def starts_hangs_is_started_anew_and_ends(unit):
 
 def units_whose_ledger_is_away_are_started_and_say_so():
     with Town(("client",)) as town, Manager(town.path("manager")) as manager:
-        for unit in ("lockstep-verifier", SOLVER):
-            manager.add(town, unit, "http://127.0.0.1:1", unit)
-            control("start", unit)
-            assert about(unit, "StatusText").startswith("waiting for the ledger: ")
-            assert about(unit, "ActiveState") == "active"
-            control("stop", unit)
-            assert ends(town, unit)[-1] == "success exited 0", ends(town, unit)
+        for unit in ("lockstep-verifier", SOLVER, KEEPER):
+            name = unit.rstrip("@")
+            manager.add(town, name, "http://127.0.0.1:1", unit)
+            control("start", name)
+            assert about(name, "StatusText").startswith("waiting for the ledger: ")
+            assert about(name, "ActiveState") == "active"
+            control("stop", name)
+            assert ends(town, name)[-1] == "success exited 0", ends(town, name)
 
 
 def units_for_gpus_start_on_a_device_and_without_one():
@@ -195,7 +199,7 @@ if "OWN_ROOM" not in os.environ:
 
 subprocess.run(["mount", "-t", "tmpfs", "none", "/run"], check=True)
 stage.AT_ONCE = 1  # there is one manager at a time
-sys.exit(stage.main([a_verifiers_unit_starts_hangs_is_started_anew_and_ends,
-                     a_solvers_unit_starts_hangs_is_started_anew_and_ends,
+sys.exit(stage.main([a_verifiers_unit_starts_hangs_is_started_again_and_ends,
+                     a_solvers_unit_starts_hangs_is_started_again_and_ends,
                      units_whose_ledger_is_away_are_started_and_say_so,
                      units_for_gpus_start_on_a_device_and_without_one]))

@@ -159,7 +159,7 @@ class Town:
         TOWNS.remove(self)
 
     def tell_all(self):
-        """What everybody said, for whoever has to find out why."""
+        """What everybody said, for a reader who has to find out why."""
         for process in self.processes:
             print("# %s, %d deaths, now %s:\n# %s" % (
                 process.who, process.died, process.code(),
@@ -332,7 +332,8 @@ class Town:
         database.close()
 
     def until(self, happened, what, awake=True):
-        """Lets time creep until it has; whoever dies as told is started anew, when awake."""
+        """Lets time creep until it has; a process that dies as told is started again, when
+        awake."""
         end = time.monotonic() + WAIT_MAX_S
         while True:
             for process in self.processes:

@@ -1,9 +1,8 @@
-"""Goal: whoever pays sees its job live: `job watch` shows from the ledger alone where segments and money
-stand and what it waits for; it takes the curve from a mirror and
-says that this is unproven; no mirror can make it fail or write to the terminal. On a terminal it fits
-every window and leaves it as it was.
-Method: the built program; a job that is trained, committed and closed; mirrors that do wrong
-(tests/verifier/check/hostile_mirror.py); a pseudo terminal."""
+"""Goal: a client sees its job live: `job watch` shows from the ledger alone where segments and
+money stand and what it waits for; it takes the curve from a mirror and says that this is unproven;
+no mirror can make it fail or write to the terminal. On a terminal it fits every window and leaves
+it as it was. Method: the built program; a job that is trained, committed and closed; mirrors that
+do wrong (tests/verifier/check/hostile_mirror.py); a pseudo terminal."""
 
 import fcntl
 import json

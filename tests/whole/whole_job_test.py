@@ -108,7 +108,14 @@ def see_page():
 
 
 def earned():
-    return int(lockstep("verifier", "verifier", "status")["earned_wei"]["seat"])
+    """By the node's own count, which adds up to what the ledger says that it has."""
+    money = lockstep("verifier", "verifier", "status")["money"]
+    amounts = {name[:-4]: int(amount) for name, amount in money.items() if name.endswith("_wei")}
+    places = ("free", "stakes", "bonds", "escrow", "owed")
+    assert sum(amounts[name] for name in places) == amounts["total"], money
+    assert amounts["total"] == amounts["brought_in"] + amounts["earned"] - sum(
+        amounts[name] for name in ("paid", "lost", "gas")), money
+    return amounts["earned"]
 
 
 def work():

@@ -59,8 +59,13 @@ check "a job whose files nobody offers says who has not spoken" 3 \
 lockstep bundle steps a.job
 check "a file in place of a bundle is told from a bundle" 3 \
     "says err 'a.job is a file, and a bundle is a folder' && says err 'bundle import'"
+printf '#!/bin/sh\necho scripts/progress counts 1 last.c make\n' >make && chmod +x make
+run "$here/scripts/progress" counts $$ last.c ./make
+check "the last file that is compiled says what follows" 0 "says out '1 of 1  last.c  (then it is linked)'"
 lockstep prover jobs
 check "without a node it says that none has run" 3 "says err 'node has run in' && says err 'prover node'"
 lockstep doctor
-check "doctor advises no option that it refuses" 0 "says out LOCKSTEP_LEDGER && ! says out '--ledger'"
+check "doctor advises no option that it refuses" 0 "says out LOCKSTEP_LEDGER && ! grep -q -- ' --[a-z]' \"$dir/out\""
+lockstep job show "$job" --ledger local:try.ledger
+check "nor does job show let an escrow stand for a price" 0 "says out 'of it comes back when the job is over'"
 finish

@@ -99,7 +99,7 @@ void accused_close(struct accused *accused)
 /* ---- the state after the step -------------------------------------------- */
 
 /* Loads the very state; STATUS_NOT_FOUND: an older one is the newest that there is. */
-static enum status load(const struct accused *accused, struct run *run, struct error *error)
+static enum status load_state(const struct accused *accused, struct run *run, struct error *error)
 {
     uint64_t at = 0;
     enum status status =
@@ -122,7 +122,7 @@ enum status accused_find_state(struct accused *accused, struct run *run, struct 
 {
     const struct tape *tape = run->job->tape;
     struct digest *roots;
-    enum status status = load(accused, run, error);
+    enum status status = load_state(accused, run, error);
 
     if (status != STATUS_OK) {
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -147,7 +147,7 @@ enum status accused_find_state(struct accused *accused, struct run *run, struct 
 enum status accused_read_state(void *bytes, const struct accused *accused, struct run *run,
                                uint32_t state, struct error *error)
 {
-    enum status status = load(accused, run, error);
+    enum status status = load_state(accused, run, error);
 
     return status == STATUS_OK
                ? run->machine->backend->read(run->machine, run->job->tape->states[state].before,

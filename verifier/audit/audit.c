@@ -81,8 +81,8 @@ static enum status name_data(struct check_request *request, const struct auditor
 }
 
 /* All but the places: what replays, and where everything lies. */
-static enum status describe(struct check_request *request, const struct auditor *auditor,
-                            struct error *error)
+static enum status describe_request(struct check_request *request, const struct auditor *auditor,
+                                    struct error *error)
 {
     const struct audit_options *options = auditor->options;
 
@@ -107,7 +107,7 @@ static enum status begin_check(struct auditor *auditor, uint32_t index, struct e
     struct check_request *request = auditor->request;
 
     lane->stretch = audit_plan_next(&auditor->plan, &lane->lane);
-    TRY(describe(request, auditor, error));
+    TRY(describe_request(request, auditor, error));
     TRY(audit_plan_request(request, &auditor->plan, &lane->stretch, error));
     request->keep_max = lane->stretch.keeps ? INT64_MAX : 0;
     TRY(auditor->port.start(auditor->port.context, index, request, error));
@@ -249,7 +249,7 @@ static enum status take_refuted(struct auditor *auditor, struct auditor_lane *la
 {
     const struct check_result *answer = auditor->answer;
 
-    TRY(describe(auditor->request, auditor, error));
+    TRY(describe_request(auditor->request, auditor, error));
     TRY(audit_plan_request(auditor->request, &auditor->plan, &lane->stretch, error));
     if (answer->index >= auditor->request->segment_count ||
         answer->step >= auditor->request->segments[answer->index].steps) {
@@ -408,7 +408,7 @@ static enum status find_signature(struct auditor *auditor, struct error *error)
     return STATUS_OK;
 }
 
-static void locate(struct auditor *auditor)
+static void locate_fault(struct auditor *auditor)
 {
     const struct audit_options *options = auditor->options;
     struct audit_result *result = auditor->result;
@@ -427,14 +427,14 @@ static void locate(struct auditor *auditor)
 
     error_init(&none);
     if (options->seek && result->flaw != CHECK_FLAW_NOT_DIVERGED &&
-        describe(auditor->request, auditor, &none) == STATUS_OK &&
+        describe_request(auditor->request, auditor, &none) == STATUS_OK &&
         check_machine(&machine, auditor->request, false, &none) == STATUS_OK) {
         fault_location_make(&result->location, auditor->bundle, &request);
     }
 }
 
-static enum status refute(struct auditor *auditor, const struct auditor_lane *lane,
-                          struct error *error)
+static enum status refute_step(struct auditor *auditor, const struct auditor_lane *lane,
+                               struct error *error)
 {
     struct audit_result *result = auditor->result;
     struct bundle_step entry;
@@ -447,7 +447,7 @@ static enum status refute(struct auditor *auditor, const struct auditor_lane *la
     result->true_root = lane->true_root;
     TRY(find_signature(auditor, error));
     if (result->answer == AUDIT_REFUTED) {
-        locate(auditor);
+        locate_fault(auditor);
     }
     return STATUS_OK;
 }
@@ -496,7 +496,7 @@ static enum status audit_all(struct auditor *auditor, struct error *error)
         return error->status;
     }
     if (lane->answer == AUDIT_REFUTED) {
-        TRY(refute(auditor, lane, error));
+        TRY(refute_step(auditor, lane, error));
     } else {
         result->answer = AUDIT_PROVEN;
     }
@@ -515,7 +515,7 @@ static double number_of(uint32_t bits)
 }
 
 /* True steps do not make up for what else a bundle says falsely. */
-static void conclude(struct audit_result *result)
+static void conclude_audit(struct audit_result *result)
 {
     const struct broken_checkpoint *last = &result->checkpoints.last;
     const struct audit_figure *figure = &result->figure;
@@ -574,5 +574,5 @@ void audit(struct audit_result *result, struct bundle *bundle, const char *const
     if (status != STATUS_OK && result->answer == AUDIT_PROVEN) {
         result->answer = AUDIT_CANNOT_TELL;
     }
-    conclude(result);
+    conclude_audit(result);
 }

@@ -40,7 +40,7 @@ static int by_number(const void *left, const void *right)
 }
 
 /* A partial shuffle, so that every set is equally likely; then in order. */
-static void choose(uint64_t *order, uint64_t count, uint64_t wanted, uint64_t seed)
+static void choose_sample(uint64_t *order, uint64_t count, uint64_t wanted, uint64_t seed)
 {
     for (uint64_t i = 0; i < count; i++) {
         order[i] = i;
@@ -110,7 +110,7 @@ enum status audit_plan_open(struct audit_plan *plan, struct bundle *bundle, uint
     if (plan->segments == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for %" PRIu64 " segments", count);
     }
-    choose(plan->segments, count, plan->segment_count, sample_seed);
+    choose_sample(plan->segments, count, plan->segment_count, sample_seed);
     for (uint64_t i = 0; i < plan->segment_count; i++) {
         plan->steps += segment_end(plan, plan->segments[i]) - plan->segments[i] * length_of(plan);
     }
@@ -163,7 +163,7 @@ static uint64_t newest_state(const struct audit_plan *plan, const struct audit_l
 }
 
 /* How far a place reaches: to the end of its segment, and no further than a request allows. The
- * step that diverged ends one, whatever the journal has behind it. */
+ * step that diverged ends one, no matter what the journal has behind it. */
 static uint64_t place_end(const struct audit_plan *plan, uint64_t step, uint64_t most)
 {
     uint64_t end = segment_end(plan, step / length_of(plan));

@@ -160,7 +160,7 @@ static void add_broken(json_t *list, const struct broken_checkpoint *broken, boo
     }
 }
 
-static size_t listed(const struct checkpoint_audit *checkpoints)
+static size_t listed_count(const struct checkpoint_audit *checkpoints)
 {
     return checkpoints->broken_count < BROKEN_CHECKPOINTS_MAX ? (size_t)checkpoints->broken_count
                                                               : BROKEN_CHECKPOINTS_MAX;
@@ -172,7 +172,7 @@ static json_t *checkpoints_json(const struct checkpoint_audit *checkpoints)
     json_int_t broken_count = (json_int_t)checkpoints->broken_count + (last ? 1 : 0);
     json_t *list = json_array();
 
-    for (size_t i = 0; i < listed(checkpoints); i++) {
+    for (size_t i = 0; i < listed_count(checkpoints); i++) {
         add_broken(list, &checkpoints->broken[i], false);
     }
     if (last) {
@@ -281,13 +281,13 @@ static void print_checkpoints(FILE *out, const struct audit_result *result)
         fprintf(out, "  not checked: %" PRIu64 " checkpoints, which are encrypted\n",
                 checkpoints->locked);
     }
-    for (size_t i = 0; i < listed(checkpoints); i++) {
+    for (size_t i = 0; i < listed_count(checkpoints); i++) {
         fprintf(out, "  broken   checkpoint %s: %s\n", checkpoints->broken[i].name,
                 checkpoints->broken[i].why);
     }
-    if (checkpoints->broken_count > listed(checkpoints)) {
+    if (checkpoints->broken_count > listed_count(checkpoints)) {
         fprintf(out, "  broken   %" PRIu64 " more checkpoints\n",
-                checkpoints->broken_count - listed(checkpoints));
+                checkpoints->broken_count - listed_count(checkpoints));
     }
     if (checkpoints->last.name[0] != '\0' && result->answer == AUDIT_REFUTED) {
         fprintf(out, "  broken   the last checkpoint %s: %s\n", checkpoints->last.name,

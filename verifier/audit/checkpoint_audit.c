@@ -6,8 +6,8 @@
 
 #include "base/io/file.h"
 
-static enum status describe(struct broken_checkpoint *broken, const struct bundle *bundle,
-                            uint64_t step, const char *why, struct error *error)
+static enum status describe_broken(struct broken_checkpoint *broken, const struct bundle *bundle,
+                                   uint64_t step, const char *why, struct error *error)
 {
     char path[FILE_PATH_MAX];
 
@@ -18,7 +18,7 @@ static enum status describe(struct broken_checkpoint *broken, const struct bundl
 }
 
 /* Keeps the earliest of the broken ones: names are as long as each other, and sort by step. */
-static void keep(struct checkpoint_audit *audit, const struct broken_checkpoint *broken)
+static void keep_broken(struct checkpoint_audit *audit, const struct broken_checkpoint *broken)
 {
     size_t kept = audit->broken_count < BROKEN_CHECKPOINTS_MAX ? (size_t)audit->broken_count
                                                                : BROKEN_CHECKPOINTS_MAX;
@@ -37,7 +37,8 @@ static void keep(struct checkpoint_audit *audit, const struct broken_checkpoint 
 }
 
 /* The checkpoint at or after `from`; UINT64_MAX: there is none. */
-static enum status find(uint64_t *step, struct bundle *bundle, uint64_t from, struct error *error)
+static enum status find_checkpoint(uint64_t *step, struct bundle *bundle, uint64_t from,
+                                   struct error *error)
 {
     struct error none;
     enum status status;
@@ -76,15 +77,15 @@ static enum status check_one(struct checkpoint_audit *audit, struct bundle *bund
         *error = why;
         return status;
     }
-    TRY(find(&again, bundle, step, error));
+    TRY(find_checkpoint(&again, bundle, step, error));
     if (again != step) {
         return STATUS_OK; /* a run that goes on has just removed it */
     }
-    TRY(describe(&broken, bundle, step, why.text, error));
+    TRY(describe_broken(&broken, bundle, step, why.text, error));
     if (last) {
         audit->last = broken;
     } else {
-        keep(audit, &broken);
+        keep_broken(audit, &broken);
     }
     return STATUS_OK;
 }
@@ -98,11 +99,11 @@ enum status checkpoint_audit_run(struct checkpoint_audit *audit, struct bundle *
     uint64_t step = UINT64_MAX;
 
     memset(audit, 0, sizeof(*audit));
-    TRY(find(&step, bundle, 0, error));
+    TRY(find_checkpoint(&step, bundle, 0, error));
     for (; step != UINT64_MAX; number++) {
         uint64_t next = UINT64_MAX;
 
-        TRY(find(&next, bundle, step + 1, error));
+        TRY(find_checkpoint(&next, bundle, step + 1, error));
         if (stop != NULL && stop_requested(stop)) {
             return error_set(error, STATUS_STOPPED, "stopped while checkpoints were hashed");
         }
@@ -112,7 +113,8 @@ enum status checkpoint_audit_run(struct checkpoint_audit *audit, struct bundle *
         step = next;
     }
     if (number > 0 && whole && newest != steps_of_job) {
-        TRY(describe(&audit->last, bundle, steps_of_job, "the bundle does not have it", error));
+        TRY(describe_broken(&audit->last, bundle, steps_of_job, "the bundle does not have it",
+                            error));
     }
     return STATUS_OK;
 }

@@ -136,7 +136,7 @@ static const struct {
     {"Transactions that are left out", "transactions_left_out"},
 };
 
-static const json_t *find(const json_t *entry, const char *place)
+static const json_t *find_entry(const json_t *entry, const char *place)
 {
     char part[64];
 
@@ -199,6 +199,6 @@ bool citation_line(const char **label, char value[CITATION_VALUE_MAX], const jso
         return index - count < json_array_size(transactions) &&
                print_transaction(value, json_array_get(transactions, index - count));
     }
-    *label = print_value(value, find(entry, lines[index].place)) ? lines[index].label : NULL;
+    *label = print_value(value, find_entry(entry, lines[index].place)) ? lines[index].label : NULL;
     return true;
 }

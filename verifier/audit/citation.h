@@ -1,5 +1,5 @@
 /*
- * citation.h - what a report says of a job beside the result, for whoever cites it: held-out
+ * citation.h - what a report says of a job beside the result, for those who cite it: held-out
  * figures, and where the solver says that it was paid. And all that is worth a line, in one order,
  * for the text, the page and the JSON of a report alike.
  */

@@ -84,7 +84,7 @@ void fault_location_place(char text[FAULT_LOCATION_TEXT_MAX], const struct fault
     (void)snprintf(text, FAULT_LOCATION_TEXT_MAX, "%s%s", element, tensor);
 }
 
-static void lack(struct seeker *seeker, const char *what, const struct error *error)
+static void note_lack(struct seeker *seeker, const char *what, const struct error *error)
 {
     struct fault_location *location = seeker->location;
 
@@ -260,8 +260,8 @@ static enum status find_places(struct evidence_file *file, const struct seeker *
 }
 
 /* Judges the file as a stranger will. */
-static enum status judge(struct fault_location *location, const struct buffer *bytes,
-                         struct error *error)
+static enum status judge_file(struct fault_location *location, const struct buffer *bytes,
+                              struct error *error)
 {
     struct evidence_ruling ruling = {.answer = EVIDENCE_REFUSED};
     struct evidence_file file;
@@ -297,7 +297,7 @@ static enum status write_file(struct seeker *seeker, enum evidence_kind kind, st
     memcpy(file.header, bundle_job(seeker->bundle)->header, sizeof(file.header));
     TRY_OUT(find_places(&file, seeker, error));
     TRY_OUT(evidence_file_write(&bytes, &file, error));
-    status = judge(seeker->location, &bytes, error);
+    status = judge_file(seeker->location, &bytes, error);
 out:
     seeker->location->kind = status == STATUS_OK ? kind : (enum evidence_kind)0;
     buffer_release(&bytes);
@@ -338,19 +338,20 @@ static enum status seek_fault(struct seeker *seeker, bool *found, struct error *
     }
     TRY(ask_next(seeker, &kind, &seeker->step.own.trace.root, error));
     *found = kind == DISPUTE_EVIDENCE;
-    lack(seeker,
-         *found ? "the operation is the one that makes the state: the solver's own trace is not at "
-                  "hand, and the evidence takes the true one. A solver who answers a claim with "
-                  "another is walked on the ledger; with --trace-from the walk is made here"
-                : "only the root of the state after the step is at hand: to know which tensor and "
-                  "element differ, and for evidence, get a checkpoint of that state, or name what "
-                  "answers for the solver's trace with --trace-from",
-         named ? &passed_over : NULL);
+    note_lack(
+        seeker,
+        *found ? "the operation is the one that makes the state: the solver's own trace is not at "
+                 "hand, and the evidence takes the true one. A solver who answers a claim with "
+                 "another is walked on the ledger; with --trace-from the walk is made here"
+               : "only the root of the state after the step is at hand: to know which tensor and "
+                 "element differ, and for evidence, get a checkpoint of that state, or name what "
+                 "answers for the solver's trace with --trace-from",
+        named ? &passed_over : NULL);
     return STATUS_OK;
 }
 
 /* The evidence is written: what it is about gets its name. */
-static enum status convict(struct seeker *seeker, struct error *error)
+static enum status convict_element(struct seeker *seeker, struct error *error)
 {
     static const enum evidence_kind kinds[] = {
         [TRACE_WALK_ELEMENT] = EVIDENCE_ELEMENT,
@@ -365,17 +366,18 @@ static enum status convict(struct seeker *seeker, struct error *error)
     }
     if (walk->end == TRACE_WALK_FIRST_STATE) {
         name_item(seeker, walk->item);
-        lack(seeker,
-             "the element: the trace begins in another state, whose bytes were not asked "
-             "for",
-             NULL);
+        note_lack(seeker,
+                  "the element: the trace begins in another state, whose bytes were not asked "
+                  "for",
+                  NULL);
     }
     TRY(write_file(seeker, kinds[walk->end], error));
     if (walk->end == TRACE_WALK_NEXT_STATE) {
         TRY(name_state(seeker, walk->item, error));
         if (seeker->truth == NULL) {
-            lack(seeker, "the element: the bundle has no checkpoint of the state after the step",
-                 NULL);
+            note_lack(seeker,
+                      "the element: the bundle has no checkpoint of the state after the step",
+                      NULL);
         }
     }
     return STATUS_OK;
@@ -411,7 +413,7 @@ static enum status convict_went_on(struct seeker *seeker, struct error *error)
 
 /* The dispute as the journal and the bundle give it. The folder is the cache of what is fetched, so
  * the trace is kept there. */
-static enum status prepare(struct seeker *seeker, struct error *error)
+static enum status prepare_dispute(struct seeker *seeker, struct error *error)
 {
     const struct job *job = bundle_job(seeker->bundle);
     struct dispute_step *step = &seeker->step;
@@ -434,7 +436,7 @@ static enum status prepare(struct seeker *seeker, struct error *error)
     return dispute_step_open(step, &seeker->dispute, error);
 }
 
-static enum status seek(struct seeker *seeker, struct error *error)
+static enum status seek_falsehood(struct seeker *seeker, struct error *error)
 {
     const struct fault_location_request *wish = seeker->wish;
     const struct replay_options replay = {.threads = wish->machine->thread_count,
@@ -450,13 +452,13 @@ static enum status seek(struct seeker *seeker, struct error *error)
         TRY(accused_find_state(&seeker->accused, &seeker->run, error));
     }
     TRY(replay_reach(&seeker->run, seeker->bundle, wish->step, &replay, error));
-    TRY_OUT(prepare(seeker, error));
+    TRY_OUT(prepare_dispute(seeker, error));
     if (wish->went_on) {
         TRY_OUT(convict_went_on(seeker, error));
     } else {
         TRY_OUT(seek_fault(seeker, &found, error));
         if (found) {
-            TRY_OUT(convict(seeker, error));
+            TRY_OUT(convict_element(seeker, error));
         }
     }
 out:
@@ -480,9 +482,9 @@ void fault_location_make(struct fault_location *location, struct bundle *bundle,
     }
     *seeker = (struct seeker){.location = location, .bundle = bundle, .wish = wish};
     buffer_init(&seeker->evidence, EVIDENCE_FILE_SIZE_MAX);
-    status = seek(seeker, &error);
+    status = seek_falsehood(seeker, &error);
     if (status != STATUS_OK) {
-        lack(seeker, "the step could not be looked into", &error);
+        note_lack(seeker, "the step could not be looked into", &error);
     }
     run_close(&seeker->run);
     accused_close(&seeker->accused);

@@ -36,7 +36,7 @@ void report_begin(struct report *report, const char *title, const struct job *jo
     }
 }
 
-static double milliseconds(uint64_t nanoseconds)
+static double milliseconds_of(uint64_t nanoseconds)
 {
     return (double)nanoseconds / 1e6;
 }
@@ -76,7 +76,7 @@ enum status report_journal(struct report *report, struct bundle *bundle, struct 
         }
         cell->journaled++;
         cell->solver_time =
-            next_mean(cell->solver_time, milliseconds(entry.nanoseconds), cell->journaled);
+            next_mean(cell->solver_time, milliseconds_of(entry.nanoseconds), cell->journaled);
         if (!entry.hidden) {
             add_figure(&cell->loss, entry.loss_bits);
         }
@@ -100,7 +100,7 @@ void report_step(void *context, const struct audit_step *step)
     cell->checked++;
     cell->wrong |= step->figures == NULL;
     cell->replay_time =
-        next_mean(cell->replay_time, milliseconds(step->nanoseconds), cell->checked);
+        next_mean(cell->replay_time, milliseconds_of(step->nanoseconds), cell->checked);
     if (step->figures != NULL) {
         add_figure(&cell->true_loss, step->figures->loss_bits);
     }

@@ -11,7 +11,7 @@
 
 #include "verifier/audit/audit_views.h"
 
-/* Points of a plot and cells of a map, at most: a page stays small whatever a job's length. */
+/* Points of a plot and cells of a map, at most: a page stays small for a job of any length. */
 #define REPORT_POINTS_MAX 600
 
 enum report_mark {

@@ -68,6 +68,7 @@ json_t *signed_report_entry(struct audit_view *view, struct bundle *bundle, stru
 {
     const struct audit_result *result = &view->result;
     json_t *entry = json_pack("{s:o}", "result", audit_view_json(view));
+    /* A report says what it did not look at: else a reader takes silence for an answer. */
     json_t *unchecked = json_array();
 
     if (entry == NULL || unchecked == NULL) {
@@ -134,7 +135,7 @@ out:
     return status;
 }
 
-static enum status sign(json_t *report, const struct signer *signer, struct error *error)
+static enum status sign_report(json_t *report, const struct signer *signer, struct error *error)
 {
     struct signature signature;
     uint8_t bytes[SIGNATURE_SIZE];
@@ -162,7 +163,7 @@ enum status signed_report_write(struct buffer *text, json_t *audits, const char 
     if (report == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a report");
     }
-    TRY_OUT(signer == NULL ? STATUS_OK : sign(report, signer, error));
+    TRY_OUT(signer == NULL ? STATUS_OK : sign_report(report, signer, error));
     TRY_OUT(strict_json_write(text, error, report, LAYOUT));
     buffer_add_text(text, "\n");
     TRY_OUT(buffer_check(text, error, "a report"));

@@ -1,6 +1,6 @@
 /*
  * signed_report.h - a report of audits as JSON that stands alone: its author may sign it, and
- * whoever has the text can check that not a byte was changed.
+ * anybody who has the text can check that not a byte was changed.
  *
  * The text is canonical: keys sorted, two blanks of indentation, a line feed at the end. The
  * signature covers all of it but itself. docs/FORMATS.md, section 12.

@@ -1,5 +1,5 @@
 /*
- * transactions.h - what a ledger says of the job of a bundle, for whoever cites a report: the
+ * transactions.h - what a ledger says of the job of a bundle, for those who cite a report: the
  * transactions of its commits, of the verdicts about them, and of what is final.
  *
  * The embedded ledger has no transactions: there the number of the event names it.

@@ -292,7 +292,7 @@ static enum status replay_step(struct checker *checker, uint32_t place, uint32_t
 }
 
 /* The step of a dispute. Where the state before it is not the committed one, there is none. */
-static enum status dispute(struct checker *checker, bool stands, struct error *error)
+static enum status dispute_step(struct checker *checker, bool stands, struct error *error)
 {
     const struct check_request *request = checker->request;
     uint32_t place = request->segment_count - 1;
@@ -328,7 +328,7 @@ static bool is_disputed(const struct checker *checker, uint32_t place, uint32_t 
            step == request->disputed_step;
 }
 
-static enum status replay(struct checker *checker, struct error *error)
+static enum status replay_segments(struct checker *checker, struct error *error)
 {
     const struct check_request *request = checker->request;
     uint64_t begun = steady_ns();
@@ -336,7 +336,7 @@ static enum status replay(struct checker *checker, struct error *error)
     for (uint32_t place = checker->start; place < request->segment_count; place++) {
         for (uint32_t step = 0; step < request->segments[place].steps; step++) {
             enum status status = is_disputed(checker, place, step)
-                                     ? dispute(checker, true, error)
+                                     ? dispute_step(checker, true, error)
                                      : replay_step(checker, place, step, error);
 
             checker->result->compute_ns = steady_ns() - begun;
@@ -449,13 +449,13 @@ static enum status check_all(struct checker *checker, struct error *error)
     }
     TRY(status);
     if (is_known(checker)) {
-        return dispute(checker, false, error);
+        return dispute_step(checker, false, error);
     }
     if (!request->disputed && checker->seal != NULL) { /* a dispute fetches replies */
         fetch_seal(checker->fetch);
         checker->seal();
     }
-    return request->trial ? run_trial(checker, error) : replay(checker, error);
+    return request->trial ? run_trial(checker, error) : replay_segments(checker, error);
 }
 
 /* Did somebody answer, be it that he has not got it? */

@@ -37,7 +37,7 @@ struct check_visitor {
     enum status (*visit)(struct check_step *step, struct error *error);
 };
 
-/* Does the work; whatever happens is in result. visitor: for requests that are disputed; NULL: they
+/* Does the work; all that happens is in result. visitor: for requests that are disputed; NULL: they
  * are refused. seal: called when a check has fetched all that it wants; NULL: nothing is. */
 void check_run(struct check_result *result, const struct check_request *request,
                const struct check_visitor *visitor, void (*seal)(void));

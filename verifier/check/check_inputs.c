@@ -60,6 +60,8 @@ enum status check_get_job(struct checker *checker, struct error *error)
     enum status status = fetch_get(path, checker->fetch, &wanted, NULL, error);
 
     for (uint32_t i = 0; status == STATUS_NOT_FOUND && i < checker->result->mirror_count; i++) {
+        /* That nobody has it and that somebody has a false one are different troubles: the second
+         * is named. */
         if (checker->result->mirrors[i].bad > 0) {
             return error_set(error, STATUS_REFUSED, "no mirror gives the job; one gives: %s",
                              checker->result->mirrors[i].trouble);
@@ -74,6 +76,7 @@ enum status check_get_job(struct checker *checker, struct error *error)
                         checker->unknown_rules, RULES_VERSION);
         return give_up(checker, STATUS_REFUSED);
     }
+    /* The job is what its root says, and no other mirror has another: to ask again helps nobody. */
     if (checker->job->steps != request->steps ||
         (!request->journal && checker->job->segment_length != request->segment_steps)) {
         (void)error_set(error, STATUS_REFUSED,

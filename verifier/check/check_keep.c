@@ -163,7 +163,7 @@ static enum status take_file(void *context, const char *path, struct error *erro
                : error_set(error, STATUS_BAD_FORMAT, "%s is another state", path);
 }
 
-static enum status copy(int to, int from)
+static enum status copy_file(int to, int from)
 {
     ssize_t size = 1;
 
@@ -187,7 +187,7 @@ static enum status link_or_copy(const char *from, const char *to, struct error *
     source = open(from, O_RDONLY | O_CLOEXEC);
     made = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (source >= 0 && made >= 0) {
-        status = copy(made, source);
+        status = copy_file(made, source);
     }
     if (status != STATUS_OK) {
         (void)error_set_errno(error, "cannot keep %s", to);

@@ -327,6 +327,9 @@ static json_t *rights_json(const struct check_result *result)
     return array;
 }
 
+/* Where the four numbers of a step stand in its FIGURES_SIZE bytes. */
+enum { FIGURES_LOSS = 0, FIGURES_EVALUATED = 4, FIGURES_HELD_OUT = 8, FIGURES_ACCURACY = 12 };
+
 /* Four numbers a step, each as eight hex digits. */
 static json_t *figures_json(const struct check_result *result)
 {
@@ -336,10 +339,10 @@ static json_t *figures_json(const struct check_result *result)
         const struct check_figures *figures = &result->figures[i];
         uint8_t *at = &bytes[i * FIGURES_SIZE];
 
-        endian_store_be32(at, figures->loss_bits);
-        endian_store_be32(at + 4, figures->evaluated);
-        endian_store_be32(at + 8, figures->held_out_bits);
-        endian_store_be32(at + 12, figures->accuracy_bits);
+        endian_store_be32(at + FIGURES_LOSS, figures->loss_bits);
+        endian_store_be32(at + FIGURES_EVALUATED, figures->evaluated);
+        endian_store_be32(at + FIGURES_HELD_OUT, figures->held_out_bits);
+        endian_store_be32(at + FIGURES_ACCURACY, figures->accuracy_bits);
     }
     return hex_json(bytes, result->figure_count * (size_t)FIGURES_SIZE);
 }
@@ -360,9 +363,9 @@ static enum status read_figures(struct check_result *result, const json_t *objec
     for (size_t i = 0; i < count; i++) {
         const uint8_t *at = &bytes[i * FIGURES_SIZE];
 
-        result->figures[i] =
-            (struct check_figures){endian_load_be32(at), endian_load_be32(at + 4),
-                                   endian_load_be32(at + 8), endian_load_be32(at + 12)};
+        result->figures[i] = (struct check_figures){
+            endian_load_be32(at + FIGURES_LOSS), endian_load_be32(at + FIGURES_EVALUATED),
+            endian_load_be32(at + FIGURES_HELD_OUT), endian_load_be32(at + FIGURES_ACCURACY)};
     }
     result->figure_count = (uint32_t)count;
     return STATUS_OK;

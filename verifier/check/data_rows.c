@@ -175,8 +175,8 @@ static enum status check_finite(const struct dataset *dataset, uint64_t piece, u
 }
 
 /* Shows a piece that is there. */
-static enum status show(struct data_rows_part *part, struct dataset *dataset, uint64_t piece,
-                        struct error *error)
+static enum status show_piece(struct data_rows_part *part, struct dataset *dataset, uint64_t piece,
+                              struct error *error)
 {
     const uint64_t first = piece * PIECE_DATA_SIZE;
     const uint32_t size = piece_size(part, piece);
@@ -196,14 +196,15 @@ static enum status show_wanted(struct data_rows_part *part, struct dataset *data
     *missing = 0;
     for (uint64_t i = 0; i < part->count; i++) {
         if (part->pieces[i] == PIECE_WANTED) {
-            TRY(show(part, dataset, i, error));
+            TRY(show_piece(part, dataset, i, error));
             *missing += part->pieces[i] == PIECE_WANTED;
         }
     }
     return STATUS_OK;
 }
 
-static enum status damaged(const struct data_rows_part *part, uint64_t missing, struct error *error)
+static enum status damaged_pieces(const struct data_rows_part *part, uint64_t missing,
+                                  struct error *error)
 {
     return error_set(error, STATUS_IO, "%" PRIu64 " pieces of the data '%s' are no longer in %s",
                      missing, part->tensor->name, part->path);
@@ -224,7 +225,7 @@ enum status data_rows_bind(struct data_rows *rows, struct run *run, struct error
         }
         TRY(show_wanted(part, &run->data[i], &missing, error));
         if (missing > 0) {
-            return damaged(part, missing, error);
+            return damaged_pieces(part, missing, error);
         }
     }
     return STATUS_OK;
@@ -245,8 +246,8 @@ static void list_missing(struct piece_crew *crew, const struct data_rows_part *p
     }
 }
 
-static enum status fill(struct data_rows_part *part, struct fetch *fetch, uint64_t missing,
-                        struct error *error)
+static enum status fill_pieces(struct data_rows_part *part, struct fetch *fetch, uint64_t missing,
+                               struct error *error)
 {
     struct piece_crew crew = {.pieces = calloc(missing, sizeof(*crew.pieces)), .path = part->path};
     enum status status;
@@ -265,7 +266,7 @@ static enum status fill(struct data_rows_part *part, struct fetch *fetch, uint64
     return status;
 }
 
-static enum status want(void *context, const struct drawn_row *row, struct error *error)
+static enum status want_row(void *context, const struct drawn_row *row, struct error *error)
 {
     struct data_rows *rows = context;
     struct data_rows_part *part = &rows->parts[row->place];
@@ -301,15 +302,15 @@ static enum status fetch_one(struct data_rows_part *part, struct dataset *datase
     if (missing == 0) {
         return STATUS_OK;
     }
-    TRY(fill(part, fetch, missing, error));
+    TRY(fill_pieces(part, fetch, missing, error));
     TRY(show_wanted(part, dataset, &missing, error));
-    return missing == 0 ? STATUS_OK : damaged(part, missing, error);
+    return missing == 0 ? STATUS_OK : damaged_pieces(part, missing, error);
 }
 
 enum status data_rows_fetch(struct data_rows *rows, struct run *run, struct fetch *fetch,
                             uint64_t steps, struct error *error)
 {
-    const struct drawn_rows_visitor visitor = {want, rows};
+    const struct drawn_rows_visitor visitor = {want_row, rows};
 
     for (uint64_t ahead = 0; rows->drawn != NULL && ahead < steps; ahead++) {
         TRY(drawn_rows_visit(rows->drawn, run->machine, ahead, &visitor, error));
@@ -324,7 +325,7 @@ enum status data_rows_fetch(struct data_rows *rows, struct run *run, struct fetc
 
 /* ---- before a step ------------------------------------------------------ */
 
-static enum status compare(void *context, const struct drawn_row *row, struct error *error)
+static enum status compare_row(void *context, const struct drawn_row *row, struct error *error)
 {
     const struct data_rows *rows = context;
     const struct data_rows_part *part = &rows->parts[row->place];
@@ -343,7 +344,7 @@ static enum status compare(void *context, const struct drawn_row *row, struct er
 
 enum status data_rows_check_step(struct data_rows *rows, struct run *run, struct error *error)
 {
-    const struct drawn_rows_visitor visitor = {compare, rows};
+    const struct drawn_rows_visitor visitor = {compare_row, rows};
 
     return rows->drawn == NULL ? STATUS_OK
                                : drawn_rows_visit(rows->drawn, run->machine, 0, &visitor, error);

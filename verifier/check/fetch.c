@@ -88,8 +88,8 @@ enum status fetch_cache_path(char *path, const struct fetch *fetch, const struct
 }
 
 /* Is the candidate the content? STATUS_NOT_FOUND: there is no such file. */
-static enum status judge(char *path, const char *candidate, const struct mirror_wanted *wanted,
-                         struct error *error)
+static enum status judge_candidate(char *path, const char *candidate,
+                                   const struct mirror_wanted *wanted, struct error *error)
 {
     struct stat about;
 
@@ -126,7 +126,7 @@ static enum status data_of_bundle(char *path, const char *folder,
         data_paths_note(name, i);
         if (digest_equal(&bundle_job(bundle)->data_roots[i], &wanted->root)) {
             status = bundle_note(candidate, bundle, name, error);
-            status = status == STATUS_OK ? judge(path, candidate, wanted, error) : status;
+            status = status == STATUS_OK ? judge_candidate(path, candidate, wanted, error) : status;
         }
     }
 out:
@@ -144,13 +144,13 @@ static enum status try_bundle(char *path, const char *folder, const struct mirro
     switch (wanted->kind) {
     case MIRROR_JOB:
         if (file_path_join(candidate, sizeof(candidate), error, folder, "job") == STATUS_OK) {
-            status = judge(path, candidate, wanted, error);
+            status = judge_candidate(path, candidate, wanted, error);
         }
         return status;
     case MIRROR_STATE:
         if (snprintf(candidate, sizeof(candidate), "%.3900s/checkpoints/%012" PRIu64 ".safetensors",
                      folder, wanted->number) < (int)sizeof(candidate)) {
-            status = judge(path, candidate, wanted, error);
+            status = judge_candidate(path, candidate, wanted, error);
         }
         return status;
     case MIRROR_DATA:
@@ -176,7 +176,7 @@ static enum status try_folder(char *path, const char *folder, const struct mirro
         mirror_name(name, wanted, by_root != 0);
         status = file_path_join(candidate, sizeof(candidate), error, folder, name);
         if (status == STATUS_OK) {
-            status = judge(path, candidate, wanted, error);
+            status = judge_candidate(path, candidate, wanted, error);
         }
         if (status != STATUS_NOT_FOUND) {
             return status;
@@ -235,7 +235,7 @@ static enum status try_cache(char *path, struct fetch *fetch, const struct mirro
         enum status status = fetch_cache_path(candidate, fetch, &wanted->root, endings[i], error);
 
         if (status == STATUS_OK) {
-            status = judge(path, candidate, wanted, error);
+            status = judge_candidate(path, candidate, wanted, error);
         }
         if (mirror_is_false(status)) {
             (void)unlink(candidate);
@@ -274,7 +274,7 @@ static enum status lock_root(struct file_lock *lock, char *path, struct fetch *f
 /* ---- endpoints ---------------------------------------------------------- */
 
 /* Replies of mirrors that were silent so far. */
-static uint32_t silences(const struct fetch *fetch)
+static uint32_t silences_of(const struct fetch *fetch)
 {
     uint32_t count = 0;
 
@@ -285,8 +285,8 @@ static uint32_t silences(const struct fetch *fetch)
 }
 
 /* Tells the result what is known of the mirrors now, and what a failure of them all means. */
-static enum status ended(struct fetch *fetch, enum status status, uint32_t silent, const char *what,
-                         const struct digest *root, struct error *error)
+static enum status ended_fetch(struct fetch *fetch, enum status status, uint32_t silent,
+                               const char *what, const struct digest *root, struct error *error)
 {
     char text[HEX_SIZE(DIGEST_SIZE)];
 
@@ -297,7 +297,7 @@ static enum status ended(struct fetch *fetch, enum status status, uint32_t silen
         return status;
     }
     hex_encode(text, root->bytes, DIGEST_SIZE);
-    return error_set(error, silences(fetch) > silent ? STATUS_UNREACHABLE : STATUS_NOT_FOUND,
+    return error_set(error, silences_of(fetch) > silent ? STATUS_UNREACHABLE : STATUS_NOT_FOUND,
                      "no mirror gives the %s of root %.16s...", what, text);
 }
 
@@ -326,7 +326,7 @@ static enum status try_pieces(char *path, struct fetch *fetch, const struct mirr
     TRY(fetch_cache_path(path, fetch, &wanted->root, "", error));
     status = piece_fetch_run(&pieces, path, error);
     if (status == STATUS_OK) {
-        status = judge(path, path, wanted, error);
+        status = judge_candidate(path, path, wanted, error);
         if (mirror_is_false(status)) { /* every piece was right when it came */
             (void)unlink(path);
             status = error_set(error, STATUS_IO, "the disk gives back other bytes of %s", path);
@@ -373,18 +373,19 @@ enum status fetch_get(char *path, struct fetch *fetch, const struct mirror_wante
                       const struct job *job, struct error *error)
 {
     struct file_lock lock = {-1};
-    uint32_t silent = silences(fetch);
+    uint32_t silent = silences_of(fetch);
     enum status status = fetch_here(path, fetch, wanted, error);
 
     if (status != STATUS_NOT_FOUND || !has_endpoints(fetch)) {
-        return ended(fetch, status, silent, mirror_kind_name(wanted->kind), &wanted->root, error);
+        return ended_fetch(fetch, status, silent, mirror_kind_name(wanted->kind), &wanted->root,
+                           error);
     }
     status = lock_root(&lock, path, fetch, wanted, error);
     if (status == STATUS_OK && lock.descriptor >= 0) {
         status = try_endpoints(path, fetch, wanted, job, error);
         file_lock_close(&lock);
     }
-    return ended(fetch, status, silent, mirror_kind_name(wanted->kind), &wanted->root, error);
+    return ended_fetch(fetch, status, silent, mirror_kind_name(wanted->kind), &wanted->root, error);
 }
 
 enum status fetch_here(char *path, struct fetch *fetch, const struct mirror_wanted *wanted,
@@ -399,7 +400,7 @@ enum status fetch_parts(struct fetch *fetch, struct piece_crew *crew, const stru
                         struct error *error)
 {
     const struct mirror_wanted data = {.kind = MIRROR_DATA, .root = *root};
-    uint32_t silent = silences(fetch);
+    uint32_t silent = silences_of(fetch);
     enum status status;
 
     crew->mirrors = &fetch->mirrors;
@@ -409,5 +410,5 @@ enum status fetch_parts(struct fetch *fetch, struct piece_crew *crew, const stru
     if (status == STATUS_UNREACHABLE && crew->gives_whole) {
         status = error_set(error, STATUS_REFUSED, "no mirror gives parts of the data");
     }
-    return ended(fetch, status, silent, "rows of the data", root, error);
+    return ended_fetch(fetch, status, silent, "rows of the data", root, error);
 }

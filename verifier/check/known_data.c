@@ -13,7 +13,7 @@ enum {
     SETTLED_S = 2, /* a file that was changed so lately may change again within one tick */
 };
 
-static void look(struct known_data *known, const char *path)
+static void look_at_file(struct known_data *known, const char *path)
 {
     struct stat about;
     struct timespec now;
@@ -48,7 +48,7 @@ bool known_data_find(struct known_data *known, const char *cache, const struct d
     bool same;
 
     error_init(&ignored);
-    look(known, path);
+    look_at_file(known, path);
     if (known->text[0] == '\0' || !note_path(note, cache, root) ||
         file_read(&bytes, &ignored, note, sizeof(known->text)) != STATUS_OK) {
         return false;
@@ -66,7 +66,7 @@ void known_data_note(const struct known_data *known, const char *cache, const st
     struct error ignored;
 
     error_init(&ignored);
-    look(&now, path);
+    look_at_file(&now, path);
     if (now.text[0] != '\0' && strcmp(now.text, known->text) == 0 && note_path(note, cache, root)) {
         (void)!file_write(note, &ignored, now.text, strlen(now.text), 0600);
     }

@@ -46,7 +46,7 @@ struct round {
     char data[FILE_PATH_MAX];
 };
 
-static uint32_t draw(const struct round *round, uint32_t what, uint32_t limit)
+static uint32_t draw_below(const struct round *round, uint32_t what, uint32_t limit)
 {
     struct philox_block block = philox_draw(round->number, what, UINT32_MAX, round->options->seed);
 
@@ -104,10 +104,10 @@ static enum status make_job(struct job **job, const struct round *round, struct 
 }
 
 /* Flips the last bit of one element of one binary32 state. */
-static enum status falsify(struct run *run, const struct round *round, struct error *error)
+static enum status falsify_state(struct run *run, const struct round *round, struct error *error)
 {
     const struct tape *tape = run->job->tape;
-    uint32_t first = draw(round, 1, tape->state_count);
+    uint32_t first = draw_below(round, 1, tape->state_count);
     uint32_t id = TENSOR_NONE;
     enum status status;
     uint32_t *bits;
@@ -122,7 +122,7 @@ static enum status falsify(struct run *run, const struct round *round, struct er
         return error_set(error, STATUS_NO_MEMORY, "no memory for a false step");
     }
     TRY_OUT(run->machine->backend->read(run->machine, id, bits, error));
-    bits[draw(round, 2, (uint32_t)tape->tensors[id].count)] ^= 1;
+    bits[draw_below(round, 2, (uint32_t)tape->tensors[id].count)] ^= 1;
     TRY_OUT(run->machine->backend->write(run->machine, id, bits, error));
 out:
     free(bits);
@@ -141,7 +141,7 @@ static enum status run_steps(struct round *round, struct bundle *bundle, struct 
 
         TRY(run->machine->backend->step(run->machine, NULL, error));
         if (falsifies && step == round->step) {
-            TRY(falsify(run, round, error));
+            TRY(falsify_state(run, round, error));
         }
         TRY(state_root_of(&entry.root, run->machine, error));
         TRY(run_loss(&entry.loss_bits, run, error));
@@ -154,7 +154,7 @@ static enum status run_steps(struct round *round, struct bundle *bundle, struct 
     return STATUS_OK;
 }
 
-static enum status train(struct round *round, struct digest *job_id, struct error *error)
+static enum status train_bundle(struct round *round, struct digest *job_id, struct error *error)
 {
     const char *paths[] = {round->data};
     struct machine_options machine;
@@ -179,7 +179,7 @@ out:
 
 /* ---- the check ------------------------------------------------------------ */
 
-static enum status withhold(const struct round *round, struct error *error)
+static enum status withhold_state(const struct round *round, struct error *error)
 {
     char path[FILE_PATH_MAX + 64];
 
@@ -210,8 +210,8 @@ static void fill_request(struct round *round, const struct digest *job_id)
         request->segments[0] = request->segments[request->index];
         request->segment_count = 1;
     }
-    memset(request->seed.bytes, (int)draw(round, 3, 255) + 1, HASH32_SIZE);
-    request->proven = draw(round, 5, GAME_LEAVES) + 1;
+    memset(request->seed.bytes, (int)draw_below(round, 3, 255) + 1, HASH32_SIZE);
+    request->proven = draw_below(round, 5, GAME_LEAVES) + 1;
     request->disagree = round->trick == TRICK_DISAGREE;
     (void)snprintf(request->cache, sizeof(request->cache), "%.3900s/cache", round->options->folder);
     request->mirror_count = 1;
@@ -312,8 +312,8 @@ static void empty_folder(const char *path, int depth)
     }
 }
 
-static void count(struct self_test_result *result, const struct round *round,
-                  const struct check_result *answer)
+static void count_answer(struct self_test_result *result, const struct round *round,
+                         const struct check_result *answer)
 {
     uint64_t *const counts[] = {&result->cannot_tell, &result->proven, &result->refuted,
                                 &result->fault};
@@ -347,18 +347,18 @@ static enum status one_round(struct self_test_result *result, struct round *roun
     TRY_OUT(answer == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory")
                            : file_make_folder(round->options->folder, error, 0700));
     empty_folder(round->options->folder, 3);
-    round->trick = (enum trick)draw(round, 0, TRICK_COUNT);
-    round->step = draw(round, 4, STEPS);
+    round->trick = (enum trick)draw_below(round, 0, TRICK_COUNT);
+    round->step = draw_below(round, 4, STEPS);
     if (round->trick == TRICK_WITHHOLD) {
         round->step = SEGMENT + round->step % SEGMENT;
     }
-    TRY_OUT(train(round, &job_id, error));
+    TRY_OUT(train_bundle(round, &job_id, error));
     if (round->trick == TRICK_WITHHOLD) {
-        TRY_OUT(withhold(round, error));
+        TRY_OUT(withhold_state(round, error));
     }
     fill_request(round, &job_id);
     TRY_OUT(wait_for(answer, round, error));
-    count(result, round, answer);
+    count_answer(result, round, answer);
 out:
     free(answer);
     return status;

@@ -73,7 +73,7 @@ enum status workers_open(struct workers **workers, uint32_t count_max, uint32_t 
 
 /* ---- the life of a child ------------------------------------------------ */
 
-static void forget(struct worker *worker)
+static void forget_child(struct worker *worker)
 {
     if (worker->request >= 0) {
         (void)close(worker->request);
@@ -88,6 +88,8 @@ static void forget(struct worker *worker)
 
 static void end_child(struct worker *worker, int *how)
 {
+    /* Nothing of a child's is trusted to end by itself, and none may outlive its place in the
+     * table. */
     (void)kill(worker->process, SIGKILL);
     while (waitpid(worker->process, how, 0) < 0 && errno == EINTR) {
     }
@@ -101,13 +103,13 @@ void workers_close(struct workers *workers)
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
         if (workers->workers[i].used) {
             end_child(&workers->workers[i], &(int){0});
-            forget(&workers->workers[i]);
+            forget_child(&workers->workers[i]);
         }
     }
     free(workers);
 }
 
-static enum status launch(struct worker *worker, const char *program, struct error *error)
+static enum status launch_child(struct worker *worker, const char *program, struct error *error)
 {
     const char *const words[] = {"lockstep", WORKER_WORD, NULL};
     int down[2] = {-1, -1};
@@ -123,6 +125,8 @@ static enum status launch(struct worker *worker, const char *program, struct err
 
         status = spawn_program(&worker->process, program, words, &files, error);
     }
+    /* The parent's copies of the child's ends: while one is open here, the end of the child's words
+     * would never be seen. */
     (void)close(down[0]);
     (void)close(up[1]);
     if (status != STATUS_OK) {
@@ -132,6 +136,7 @@ static enum status launch(struct worker *worker, const char *program, struct err
     }
     worker->request = down[1];
     worker->result = up[0];
+    /* A child that hangs must not hang the node with it. */
     (void)fcntl(worker->request, F_SETFL, O_NONBLOCK);
     (void)fcntl(worker->result, F_SETFL, O_NONBLOCK);
     return STATUS_OK;
@@ -154,8 +159,8 @@ static void write_more(struct worker *worker)
     }
 }
 
-static enum status start(void *context, uint64_t number, const struct check_request *request,
-                         struct error *error)
+static enum status start_check(void *context, uint64_t number, const struct check_request *request,
+                               struct error *error)
 {
     struct workers *workers = context;
     struct worker *worker = NULL;
@@ -178,14 +183,15 @@ static enum status start(void *context, uint64_t number, const struct check_requ
     }
     worker->sent_size = strlen(worker->sent);
     buffer_init(&worker->received, CHECK_WIRE_MAX);
-    status = launch(worker, workers->program, error);
+    status = launch_child(worker, workers->program, error);
     if (status != STATUS_OK) {
-        forget(worker);
+        forget_child(worker);
         return status;
     }
     worker->used = true;
     worker->number = number;
     worker->deadline_ms = steady_ms() + (uint64_t)workers->time_max_s * 1000;
+    /* What does not fit into the socket now is written when the results are looked for. */
     write_more(worker);
     return STATUS_OK;
 }
@@ -218,7 +224,7 @@ static void explain_death(struct check_result *result, int how, bool late)
     } else if (WIFSIGNALED(how) && WTERMSIG(how) == SIGSYS) {
         (void)snprintf(result->reason, sizeof(result->reason),
                        "the check was ended: it asked the system for what no check needs, such as "
-                       "a program or a socket; whoever made its job may attack this machine");
+                       "a program or a socket; the maker of its job may attack this machine");
     } else if (WIFSIGNALED(how)) {
         (void)snprintf(result->reason, sizeof(result->reason), "the check died of signal %d (%s)",
                        WTERMSIG(how), strsignal(WTERMSIG(how)));
@@ -242,23 +248,24 @@ static bool has_ended(struct worker *worker, int *how)
     return false;
 }
 
-static void finish(struct worker *worker, struct check_result *result, int how, bool late)
+static void finish_check(struct worker *worker, struct check_result *result, int how, bool late)
 {
     struct error error;
 
     error_init(&error);
     memset(result, 0, sizeof(*result));
+    /* A result counts only of a child that ended well. */
     if (late || !WIFEXITED(how) || WEXITSTATUS(how) != 0 || worker->received.status != STATUS_OK) {
         explain_death(result, how, late);
     } else if (check_result_parse(result, worker->received.data, worker->received.size, &error) !=
                STATUS_OK) {
         (void)snprintf(result->reason, sizeof(result->reason), "%s", error.text);
     }
-    forget(worker);
+    forget_child(worker);
 }
 
-static enum status take(void *context, uint64_t *number, struct check_result *result,
-                        struct error *error)
+static enum status take_result(void *context, uint64_t *number, struct check_result *result,
+                               struct error *error)
 {
     struct workers *workers = context;
     uint64_t now = steady_ms();
@@ -283,7 +290,7 @@ static enum status take(void *context, uint64_t *number, struct check_result *re
         }
         if (ended) {
             *number = worker->number;
-            finish(worker, result, how, late);
+            finish_check(worker, result, how, late);
             return STATUS_OK;
         }
     }
@@ -292,7 +299,7 @@ static enum status take(void *context, uint64_t *number, struct check_result *re
 
 struct check_port workers_port(struct workers *workers)
 {
-    return (struct check_port){.context = workers, .start = start, .take = take};
+    return (struct check_port){.context = workers, .start = start_check, .take = take_result};
 }
 
 uint32_t workers_descriptors(const struct workers *workers, int *descriptors, uint32_t count_max)
@@ -314,7 +321,7 @@ bool workers_asked(int argc, char *const *argv)
     return argc == 2 && strcmp(argv[1], WORKER_WORD) == 0;
 }
 
-static void limit(int what, uint64_t value)
+static void limit_resource(int what, uint64_t value)
 {
     struct rlimit bound = {value, value};
     struct rlimit now;
@@ -395,14 +402,14 @@ static bool limit_all(const struct check_request *request)
     const uint64_t data = data_max(&on_device, request);
 
 #ifndef __SANITIZE_ADDRESS__ /* its shadow alone is larger than any limit */
-    limit(RLIMIT_DATA, data);
+    limit_resource(RLIMIT_DATA, data);
 #else
     (void)data;
 #endif
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_NOFILE, FILES_MAX);
-    limit(RLIMIT_FSIZE, request->file_max);
-    limit(RLIMIT_CPU, request->processor_s);
+    limit_resource(RLIMIT_CORE, 0);
+    limit_resource(RLIMIT_NOFILE, FILES_MAX);
+    limit_resource(RLIMIT_FSIZE, request->file_max);
+    limit_resource(RLIMIT_CPU, request->processor_s);
     (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     /* A file at its limit is then an error with a sentence, not the end of the process. */
     (void)signal(SIGXFSZ, SIG_IGN);

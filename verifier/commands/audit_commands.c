@@ -138,9 +138,9 @@ static enum status choose_machine(struct machine_options *machine,
 }
 
 /* sources has room for ACCUSED_SOURCES_MAX. */
-static enum status prepare(struct audit_options *audit_options, const char **sources,
-                           struct command_context *context, struct progress *progress,
-                           struct stop *stop, struct error *error)
+static enum status prepare_audit(struct audit_options *audit_options, const char **sources,
+                                 struct command_context *context, struct progress *progress,
+                                 struct stop *stop, struct error *error)
 {
     const struct options *given = context->options;
 
@@ -163,8 +163,9 @@ static enum status prepare(struct audit_options *audit_options, const char **sou
 }
 
 /* The page follows the audit. */
-static void watch(struct report *report, struct audit_options *audit_options, const char *path,
-                  struct bundle *bundle, const struct machine_options *machine)
+static void watch_audit(struct report *report, struct audit_options *audit_options,
+                        const char *path, struct bundle *bundle,
+                        const struct machine_options *machine)
 {
     report_begin(report, path, bundle_job(bundle));
     run_describe(report->device, sizeof(report->device), machine);
@@ -187,7 +188,7 @@ static void audit_path(struct audit_result *result, struct report *report,
     enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
 
     if (status == STATUS_OK) {
-        status = prepare(&audit_options, sources, context, &progress, stop, error);
+        status = prepare_audit(&audit_options, sources, context, &progress, stop, error);
     }
     if (status == STATUS_OK) {
         status = choose_machine(&machine, &audit_options, context, error);
@@ -197,7 +198,7 @@ static void audit_path(struct audit_result *result, struct report *report,
     }
     if (status == STATUS_OK) {
         if (report != NULL) {
-            watch(report, &audit_options, path, bundle, &machine);
+            watch_audit(report, &audit_options, path, bundle, &machine);
         }
         progress_init(&progress, stderr, "auditing", "steps", 0, 0, steady_seconds());
         audit(result, bundle, (const char *const *)data.of, data.count, &audit_options);
@@ -208,6 +209,7 @@ static void audit_path(struct audit_result *result, struct report *report,
         struct error journal;
 
         error_init(&journal);
+        /* A journal that cannot be read makes a page with holes: the audit then proves nothing. */
         if (report->cell_count > 0 && report_journal(report, bundle, &journal) != STATUS_OK &&
             result->reason.text[0] == '\0') {
             result->answer = AUDIT_CANNOT_TELL;
@@ -222,7 +224,7 @@ static void audit_path(struct audit_result *result, struct report *report,
 /* ---- all of them -------------------------------------------------------- */
 
 /* Refuted beats cannot tell, which beats proven. */
-static int worse(int code, enum audit_answer answer)
+static int worse_code(int code, enum audit_answer answer)
 {
     if (code == COMMAND_REFUSED || answer == AUDIT_REFUTED) {
         return COMMAND_REFUSED;
@@ -292,7 +294,7 @@ static void tell_one(struct audits *audits, size_t index)
         report_end(&audits->reports[index], view);
         audits->reports[index].about = json_array_get(audits->entries, index);
     }
-    audits->code = worse(audits->code, view->result.answer);
+    audits->code = worse_code(audits->code, view->result.answer);
     if (context->json) {
         (void)json_array_append_new(audits->json, audit_view_json(view));
     } else {
@@ -348,7 +350,7 @@ static void audits_close(struct audits *audits)
     ledger_close(audits->ledger);
 }
 
-/* A ledger that cannot be had is said before hours of work. */
+/* A ledger that cannot be reached is said before hours of work. */
 static enum status open_ledger(struct audits *audits, struct error *error)
 {
     struct ledger_options options;

@@ -23,7 +23,7 @@ struct judged {
 
 static const char *const answers[] = {"proves-nothing", "not-guilty", "upheld"};
 
-static void note(struct judged *judged, const struct evidence_file *file)
+static void note_file(struct judged *judged, const struct evidence_file *file)
 {
     judged->step = file->step;
     judged->placed = file->placed;
@@ -33,7 +33,7 @@ static void note(struct judged *judged, const struct evidence_file *file)
     hex_encode(judged->trace, file->context.trace.bytes, DIGEST_SIZE);
 }
 
-static void judge(struct judged *judged, const char *path)
+static void judge_path(struct judged *judged, const char *path)
 {
     struct file_bytes bytes = {0};
     struct evidence_file file;
@@ -45,7 +45,7 @@ static void judge(struct judged *judged, const char *path)
         judged->status = evidence_file_read(&file, bytes.data, bytes.size, &judged->error);
     }
     if (judged->status == STATUS_OK) {
-        note(judged, &file);
+        note_file(judged, &file);
         judged->status = evidence_judge(&judged->ruling, &file.context, file.evidence, file.size,
                                         &judged->error);
     }
@@ -88,7 +88,7 @@ static json_t *view_of(const struct judged *judged)
     return view;
 }
 
-static void print(FILE *out, const struct judged *judged)
+static void print_judged(FILE *out, const struct judged *judged)
 {
     if (judged->status != STATUS_OK) {
         fprintf(out, "%s: proves nothing\n  %s\n", judged->path, judged->error.text);
@@ -111,7 +111,7 @@ static void print(FILE *out, const struct judged *judged)
 }
 
 /* Convicting beats proving nothing, which beats showing nothing wrong. */
-static int worse(int a, int b)
+static int worse_code(int a, int b)
 {
     if (a == COMMAND_REFUSED || b == COMMAND_REFUSED) {
         return COMMAND_REFUSED;
@@ -127,12 +127,12 @@ int audit_evidence(struct command_context *context)
     for (size_t i = 0; i < context->options->argument_count; i++) {
         struct judged judged;
 
-        judge(&judged, context->options->arguments[i]);
-        code = worse(code, code_of(&judged));
+        judge_path(&judged, context->options->arguments[i]);
+        code = worse_code(code, code_of(&judged));
         if (context->json) {
             (void)json_array_append_new(views, view_of(&judged));
         } else {
-            print(context->out, &judged);
+            print_judged(context->out, &judged);
         }
     }
     if (context->json) {

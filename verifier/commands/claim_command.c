@@ -46,6 +46,12 @@ const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
      .help =
          "in place of a step: replay this segment, and claim its first false step if it has one",
      .command_line_only = true},
+    {.name = "keep",
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "leave the state that the segment ends in there, where all of it is right, as mirrors "
+             "have it",
+     .command_line_only = true},
     {.name = "yes",
      .kind = OPTION_FLAG,
      .help = "stake the bond without asking",
@@ -223,11 +229,16 @@ static enum status run_check(struct claiming *claiming, struct error *error)
     const struct check_port *port = &setup->node.ports.checks;
 
     TRY(node_request(&setup->node, &claiming->request, &claiming->segment, error));
+    claiming->request->keep_max = keep_wants(&setup->keep, claiming->request);
     TRY(port->start(port->context, CHECK_NUMBER, claiming->request, error));
     for (;;) {
         uint64_t number = 0;
         enum status status = port->take(port->context, &number, claiming->result, error);
 
+        if (status == STATUS_OK) {
+            keep_take(&setup->keep, &setup->store, claiming->request, claiming->result,
+                      setup->node.now_ms / 1000, setup->context->log);
+        }
         if (status != STATUS_NOT_FOUND) {
             return status;
         }
@@ -317,9 +328,9 @@ static void show_stake(const struct claiming *claiming, FILE *out)
 
     hex_encode(ours, result->true_state.bytes, DIGEST_SIZE);
     hex_encode(theirs, result->post_state.bytes, DIGEST_SIZE);
-    wei_print(bond, claiming->bond);
-    wei_print(won, prize(claiming));
-    wei_print(purse, claiming->purse);
+    currency_print(bond, ledger_get_currency(claiming->setup.ledger), claiming->bond);
+    currency_print(won, ledger_get_currency(claiming->setup.ledger), prize(claiming));
+    currency_print(purse, ledger_get_currency(claiming->setup.ledger), claiming->purse);
     (void)fprintf(out,
                   "step        %" PRIu64 " (segment %" PRIu32 ", step %" PRIu32 " of it)\n"
                   "committed   %s\n"
@@ -529,7 +540,7 @@ static enum status stake(struct claiming *claiming, struct error *error)
     return follow_through(claiming, error);
 }
 
-/* Whoever asked about a whole segment is told that it is false, also where the claim fails. */
+/* A user who asked about a whole segment is told that it is false, also where the claim fails. */
 static enum status tell_false(struct claiming *claiming, enum status status,
                               const struct error *error)
 {
@@ -583,6 +594,17 @@ static int show(struct claiming *claiming)
     return code;
 }
 
+static enum status open_setup(struct claiming *claiming, struct error *error)
+{
+    const struct options *given = claiming->setup.context->options;
+    const char *folder = options_text(given, "keep");
+
+    TRY(node_setup_prepare(&claiming->setup, error));
+    TRY(node_setup_open(&claiming->setup, true, false, error));
+    return folder == NULL ? STATUS_OK
+                          : keep_open(&claiming->setup.keep, folder, NULL, UINT64_MAX, error);
+}
+
 int claim_command(struct command_context *context)
 {
     struct claiming *claiming = calloc(1, sizeof(*claiming));
@@ -607,8 +629,7 @@ int claim_command(struct command_context *context)
         return command_fail(context, &error);
     }
     TRY_OUT(read_arguments(claiming, &error));
-    TRY_OUT(node_setup_prepare(&claiming->setup, &error));
-    TRY_OUT(node_setup_open(&claiming->setup, true, false, &error));
+    TRY_OUT(open_setup(claiming, &error));
     TRY_OUT(claim(claiming, &error));
 out:
     code = status == STATUS_OK ? show(claiming) : command_fail(context, &error);

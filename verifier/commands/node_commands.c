@@ -272,7 +272,7 @@ static void warn_of_freedom(const struct node_setup *setup)
 }
 
 /* Until a stop. STATUS_GONE: the ledger's file or one of the node's own is not there any more. */
-static enum status work(struct running_node *running, struct error *error)
+static enum status work_node(struct running_node *running, struct error *error)
 {
     while (!stop_requested(&running->setup.stop)) {
         bool busy = false;
@@ -373,6 +373,7 @@ static int run_run(struct command_context *context)
     }
     running->setup.context = context;
     notify_open(&running->notify);
+    /* Open before anything that takes long: a stop while the node opens ends it too. */
     if (stop_open(&running->setup.stop, &error) != STATUS_OK) {
         notify_close(&running->notify);
         free(running);
@@ -387,11 +388,14 @@ static int run_run(struct command_context *context)
             log_info(context->log, "verifier", "started, in %s", running->setup.folder);
             warn_of_purse(&running->setup);
             warn_of_freedom(&running->setup);
+            /* Only now does a service manager hear that it runs: what it opened could have
+             * failed. */
             notify_ready(&running->notify, "following the ledger");
-            status = work(running, &error);
+            status = work_node(running, &error);
             notify_stopping(&running->notify);
             log_info(context->log, "verifier", "stopped");
             code = status == STATUS_OK ? COMMAND_OK : command_fail(context, &error);
+            /* A stop while it opened is no failure. */
         } else if (status == STATUS_STOPPED) {
             log_info(context->log, "verifier", "%s", error.text);
         } else {
@@ -410,9 +414,9 @@ static int run_run(struct command_context *context)
 
 static const struct option_spec view_options[] = {NODE_STATE_OPTION};
 
-static int show(struct command_context *context,
-                enum status (*view)(json_t **made, struct store *store, struct error *error),
-                void (*print)(FILE *out, const json_t *made))
+static int show_view(struct command_context *context,
+                     enum status (*view)(json_t **made, struct store *store, struct error *error),
+                     void (*print)(FILE *out, const json_t *made))
 {
     char path[FILE_PATH_MAX];
     struct store store = {0};
@@ -439,12 +443,12 @@ out:
 
 static int run_status(struct command_context *context)
 {
-    return show(context, node_status_view, node_status_print);
+    return show_view(context, node_status_view, node_status_print);
 }
 
 static int run_claims(struct command_context *context)
 {
-    return show(context, node_claims_view, node_claims_print);
+    return show_view(context, node_claims_view, node_claims_print);
 }
 
 /* ---- the verdict database ------------------------------------------------- */
@@ -519,6 +523,9 @@ static int run_verdicts(struct command_context *context)
         goto out;
     }
     TRY_OUT(verdict_db_open(&verdicts, path, &error));
+    if (verdict_db_damage(verdicts)[0] != '\0') {
+        log_error(context->log, "verifier", "%s", verdict_db_damage(verdicts));
+    }
     TRY_OUT(import ? import_verdicts(context, verdicts, &added, &error)
                    : export_verdicts(context, verdicts, &error));
 out:

@@ -164,6 +164,13 @@ static enum status check_owner(struct node_setup *setup, struct error *error)
     return store_set_text(&setup->store, "owner", owner, error);
 }
 
+static void log_damage(const struct node_setup *setup, const char *text)
+{
+    if (text[0] != '\0') {
+        log_error(setup->context->log, "verifier", "%s", text);
+    }
+}
+
 static enum status open_files(struct node_setup *setup, struct error *error)
 {
     const struct options *given = setup->context->options;
@@ -173,8 +180,11 @@ static enum status open_files(struct node_setup *setup, struct error *error)
     TRY(file_private_folder(setup->folder, error));
     TRY(node_setup_path(path, given, NODE_FILE_VERDICTS, error));
     TRY(verdict_db_open(&setup->verdicts, path, error));
+    log_damage(setup, verdict_db_damage(setup->verdicts));
     TRY(node_setup_path(path, given, NODE_FILE_STORE, error));
-    return store_open(&setup->store, path, STORE_WRITE, error);
+    TRY(store_open(&setup->store, path, STORE_WRITE, error));
+    log_damage(setup, setup->store.damage);
+    return STATUS_OK;
 }
 
 enum status node_setup_prepare(struct node_setup *setup, struct error *error)

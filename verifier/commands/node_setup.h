@@ -94,14 +94,14 @@ enum node_file {
 /* Everything that a running node owns. */
 struct node_setup {
     struct command_context *context; /* borrowed */
-    struct stop stop;                /* opened and closed by whoever owns it */
+    struct stop stop;                /* opened and closed by its owner */
     struct ledger_retry *retry; /* borrowed; NULL: a ledger that cannot be reached is a failure */
     struct signer *signer;
     struct ledger *ledger;
     struct store store;
     struct verdict_db *verdicts;
     struct workers *workers;
-    struct keep keep; /* opened by whoever wants one */
+    struct keep keep; /* opened by a command that wants one */
     struct node node;
     struct node_options options; /* what is not in NODE_WORK_OPTIONS is set before it is opened */
     const char *mirrors[OPTION_LIST_MAX];

@@ -110,8 +110,8 @@ struct planning {
 
 /* ---- the question --------------------------------------------------------------------- */
 
-static enum status amount(double *value, const struct options *given, const char *name,
-                          struct error *error)
+static enum status amount_of(double *value, const struct options *given, const char *name,
+                             struct error *error)
 {
     const char *text = options_text(given, name);
     wei exact;
@@ -162,7 +162,7 @@ static enum status take_machine(struct machine_options *machine, const struct pl
     return machine_options_device(machine, options_text(given, "device"), plan->log, error);
 }
 
-static enum status measure(struct planning *plan, const struct job *job, struct error *error)
+static enum status measure_job(struct planning *plan, const struct job *job, struct error *error)
 {
     const char *files[OPTION_LIST_MAX];
     struct machine_options machine;
@@ -216,7 +216,7 @@ static enum status take_job(struct planning *plan, const char *path, struct erro
         plan->segment_steps = job->segment_length;
     }
     if (options_list_count(plan->given, "data") > 0 && plan->seconds_per_step == 0.0) {
-        TRY_OUT(measure(plan, job, error));
+        TRY_OUT(measure_job(plan, job, error));
     }
 out:
     job_free(job);
@@ -259,19 +259,19 @@ static enum status take_money(struct planning *plan, struct error *error)
     double hours = plan->seconds_per_step * (double)plan->segment_steps / 3600.0;
     double reward = 0.0;
 
-    TRY(amount(&reward, given, "reward", error));
+    TRY(amount_of(&reward, given, "reward", error));
     plan->has_money = reward > 0.0;
     economy->segments = plan->segments;
     economy->reward = reward / plan->segments;
-    TRY(amount(&plan->price, given, "price", error));
+    TRY(amount_of(&plan->price, given, "price", error));
     plan->knows_cost = plan->price * hours > 0.0 || options_given(given, "solver-cost");
     economy->cost = plan->price * hours > 0.0 ? hours * plan->price : economy->reward / COST_COVER;
-    TRY(amount(&economy->cost, given, "solver-cost", error));
+    TRY(amount_of(&economy->cost, given, "solver-cost", error));
     economy->fee = COST_COVER * economy->cost;
-    TRY(amount(&economy->fee, given, "fee", error));
+    TRY(amount_of(&economy->fee, given, "fee", error));
     economy->stake = reward;
-    TRY(amount(&economy->stake, given, "stake", error));
-    TRY(amount(&economy->gas, given, "gas", error));
+    TRY(amount_of(&economy->stake, given, "stake", error));
+    TRY(amount_of(&economy->gas, given, "gas", error));
     economy->overhead = plan->replay - 1.0;
     economy->seats = (double)options_number(given, "seats");
     economy->panel = (double)options_number(given, "panel");
@@ -288,7 +288,7 @@ static enum status take_money(struct planning *plan, struct error *error)
     return STATUS_OK;
 }
 
-static void conclude(struct planning *plan)
+static void conclude_plan(struct planning *plan)
 {
     plan->samples = plan_samples(plan->segments, plan->bad, plan->confidence);
     economy_cheat(&plan->cheat, &plan->economy, plan->partners, true);
@@ -322,32 +322,34 @@ static double job_found(const struct planning *plan)
 }
 
 /* JSON has no infinity: it becomes null. */
-static json_t *number(double value)
+static json_t *number_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *cheat_json(const struct planning *plan, const struct economy_cheat *cheat)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:b}", "detection", number(cheat->detection), "loss",
-                     number(cheat->loss), "value", number(cheat->value), "advantage",
-                     number(economy_advantage(cheat, plan->bad)), "pays", cheat->value > 0.0);
+    return json_pack("{s:o, s:o, s:o, s:o, s:b}", "detection", number_or_null(cheat->detection),
+                     "loss", number_or_null(cheat->loss), "value", number_or_null(cheat->value),
+                     "advantage", number_or_null(economy_advantage(cheat, plan->bad)), "pays",
+                     cheat->value > 0.0);
 }
 
 static json_t *money_json(const struct planning *plan)
 {
     const struct economy *economy = &plan->economy;
 
-    return json_pack(
-        "{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "segment_reward",
-        number(economy->reward), "segment_cost_is_known", plan->knows_cost, "segment_cost",
-        number(economy->cost), "fee", number(economy->fee), "stake", number(economy->stake),
-        "verifying", number(economy_verifying(economy) * economy->segments), "seat_profit",
-        number(economy_seat_profit(economy)), "cheat_gain", number(plan->cheat.gain), "cheat",
-        cheat_json(plan, &plan->cheat), "cheat_that_hides_data", cheat_json(plan, &plan->withheld),
-        "stake_least", number(economy_stake_least(economy, plan->partners)), "coverage_least",
-        number(economy_coverage_least(economy, plan->partners)), "watch_least",
-        number(economy_watch_least(economy)));
+    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "segment_reward", number_or_null(economy->reward), "segment_cost_is_known",
+                     plan->knows_cost, "segment_cost", number_or_null(economy->cost), "fee",
+                     number_or_null(economy->fee), "stake", number_or_null(economy->stake),
+                     "verifying", number_or_null(economy_verifying(economy) * economy->segments),
+                     "seat_profit", number_or_null(economy_seat_profit(economy)), "cheat_gain",
+                     number_or_null(plan->cheat.gain), "cheat", cheat_json(plan, &plan->cheat),
+                     "cheat_that_hides_data", cheat_json(plan, &plan->withheld), "stake_least",
+                     number_or_null(economy_stake_least(economy, plan->partners)), "coverage_least",
+                     number_or_null(economy_coverage_least(economy, plan->partners)), "watch_least",
+                     number_or_null(economy_watch_least(economy)));
 }
 
 static json_t *plan_json(const struct planning *plan)
@@ -359,8 +361,8 @@ static json_t *plan_json(const struct planning *plan)
         "segments", (json_int_t)plan->segments, "segment_steps", (json_int_t)plan->segment_steps,
         "bad", (json_int_t)plan->bad, "confidence", plan->confidence, "samples",
         (json_int_t)plan->samples, "samples_of_a_stream",
-        plan->bad == plan->segments ? json_integer(1) : number(stream_samples(plan)),
-        "samples_found", number(plan_found(plan->segments, plan->bad, plan->samples)),
+        plan->bad == plan->segments ? json_integer(1) : number_or_null(stream_samples(plan)),
+        "samples_found", number_or_null(plan_found(plan->segments, plan->bad, plan->samples)),
         "watcher_rate", watch_rate(plan), "detection_of_a_segment", plan->cheat.detection,
         "detection_of_the_job", job_found(plan), "seconds_per_step",
         timed ? json_real(plan->seconds_per_step) : json_null(), "seconds_of_samples",
@@ -433,7 +435,7 @@ static void show_money(FILE *out, const struct planning *plan)
                " of segments cheated");
 }
 
-static void show(FILE *out, const struct planning *plan)
+static void show_plan(FILE *out, const struct planning *plan)
 {
     fprintf(out, "Confidence\n%-26s %u of %" PRIu64 " steps, of them bad: %u\n", "segments",
             plan->segments, plan->segment_steps, plan->bad);
@@ -495,10 +497,10 @@ out:
     if (status != STATUS_OK) {
         return command_fail(context, &error);
     }
-    conclude(&plan);
+    conclude_plan(&plan);
     if (context->json) {
         return command_emit(context, plan_json(&plan));
     }
-    show(context->out, &plan);
+    show_plan(context->out, &plan);
     return COMMAND_OK;
 }

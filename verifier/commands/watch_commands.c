@@ -302,7 +302,7 @@ static enum status read_events(struct watching *watching, struct error *error)
 }
 
 /* What waits for endpoints does not hold the page up. */
-static enum status look(struct watching *watching, struct error *error)
+static enum status look_at_ledger(struct watching *watching, struct error *error)
 {
     enum status status;
 
@@ -314,7 +314,8 @@ static enum status look(struct watching *watching, struct error *error)
     return status;
 }
 
-static bool has(const struct watch_alarm *alarms, uint32_t count, const struct watch_alarm *alarm)
+static bool has_alarm(const struct watch_alarm *alarms, uint32_t count,
+                      const struct watch_alarm *alarm)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (alarms[i].kind == alarm->kind && alarms[i].index <= alarm->last &&
@@ -349,12 +350,12 @@ static void print_change(const struct watching *watching, bool begins,
 static void tell_changes(const struct watching *watching)
 {
     for (uint32_t i = 0; i < watching->alarm_count; i++) {
-        if (!has(watching->before, watching->before_count, &watching->alarms[i])) {
+        if (!has_alarm(watching->before, watching->before_count, &watching->alarms[i])) {
             print_change(watching, true, &watching->alarms[i]);
         }
     }
     for (uint32_t i = 0; i < watching->before_count; i++) {
-        if (!has(watching->alarms, watching->alarm_count, &watching->before[i])) {
+        if (!has_alarm(watching->alarms, watching->alarm_count, &watching->before[i])) {
             print_change(watching, false, &watching->before[i]);
         }
     }
@@ -362,14 +363,14 @@ static void tell_changes(const struct watching *watching)
 }
 
 /* A ledger that does not answer is reported once and waited for: the watch goes on. */
-static enum status follow(struct watching *watching, struct error *error)
+static enum status follow_ledger(struct watching *watching, struct error *error)
 {
     double interval_s = (double)options_number(watching->context->options, "interval");
     bool unreachable = false;
     bool looked = false; /* the first look is reported, so that silence does not seem a hang */
 
     for (;;) {
-        enum status status = look(watching, error);
+        enum status status = look_at_ledger(watching, error);
 
         if (status == STATUS_UNREACHABLE) {
             if (!unreachable) {
@@ -435,12 +436,12 @@ static int watch_until_stopped(struct watching *watching)
     error_init(&error);
     status = open_ledger(watching, &error);
     if (status == STATUS_OK && once) {
-        status = look(watching, &error);
+        status = look_at_ledger(watching, &error);
     } else if (status == STATUS_OK) {
         status = open_page(watching, &error);
         if (status == STATUS_OK) {
             notify_ready(&watching->notify, "watching");
-            status = follow(watching, &error);
+            status = follow_ledger(watching, &error);
         }
         board_page_close(watching->page);
     }

@@ -46,9 +46,9 @@ void claim_evidence_close(struct claim_evidence *evidence)
 }
 
 /* "it is about THAT, and on the ledger stands THIS". */
-static enum status other(const struct claim_evidence *evidence, const char *what,
-                         const struct digest *theirs, const struct digest *standing,
-                         struct error *error)
+static enum status other_standing(const struct claim_evidence *evidence, const char *what,
+                                  const struct digest *theirs, const struct digest *standing,
+                                  struct error *error)
 {
     char a[HEX_SIZE(DIGEST_SIZE)];
     char b[HEX_SIZE(DIGEST_SIZE)];
@@ -72,13 +72,13 @@ static enum status fit_places(const struct claim_evidence *evidence,
         return STATUS_OK; /* the replay compares the states */
     }
     if (!digest_equal(&file->after.segment, &segment->committed.root)) {
-        return other(evidence, "run of this job, by its segment's root", &file->after.segment,
-                     &segment->committed.root, error);
+        return other_standing(evidence, "run of this job, by its segment's root",
+                              &file->after.segment, &segment->committed.root, error);
     }
     return file->step == 0 || digest_equal(&file->before.segment, before)
                ? STATUS_OK
-               : other(evidence, "run of this job, by the root of the segment before",
-                       &file->before.segment, before, error);
+               : other_standing(evidence, "run of this job, by the root of the segment before",
+                                &file->before.segment, before, error);
 }
 
 enum status claim_evidence_fits(const struct claim_evidence *evidence,
@@ -87,7 +87,7 @@ enum status claim_evidence_fits(const struct claim_evidence *evidence,
     const struct evidence_file *file = &evidence->file;
 
     if (!digest_equal(&file->job_id, &segment->job_id)) {
-        return other(evidence, "job", &file->job_id, &segment->job_id, error);
+        return other_standing(evidence, "job", &file->job_id, &segment->job_id, error);
     }
     return fit_places(evidence, segment, error);
 }
@@ -98,13 +98,13 @@ enum status claim_evidence_agrees(const struct claim_evidence *evidence,
     const struct evidence_context *context = &evidence->file.context;
 
     if (!digest_equal(&context->before, &result->pre_state)) {
-        return other(evidence, "state before the step", &context->before, &result->pre_state,
-                     error);
+        return other_standing(evidence, "state before the step", &context->before,
+                              &result->pre_state, error);
     }
     return digest_equal(&context->after, &result->post_state)
                ? STATUS_OK
-               : other(evidence, "state after the step", &context->after, &result->post_state,
-                       error);
+               : other_standing(evidence, "state after the step", &context->after,
+                                &result->post_state, error);
 }
 
 enum status claim_evidence_keep(const struct claim_evidence *evidence, const char *cache,

@@ -2,8 +2,8 @@
  * claim_evidence.h - an evidence file (proofs/dispute/evidence_file.h) that is taken to a ledger:
  * does it convict, and is it about what stands there?
  *
- * It spares the walk, not the replay. Evidence convicts whoever told the very trace that it is
- * about, and somebody who forged a trace of a true step would have evidence against nobody; so a
+ * It spares the walk, not the replay. Evidence convicts a solver that told the very trace that it
+ * is about, and somebody who forged a trace of a true step would have evidence against nobody; so a
  * claim is still made only after two replays of our own. Kept in the folder of the dispute
  * (dispute.h), it is the first thing that is shown when the accused stands by that trace.
  */

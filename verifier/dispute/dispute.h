@@ -2,8 +2,8 @@
  * dispute.h - one dispute that we lead, or wait to lead: what is claimed, what was replied, whose
  * turn it is, and what was tried in it.
  *
- * A dispute has a folder. Each file in it is written once, whole, under its final name. So whoever
- * dies at any instant leaves a dispute that the next process reads back:
+ * A dispute has a folder. Each file in it is written once, whole, under its final name. So a
+ * process that dies at any instant leaves a dispute that the next process reads back:
  *
  *     dispute     the struct below, as it stood when a child was started for it
  *     reply       what the accused replied last on the ledger

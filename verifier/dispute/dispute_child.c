@@ -65,7 +65,7 @@ out:
     return status;
 }
 
-static enum status visit(struct check_step *at, struct error *error)
+static enum status visit_step(struct check_step *at, struct error *error)
 {
     struct dispute *dispute = calloc(1, sizeof(*dispute));
     struct dispute_step *step = calloc(1, sizeof(*step));
@@ -79,7 +79,7 @@ static enum status visit(struct check_step *at, struct error *error)
 }
 
 /* An earlier child has run the step. */
-static bool knows(const struct check_request *request)
+static bool knows_step(const struct check_request *request)
 {
     char path[FILE_PATH_MAX];
     struct error none;
@@ -90,4 +90,4 @@ static bool knows(const struct check_request *request)
            file_exists(path);
 }
 
-const struct check_visitor dispute_child = {knows, visit};
+const struct check_visitor dispute_child = {knows_step, visit_step};

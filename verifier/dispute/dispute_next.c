@@ -184,7 +184,7 @@ static enum status write_ending(struct making *making, struct error *error)
 
 /* ---- with the step at hand -------------------------------------------------------- */
 
-static enum status accuse(struct making *making, struct error *error)
+static enum status accuse_step(struct making *making, struct error *error)
 {
     struct dispute_step *step = making->step;
 
@@ -210,7 +210,7 @@ static enum status make_move(struct making *making, struct error *error)
         return STATUS_OK;
     }
     TRY(dispute_step_open(making->step, making->dispute, error));
-    return accuse(making, error);
+    return accuse_step(making, error);
 }
 
 /* ---- the next move ----------------------------------------------------------------- */

@@ -86,7 +86,7 @@ static enum status find_attempts(const struct dispute_ports *ports, struct dispu
     dispute->under_way = true;
     if (last.state == ACTION_REFUSED && dispute->attempt < DISPUTE_ATTEMPTS_MAX) {
         reaction = dispute_reaction(last.refusal);
-        dispute->under_way = reaction != DISPUTE_ANEW && reaction != DISPUTE_OTHERWISE;
+        dispute->under_way = reaction != DISPUTE_REMAKE && reaction != DISPUTE_OTHERWISE;
         TRY(action_count_acquitted(ports->store, &dispute->acquitted, &dispute->claim,
                                    dispute->turn, error));
     }
@@ -168,11 +168,11 @@ static enum status start_child(const struct dispute_ports *ports, const struct d
 
 /*
  * A claim of ours was false, which no machine that can be believed makes. The dispute remembers
- * that it was said, since the database may be lost before the claim is: whoever has looked into the
- * fault need not do so again.
+ * that it was said, since the database may be lost before the claim is: a user who has looked into
+ * the fault need not do so again.
  */
-static enum status admit(const struct dispute_ports *ports, const struct dispute *dispute,
-                         struct error *error)
+static enum status admit_fault(const struct dispute_ports *ports, const struct dispute *dispute,
+                               struct error *error)
 {
     static const char why[] = "a claim was made, and the accused is right in all that it made of"
                               " the step";
@@ -205,7 +205,7 @@ static enum status note_missed(const struct dispute_ports *ports, const struct s
     return store_set_retry(ports->store, &claim->key, &retry, why, error);
 }
 
-static enum status carry(void *context, const void *row, struct error *error)
+static enum status carry_dispute(void *context, const void *row, struct error *error)
 {
     const struct carrying *carrying = context;
     const struct dispute_ports *ports = carrying->ports;
@@ -229,7 +229,7 @@ static enum status carry(void *context, const void *row, struct error *error)
     case DISPUTE_EVIDENCE:
         return dispute_plan(ports, claim, kind, &dispute, error);
     case DISPUTE_NO_FAULT:
-        return admit(ports, &dispute, error);
+        return admit_fault(ports, &dispute, error);
     case DISPUTE_RUN:
         return start_child(ports, &dispute, &segment, error);
     case DISPUTE_TIMEOUT:
@@ -247,7 +247,7 @@ enum status dispute_round(const struct dispute_ports *ports, bool *busy, struct 
     struct carrying carrying = {ports, busy};
 
     return store_visit(ports->store, STORE_DISPUTES,
-                       "d.ours AND d.phase <> :claim_closed ORDER BY d.deadline_s", carry,
+                       "d.ours AND d.phase <> :claim_closed ORDER BY d.deadline_s", carry_dispute,
                        &carrying, error);
 }
 

@@ -30,7 +30,7 @@ enum dispute_reaction dispute_reaction(enum game_refusal_kind kind)
     case GAME_NOT_QUERIED:
     case GAME_BAD_REPLY:
     case GAME_BAD_EVIDENCE:
-        return DISPUTE_ANEW;
+        return DISPUTE_REMAKE;
     case GAME_NOT_GUILTY:
         return DISPUTE_OTHERWISE;
     default:
@@ -138,9 +138,9 @@ enum status dispute_plan(const struct dispute_ports *ports, const struct store_d
 
 /* ---- sending -------------------------------------------------------------------- */
 
-static enum status submit(const struct dispute_ports *ports, const struct action *action,
-                          const struct store_dispute *claim, const struct dispute_move *move,
-                          struct error *error)
+static enum status submit_move(const struct dispute_ports *ports, const struct action *action,
+                               const struct store_dispute *claim, const struct dispute_move *move,
+                               struct error *error)
 {
     struct game_subject subject = {
         .step = claim->step, .pre_state = claim->pre_state, .post_state = claim->post_state};
@@ -177,7 +177,7 @@ enum status dispute_send(const struct dispute_ports *ports, const struct action 
     dispute_move_name(name, action->number, attempt_of(action));
     TRY(path_in(path, ports->cache, &action->claim, name, error));
     TRY_OUT(dispute_move_load(&move, &bytes, path, error));
-    status = submit(ports, action, &claim, &move, error);
+    status = submit_move(ports, action, &claim, &move, error);
 out:
     file_bytes_release(&bytes);
     return status;
@@ -212,8 +212,8 @@ enum status dispute_lost(const struct dispute_ports *ports, const struct action 
     return dispute_failed(ports, &action->claim, why, error);
 }
 
-static enum status make_anew(const struct dispute_ports *ports, const struct action *action,
-                             enum dispute_reaction reaction, struct error *error)
+static enum status remake_move(const struct dispute_ports *ports, const struct action *action,
+                               enum dispute_reaction reaction, struct error *error)
 {
     uint32_t attempt = attempt_of(action) + 1;
     bool left = attempt < DISPUTE_ATTEMPTS_MAX;
@@ -226,7 +226,7 @@ static enum status make_anew(const struct dispute_ports *ports, const struct act
                    game_refusal_text(action->refusal),
                    !left                           ? "no other is tried in this turn"
                    : reaction == DISPUTE_OTHERWISE ? "other evidence is looked for"
-                                                   : "it is made anew");
+                                                   : "it is made again");
     return dispute_failed(ports, &action->claim, why, error);
 }
 
@@ -244,9 +244,9 @@ enum status dispute_refused(const struct dispute_ports *ports, enum action_state
             *due_s = dispute_again_s(ports->time_s, action->tries);
         }
         return STATUS_OK;
-    case DISPUTE_ANEW:
+    case DISPUTE_REMAKE:
     case DISPUTE_OTHERWISE:
-        return make_anew(ports, action, reaction, error);
+        return remake_move(ports, action, reaction, error);
     case DISPUTE_OVER:
         break;
     }

@@ -16,7 +16,7 @@
 #define DISPUTE_ATTEMPTS_MAX 8  /* moves with other bytes, in one turn */
 #define DISPUTE_TRIES_MAX    12 /* of one with the same bytes that is refused without a reason */
 
-/* What disputes need of whoever drives them. Everything is borrowed. */
+/* What disputes need of the code that drives them. Everything is borrowed. */
 struct dispute_ports {
     struct store *store;
     struct ledger *ledger;
@@ -39,7 +39,7 @@ struct dispute_ports {
 enum dispute_reaction {
     DISPUTE_OVER = 0,  /* it can never be taken */
     DISPUTE_AGAIN,     /* the same bytes, later */
-    DISPUTE_ANEW,      /* what it was made from has changed: it is made anew from the ledger */
+    DISPUTE_REMAKE,    /* what it was made from has changed: it is made again from the ledger */
     DISPUTE_OTHERWISE, /* it does not convict: other evidence is looked for */
 };
 enum dispute_reaction dispute_reaction(enum game_refusal_kind kind);
@@ -56,8 +56,8 @@ void dispute_drop(const char *cache, const struct hash32 *claim, const char *nam
 /* Do we lead, and is it the claimant's turn? */
 bool dispute_is_ours_to_move(const struct dispute_ports *ports, const struct store_dispute *claim);
 
-/* Does another claimant lead, whose turn it is, and we wait to take over? Whoever is ready then has
- * its whole clock for the moves. */
+/* Does another claimant lead, whose turn it is, and we wait to take over? A claimant that is ready
+ * then has its whole clock for the moves. */
 bool dispute_is_followed(const struct dispute_ports *ports, const struct store_dispute *claim);
 
 /* Plans to send the move of a turn. */

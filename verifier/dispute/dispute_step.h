@@ -13,7 +13,7 @@
 #include "verifier/dispute/dispute.h"
 #include "verifier/dispute/trace_source.h"
 
-/* Filled in by whoever drives the dispute; a zero-filled own is not open. */
+/* Filled in by the code that drives the dispute; a zero-filled own is not open. */
 struct dispute_step {
     struct run *run;   /* borrowed; its data and constants are the job's */
     bool stands;       /* run's machine holds the state before the step */

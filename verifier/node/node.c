@@ -53,6 +53,7 @@ enum status node_open(struct node *node, const struct node_options *options,
     memset(node, 0, sizeof(*node));
     node->options = *options;
     node->ports = *ports;
+    node->options.policy.currency = *ledger_get_currency(ports->ledger);
     if (node->options.checks_max == 0 || node->options.checks_max > NODE_CHECKS_MAX) {
         return error_set(error, STATUS_USAGE, "a node makes 1 to %d checks at once",
                          NODE_CHECKS_MAX);
@@ -61,6 +62,7 @@ enum status node_open(struct node *node, const struct node_options *options,
     if (node->actions == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a node");
     }
+    TRY_OUT(store_money_open(&node->money, ledger_get_own(ports->ledger), error));
     TRY_OUT(load_fault(node, error));
     TRY_OUT(reconsider(ports->store, error));
     status = queue_recover(ports->store, error);
@@ -78,6 +80,7 @@ void node_close(struct node *node)
         free(node->running[i].result);
     }
     free(node->actions);
+    store_money_release(&node->money);
     memset(node, 0, sizeof(*node));
 }
 

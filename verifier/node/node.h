@@ -12,6 +12,7 @@
 #include "chain/game/policy/policy.h"
 #include "verifier/check/workers.h"
 #include "verifier/store/queue.h"
+#include "verifier/store/store_money.h"
 #include "verifier/store/verdict_db.h"
 
 /* Children beside the checks: a turn must not be lost for want of one, nor the states that a seat
@@ -85,6 +86,8 @@ struct node {
     bool fault;
     bool fault_is_safe; /* it outlives a loss of power */
     uint64_t swept_ms;
+    uint64_t money_ms;        /* when it was last looked at */
+    struct store_money money; /* of the account */
     struct node_running running[WORKERS_MAX];
     uint32_t running_count;
     int64_t disputes;       /* children that were started for disputes */

@@ -47,8 +47,8 @@ static enum status make_request(struct node *node, struct check_request **made,
     return STATUS_OK;
 }
 
-static enum status skip(struct node *node, const struct task *task, const char *why,
-                        struct error *error)
+static enum status skip_task(struct node *node, const struct task *task, const char *why,
+                             struct error *error)
 {
     struct check_result *result = calloc(1, sizeof(*result));
     enum status status;
@@ -69,7 +69,7 @@ static enum status start_one(struct node *node, const struct task *task, struct 
 
     if (status == STATUS_NOT_FOUND) {
         free(request);
-        return skip(node, task, "it does not stand on the ledger any more", error);
+        return skip_task(node, task, "it does not stand on the ledger any more", error);
     }
     TRY_OUT(status);
     TRY_OUT(store_begin(node->ports.store, error));
@@ -121,8 +121,9 @@ static bool is_an_answer(const struct check_request *request, const struct check
 }
 
 /* The segment is right: no verdict against that follows. */
-static enum status vouch(struct node *node, const struct task *task,
-                         const struct check_result *result, const char **why, struct error *error)
+static enum status vouch_segment(struct node *node, const struct task *task,
+                                 const struct check_result *result, const char **why,
+                                 struct error *error)
 {
     struct store_segment segment;
     struct verdict_db_entry entry;
@@ -223,9 +224,9 @@ static enum status measure_line(struct node *node, const struct task *task,
 
 /* What follows from a result. The verdict database has a verdict before the store does: a crash in
  * between makes the check run again, to the same verdict. */
-static enum status conclude(struct node *node, const struct task *task,
-                            const struct check_request *request, struct check_result *result,
-                            struct error *error)
+static enum status conclude_check(struct node *node, const struct task *task,
+                                  const struct check_request *request, struct check_result *result,
+                                  struct error *error)
 {
     struct store *store = node->ports.store;
     const char *why = NULL;
@@ -239,7 +240,8 @@ static enum status conclude(struct node *node, const struct task *task,
     }
     switch (result->outcome) {
     case CHECK_PROVEN:
-        status = task->kind == TASK_CHECK ? vouch(node, task, result, &why, error) : STATUS_OK;
+        status =
+            task->kind == TASK_CHECK ? vouch_segment(node, task, result, &why, error) : STATUS_OK;
         break;
     case CHECK_REFUTED:
         status = node_accuse(node, task, request, result, &why, error);
@@ -280,7 +282,7 @@ static enum status take_answer(struct node *node, struct node_running *place,
         keep_take(node->ports.keep, node->ports.store, place->request, result, node->now_ms / 1000,
                   node->ports.log);
     }
-    status = conclude(node, &task, place->request, result, error);
+    status = conclude_check(node, &task, place->request, result, error);
 out:
     return store_end(node->ports.store, status, error);
 }

@@ -24,7 +24,7 @@ const struct check_segment *node_segment_of(const struct check_request *request,
                                          : NULL;
 }
 
-/* Others may claim the same: whoever joins them takes over when they sleep. */
+/* Others may claim the same: a node that joins them takes over when they sleep. */
 enum status node_plan_claim(struct node *node, const struct action *claim, uint32_t seal_number,
                             struct error *error)
 {

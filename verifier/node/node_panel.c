@@ -171,8 +171,8 @@ static enum status take_or_pass(struct node *node, const struct store_job *job,
                       text, error);
 }
 
-/* Whoever names the roots of another program, data or state could convict a verdict that is right.
- * *agreed: the terms name those of the job that was tried. */
+/* A client that names the roots of another program, data or state could convict a verdict that is
+ * right. *agreed: the terms name those of the job that was tried. */
 static enum status compare_terms(struct node *node, bool *agreed, const struct store_job *job,
                                  struct error *error)
 {
@@ -184,7 +184,7 @@ static enum status compare_terms(struct node *node, bool *agreed, const struct s
 }
 
 /* The policy is asked before the trial, which costs some work, and after it, by what it took. */
-static enum status consider(void *context, const void *row, struct error *error)
+static enum status consider_job(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_job *job = row;
@@ -211,7 +211,7 @@ static enum status consider(void *context, const void *row, struct error *error)
                                                   : STATUS_OK;
 }
 
-static enum status enlist(struct node *node, struct error *error)
+static enum status enlist_jobs(struct node *node, struct error *error)
 {
     char where[600];
 
@@ -223,7 +223,7 @@ static enum status enlist(struct node *node, struct error *error)
                    " WHERE a.job = j.key AND a.kind = :enlist AND a.state IN (:action_planned,"
                    " :action_sent)) ORDER BY %s",
                    node->options.entries, IN_TURN);
-    return store_visit(node->ports.store, STORE_JOBS, where, consider, node, error);
+    return store_visit(node->ports.store, STORE_JOBS, where, consider_job, node, error);
 }
 
 /* ---- announcing ----------------------------------------------------------------- */
@@ -236,7 +236,7 @@ enum status node_panel_announce(struct node *node, const struct action *action, 
 }
 
 /* The name follows from what is said and from the word before it: each change is said once. */
-static enum status announce(void *context, const void *row, struct error *error)
+static enum status announce_contact(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_job *job = row;
@@ -268,7 +268,7 @@ static enum status announce(void *context, const void *row, struct error *error)
 /* ---- departing ------------------------------------------------------------------ */
 
 /* The terms stay, but what a replay takes here changes. */
-static enum status reconsider(void *context, const void *row, struct error *error)
+static enum status reconsider_job(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_job *job = row;
@@ -318,14 +318,14 @@ enum status node_panel_round(struct node *node, struct error *error)
     struct store *store = node->ports.store;
 
     if (node->options.mode == NODE_ACT && !node->options.by_hand && !node->fault) {
-        TRY(enlist(node, error));
+        TRY(enlist_jobs(node, error));
         TRY(store_visit(store, STORE_JOBS,
                         "j.phase <> :job_closed AND coalesce(w.wish, 0) <> :to_depart AND " IS_OURS,
-                        reconsider, node, error));
+                        reconsider_job, node, error));
     }
     if (node->options.mode == NODE_ACT && !node->options.by_hand && node->options.contact != NULL) {
-        TRY(store_visit(store, STORE_JOBS, "j.phase <> :job_closed AND " IS_OURS, announce, node,
-                        error));
+        TRY(store_visit(store, STORE_JOBS, "j.phase <> :job_closed AND " IS_OURS, announce_contact,
+                        node, error));
     }
     TRY(store_visit(store, STORE_ENTRIES,
                     "e.ours AND NOT e.gone AND (e.generation < j.generation OR"

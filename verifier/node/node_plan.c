@@ -26,7 +26,7 @@ static const char *why_not(const struct node *node, const struct store_segment *
 }
 
 /* It is checked after its draw, so that the rights of others can be compared for nothing. */
-static enum status choose(void *context, const void *row, struct error *error)
+static enum status choose_segment(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_segment *segment = row;
@@ -47,7 +47,7 @@ static enum status choose(void *context, const void *row, struct error *error)
 /* A round looks at some segments only. Those that found no room come last, in random order, so that
  * they do not keep out a segment whose job has room. Somebody draws a segment at once as a rule.
  * Where nobody does, it is checked without its seed. */
-static enum status sample(struct node *node, struct error *error)
+static enum status sample_segments(struct node *node, struct error *error)
 {
     const char *draws = node->options.mode == NODE_OBSERVE ? "FALSE" : "e.ours";
     char where[500];
@@ -58,7 +58,7 @@ static enum status sample(struct node *node, struct error *error)
                    " e.job = s.job AND e.generation = s.generation AND %s AND NOT e.gone))) ORDER "
                    "BY s.reason = '" QUEUE_IS_FULL "', random()",
                    (long long)node->clock.height, draws);
-    return store_visit(node->ports.store, STORE_SEGMENTS, where, choose, node, error);
+    return store_visit(node->ports.store, STORE_SEGMENTS, where, choose_segment, node, error);
 }
 
 /* ---- money -------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static enum status plan_all(struct node *node, struct error *error)
         TRY(node_seats_round(node, error));
     }
     if (!node->options.by_hand) {
-        TRY(sample(node, error));
+        TRY(sample_segments(node, error));
     }
     if (!node->fault) {
         TRY(node_judge_rights(node, error));

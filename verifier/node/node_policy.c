@@ -160,8 +160,7 @@ static enum status read_pace(struct policy_pace *pace, bool *known, struct node 
 {
     int64_t ms = 0;
 
-    *pace =
-        (struct policy_pace){.in_token = !address_is_zero(ledger_get_token(node->ports.ledger))};
+    *pace = (struct policy_pace){0};
     TRY(database_number(&node->ports.store->sql, &ms, 0, error,
                         "SELECT max(ms) FROM (SELECT ended_ms - begun_ms AS ms FROM tasks WHERE"
                         " job = ? AND kind = :checks AND state = :task_done ORDER BY number DESC"

@@ -2,8 +2,8 @@
  * node_policy.h - asks the node's policy (chain/game/policy/policy.h) before money is locked: what
  * the node's bonds lock already, and how long the checks of a job take here, are in its database.
  *
- * A bond that was lost counts as locked for NODE_POLICY_LOST_S more: whoever robs a node of its
- * bonds gets no more than the limit of such a time.
+ * A bond that was lost counts as locked for NODE_POLICY_LOST_S more: a party that robs a node of
+ * its bonds gets no more than the limit of such a time.
  */
 #ifndef VERIFIER_NODE_NODE_POLICY_H
 #define VERIFIER_NODE_NODE_POLICY_H
@@ -19,7 +19,7 @@ MUST_CHECK enum status node_policy_enlist(struct node *node, struct policy_refus
 MUST_CHECK enum status node_policy_enlist_now(struct node *node, const struct store_job *job,
                                               struct error *error);
 
-/* Would it take the terms alone, whatever is locked? */
+/* Would it take the terms alone, without a look at what is locked? */
 MUST_CHECK enum status node_policy_terms(struct node *node, struct policy_refusal *refusal,
                                          const struct store_job *job, struct error *error);
 

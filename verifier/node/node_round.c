@@ -19,6 +19,7 @@
 enum {
     EVENTS_MAX = 512, /* of one round */
     SWEEP_MS = 30000,
+    MONEY_MS = 10000,
     CACHE_FILES_MAX = 65536,
     DISK_BLOCK = 512, /* bytes, in what stat() counts */
 };
@@ -192,6 +193,25 @@ static enum status sweep(struct node *node, struct error *error)
     return store_set_number(node->ports.store, "alive_ms", (int64_t)node->now_ms, error);
 }
 
+/* Figures for people: a ledger that does not answer keeps nobody from work. */
+static enum status count_money(struct node *node, struct error *error)
+{
+    struct error trouble;
+    enum status status;
+
+    if (node->now_ms < node->money_ms + MONEY_MS && node->now_ms >= node->money_ms) {
+        return STATUS_OK;
+    }
+    node->money_ms = node->now_ms;
+    error_init(&trouble);
+    status = store_money_follow(&node->money, node->ports.store, node->ports.ledger, &trouble);
+    if (status == STATUS_OK || status == STATUS_UNREACHABLE) {
+        return STATUS_OK;
+    }
+    *error = trouble;
+    return status;
+}
+
 static enum status work(struct node *node, bool *busy, struct error *error)
 {
     bool reached = false;
@@ -210,6 +230,7 @@ static enum status work(struct node *node, bool *busy, struct error *error)
     TRY(node_start_checks(node, busy, error));
     if (reached) {
         TRY(signing_guard_round(node, busy, error));
+        TRY(count_money(node, error));
     }
     return sweep(node, error);
 }

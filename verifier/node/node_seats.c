@@ -11,9 +11,10 @@
 #include "verifier/node/solver_timeout.h"
 
 enum {
-    LATE_SHARE = 8,   /* the last part of the seal period: states that are not here are not seen */
-    DRAW_SHARE = 32,  /* of the seal period: how far apart the nodes of a panel draw, */
-    DRAW_EACH_S = 12, /* ... and so far for each owner */
+    LATE_SHARE = 8,    /* the last part of the seal period: states that are not here are not seen */
+    DRAW_SHARE = 32,   /* of the seal period: the last node of a panel draws by then, */
+    DRAW_FIRST_S = 24, /* ... behind the solver, which has two blocks for it, */
+    DRAW_EACH_S = 12,  /* ... and so far apart for each owner */
 };
 
 /* ---- sealing -------------------------------------------------------------------- */
@@ -32,9 +33,9 @@ static enum status plan_seal(struct node *node, const struct store_segment *segm
 }
 
 /* A database that knows another verdict of the place keeps it. */
-static enum status decide(struct node *node, const struct store_segment *segment,
-                          const struct store_seat *seat, const struct verdict_db_seal *verdict,
-                          struct error *error)
+static enum status decide_verdict(struct node *node, const struct store_segment *segment,
+                                  const struct store_seat *seat,
+                                  const struct verdict_db_seal *verdict, struct error *error)
 {
     enum status status = verdict_db_seal(node->ports.verdicts, verdict, error);
 
@@ -47,45 +48,53 @@ static enum status decide(struct node *node, const struct store_segment *segment
     return plan_seal(node, segment, seat, error);
 }
 
-/* Is a verdict of this segment, as it was committed, in the verdict database? */
+/* Is a verdict of this segment, as it was committed, in the verdict database? A check whose verdict
+ * was lost there is made again. */
 static enum status is_vouched(struct node *node, bool *is, const struct store_segment *segment,
                               const struct check_result *result, enum game_verdict verdict,
-                              struct error *error)
+                              const struct task *task, struct error *error)
 {
     struct verdict_db_entry entry = node_entry(node, segment, &result->before);
     enum status status = verdict_db_find(&entry, node->ports.verdicts, error);
 
     *is = status == STATUS_OK && entry.verdict == verdict &&
           (verdict == GAME_VERDICT_RIGHT || entry.step == result->step);
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    return status == STATUS_NOT_FOUND
+               ? queue_again(node->ports.store, task, task->deadline_s, error)
+               : status;
 }
 
 /* *is: the result is a verdict of this segment. It may be about one before it. */
-static enum status seal_result(struct node *node, bool *is, const struct store_segment *segment,
-                               const struct store_seat *seat, const struct task *task,
-                               struct error *error)
+static enum status read_verdict(struct node *node, bool *is, struct verdict_db_seal *verdict,
+                                const struct store_segment *segment, const struct store_seat *seat,
+                                const struct task *task, struct error *error)
 {
-    struct verdict_db_seal verdict = node_seal(node, segment, seat->place);
     struct check_result *result = NULL;
     enum status status = queue_result(node->ports.store, &result, task, error);
 
+    *is = false;
+    *verdict = node_seal(node, segment, seat->place);
     TRY_OUT(status);
-    verdict.verdict = result->outcome == CHECK_PROVEN ? GAME_VERDICT_RIGHT : GAME_VERDICT_FALSE;
-    TRY_OUT(is_vouched(node, is, segment, result, verdict.verdict, error));
-    *is = *is && (result->outcome == CHECK_PROVEN ? result->has_leaves
-                                                  : result->index == segment->committed.index);
-    if (!*is) {
-        goto out;
+    *is = result->outcome == CHECK_PROVEN ? result->has_leaves
+                                          : result->index == segment->committed.index;
+    verdict->verdict = result->outcome == CHECK_PROVEN ? GAME_VERDICT_RIGHT : GAME_VERDICT_FALSE;
+    if (*is) {
+        TRY_OUT(is_vouched(node, is, segment, result, verdict->verdict, task, error));
     }
     if (result->outcome == CHECK_PROVEN) {
-        check_result_rights(&verdict.leaves, result, &seat->owner, &segment->seed, &segment->hash);
+        check_result_rights(&verdict->leaves, result, &seat->owner, &segment->seed, &segment->hash);
     } else {
-        verdict.step = result->step;
+        verdict->step = result->step;
     }
-    status = decide(node, segment, seat, &verdict, error);
 out:
     free(result);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+static bool is_done(const struct task *task)
+{
+    return task->state == TASK_DONE &&
+           (task->outcome == CHECK_PROVEN || task->outcome == CHECK_REFUTED);
 }
 
 /* Sealed before, in the database at least: a crash came before the plan. */
@@ -98,8 +107,9 @@ static enum status find_sealed(struct node *node, const struct store_segment *se
     return plan_seal(node, segment, seat, error);
 }
 
-static enum status say(struct node *node, const struct store_segment *segment,
-                       const struct store_seat *seat, const char *reason, struct error *error)
+static enum status say_reason(struct node *node, const struct store_segment *segment,
+                              const struct store_seat *seat, const char *reason,
+                              struct error *error)
 {
     char place[STORE_PLACE_TEXT];
 
@@ -120,15 +130,15 @@ static enum status asks_pool(struct node *node, bool *pays, const struct store_s
     }
     TRY(ledger_get_job(node->ports.ledger, &job, &segment->job, error));
     *pays = job.pool / (segment->seats == 0 ? 1 : segment->seats) >= segment->terms.fee;
-    return *pays
-               ? STATUS_OK
-               : say(node, segment, seat,
-                     "it is not replayed: the fees of the job do not pay all of its seats", error);
+    return *pays ? STATUS_OK
+                 : say_reason(node, segment, seat,
+                              "it is not replayed: the fees of the job do not pay all of its seats",
+                              error);
 }
 
 /* The states first, since their solver may show them for a while only; then the check. */
-static enum status begin(struct node *node, const struct store_segment *segment,
-                         const struct store_seat *seat, struct error *error)
+static enum status begin_seat(struct node *node, const struct store_segment *segment,
+                              const struct store_seat *seat, struct error *error)
 {
     struct task wanted = {.kind = TASK_FETCH,
                           .deadline_s = node_seal_end(segment),
@@ -170,7 +180,7 @@ static enum status plan_unseen(struct node *node, const struct store_segment *se
     if (seat->reason[0] == '\0') {
         TRY(queue_reason(node->ports.store, reason, states, error));
         (void)snprintf(text, sizeof(text), "its states were not to be had: %.400s", reason);
-        TRY(say(node, segment, seat, text, error));
+        TRY(say_reason(node, segment, seat, text, error));
     }
     return node_plan_again(node, &action, error);
 }
@@ -195,14 +205,17 @@ static enum status take_check(struct node *node, bool *sealed, const struct stor
 {
     const struct task wanted = {.deadline_s = node_seal_end(segment),
                                 .expiry_s = node_seal_end(segment)};
+    struct verdict_db_seal verdict;
     bool full = false;
 
     *sealed = false;
-    if (task->state == TASK_DONE &&
-        (task->outcome == CHECK_PROVEN || task->outcome == CHECK_REFUTED)) {
-        TRY(seal_result(node, sealed, segment, seat, task, error));
+    if (is_done(task)) {
+        TRY(read_verdict(node, sealed, &verdict, segment, seat, task, error));
     }
-    return !*sealed && task->deadline_s > wanted.deadline_s /* a sample, that waited for no place */
+    if (*sealed) {
+        return decide_verdict(node, segment, seat, &verdict, error);
+    }
+    return task->deadline_s > wanted.deadline_s /* a sample, that waited for no place */
                ? queue_add(node->ports.store, &full, segment, &wanted, error)
                : STATUS_OK;
 }
@@ -225,13 +238,13 @@ static enum status take_place(struct node *node, const struct store_segment *seg
     }
     status = queue_find(store, &states, TASK_FETCH, segment, 0, error);
     if (status == STATUS_NOT_FOUND) {
-        return begin(node, segment, seat, error);
+        return begin_seat(node, segment, seat, error);
     }
     TRY(status);
     status = queue_find(store, &check, TASK_CHECK, segment, 0, error);
     if (status == STATUS_NOT_FOUND ||
         (status == STATUS_OK && check.state == TASK_SKIPPED && check.attempts == 0)) {
-        return begin(node, segment, seat, error);
+        return begin_seat(node, segment, seat, error);
     }
     TRY(status);
     TRY(take_check(node, &ended, segment, seat, &check, error));
@@ -256,6 +269,92 @@ static enum status visit_drawn(void *context, const void *row, struct error *err
 
 /* ---- revealing ------------------------------------------------------------------ */
 
+/* Always the same, and nobody else can guess it. */
+static struct hash32 salt_of(const struct node *node, const struct store_segment *segment,
+                             uint32_t place)
+{
+    uint8_t about[2 * HASH32_SIZE + sizeof(place)];
+
+    memcpy(about, segment->hash.bytes, HASH32_SIZE);
+    memcpy(about + HASH32_SIZE, segment->seed.bytes, HASH32_SIZE);
+    endian_store_be32(about + sizeof(about) - sizeof(place), place);
+    return verdict_db_derive(node->ports.verdicts, "the salt of a verdict", about, sizeof(about));
+}
+
+/* Is it what this account has sealed on the ledger? */
+static bool is_sealed(const struct node *node, const struct store_segment *segment,
+                      const struct store_seat *seat, const struct verdict_db_seal *verdict)
+{
+    const struct hash32 salt = salt_of(node, segment, seat->place);
+    const struct hash32 seal =
+        game_verdict_seal(&seat->owner, &segment->hash, verdict->verdict, verdict->step,
+                          verdict->verdict == GAME_VERDICT_RIGHT ? &verdict->leaves : NULL, &salt);
+
+    return hash32_equal(&seal, &seat->seal);
+}
+
+/* The verdict database has lost what was sealed: a check and the secret make it again. *found: it
+ * is there now. */
+static enum status make_again(struct node *node, bool *found, const struct store_segment *segment,
+                              const struct store_seat *seat, struct verdict_db_seal *verdict,
+                              struct error *error)
+{
+    const uint64_t end_s = node_reveal_end(segment);
+    struct task wanted = {.kind = TASK_FETCH, .deadline_s = end_s, .expiry_s = end_s};
+    struct task check;
+    bool full = false;
+    enum status status = queue_find(node->ports.store, &check, TASK_CHECK, segment, 0, error);
+
+    if (status == STATUS_OK && is_done(&check)) {
+        TRY(read_verdict(node, found, verdict, segment, seat, &check, error));
+        if (!*found) {
+            return STATUS_OK;
+        }
+        *found = is_sealed(node, segment, seat, verdict);
+        if (*found) {
+            TRY(verdict_db_seal(node->ports.verdicts, verdict, error));
+            return store_say(node->ports.store, seat, "", error);
+        }
+        return STATUS_OK;
+    }
+    if (status != STATUS_NOT_FOUND && (status != STATUS_OK || check.expiry_s >= end_s)) {
+        return status;
+    }
+    TRY(queue_add(node->ports.store, &full, segment, &wanted, error));
+    wanted.kind = TASK_CHECK;
+    return queue_add(node->ports.store, &full, segment, &wanted, error);
+}
+
+/* *found: the verdict that the ledger has a seal of is in the verdict database. */
+static enum status find_verdict(struct node *node, bool *found, const struct store_segment *segment,
+                                const struct store_seat *seat, struct verdict_db_seal *verdict,
+                                struct error *error)
+{
+    enum status status;
+
+    *verdict = node_seal(node, segment, seat->place);
+    *found = false;
+    status = verdict_db_find_seal(verdict, node->ports.verdicts, error);
+    if (status == STATUS_NOT_FOUND) {
+        TRY(make_again(node, found, segment, seat, verdict, error));
+        return *found || seat->reason[0] != '\0'
+                   ? STATUS_OK
+                   : say_reason(
+                         node, segment, seat,
+                         "the verdict database has lost what was sealed: it is found again by a"
+                         " check, to be revealed in time",
+                         error);
+    }
+    TRY(status);
+    *found = is_sealed(node, segment, seat, verdict);
+    return *found || seat->reason[0] != '\0'
+               ? STATUS_OK
+               : say_reason(node, segment, seat,
+                            "this account has sealed something else on the ledger than the verdict"
+                            " database says: nothing is revealed; does another node use this key?",
+                            error);
+}
+
 static enum status visit_sealed(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
@@ -263,21 +362,24 @@ static enum status visit_sealed(void *context, const void *row, struct error *er
     struct action action = {.job = seat->job, .segment = seat->segment, .place = seat->place};
     struct store_segment segment;
     struct verdict_db_seal verdict;
+    bool found = false;
     enum status status = store_segment_by_hash(node->ports.store, &segment, &seat->segment, error);
 
     if (status != STATUS_OK) {
         return status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
-    verdict = node_seal(node, &segment, seat->place);
-    status = verdict_db_find_seal(&verdict, node->ports.verdicts, error);
-    if (status != STATUS_OK) { /* the file was lost since: nobody knows what was sealed */
-        return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    action.late_s = node_reveal_end(&segment);
+    if (node->clock.time_s > action.late_s) {
+        return STATUS_OK;
+    }
+    TRY(find_verdict(node, &found, &segment, seat, &verdict, error));
+    if (!found) {
+        return STATUS_OK;
     }
     action.kind = verdict.verdict == GAME_VERDICT_FALSE ? ACTION_ALARM : ACTION_REVEAL;
     action.due_s = node_seal_end(&segment);
-    action.late_s = node_reveal_end(&segment);
     node_name(action.name, action.kind, &segment.hash, seat->place);
-    return node->clock.time_s > action.late_s ? STATUS_OK : node_plan_again(node, &action, error);
+    return node_plan_again(node, &action, error);
 }
 
 /* ---- places that were missed ----------------------------------------------------- */
@@ -324,17 +426,18 @@ static enum status visit_missed(void *context, const void *row, struct error *er
                    : status == STATUS_NOT_FOUND ? "the node was away, or saw the draw too late"
                                                 : "its check was not done");
     TRY(note_missed(node, &segment, error));
-    return say(node, &segment, seat, text, error);
+    return say_reason(node, &segment, seat, text, error);
 }
 
 /* ---- draws ---------------------------------------------------------------------- */
 
-/* How long this node looks at the ledger first, so that of a panel one draws: another while for
- * each of them. */
+/* How long this node looks at the ledger first, so that one draws: the solver, which does it at
+ * once, or else one of the panel, each after another while. */
 static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
                                 const struct store_segment *segment, struct error *error)
 {
     const uint64_t most_s = segment->terms.seal_period_s / DRAW_SHARE;
+    const uint64_t first_s = most_s / 2 < DRAW_FIRST_S ? most_s / 2 : DRAW_FIRST_S;
     int64_t owners = 0;
     uint64_t span_s;
 
@@ -344,11 +447,13 @@ static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
                         "bi", &(struct database_blob){segment->job.bytes, HASH32_SIZE},
                         (int64_t)segment->committed.generation));
     span_s = DRAW_EACH_S * (uint64_t)(owners > 1 ? owners - 1 : 0);
-    *wait_s = solver_timeout_place(node, &segment->hash, span_s < most_s ? span_s : most_s);
+    span_s = span_s < most_s - first_s ? span_s : most_s - first_s;
+    *wait_s = first_s + solver_timeout_place(node, &segment->hash, span_s);
     return STATUS_OK;
 }
 
-/* It is in the interest of the panel: draws in order, as soon as the block of the seed is there. */
+/* In the interest of the panel it draws in order. The wait begins with the block of the seed: in
+ * those before it, nobody could draw. */
 static enum status visit_undrawn(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
@@ -362,6 +467,9 @@ static enum status visit_undrawn(void *context, const void *row, struct error *e
     uint64_t wait_s = 0;
     enum status status;
 
+    if (node->clock.height < action.due_height) {
+        return STATUS_OK;
+    }
     action_name(action.name, ACTION_DRAW, &segment->hash);
     status = action_find(node->ports.store, &before, action.name, error);
     if (status == STATUS_OK && before.state <= ACTION_SENT) {
@@ -435,18 +543,6 @@ static enum status raise_alarm(struct node *node, const struct action *action,
 out:
     free(shown);
     return status;
-}
-
-/* Always the same, and nobody else can guess it. */
-static struct hash32 salt_of(const struct node *node, const struct store_segment *segment,
-                             uint32_t place)
-{
-    uint8_t about[2 * HASH32_SIZE + sizeof(place)];
-
-    memcpy(about, segment->hash.bytes, HASH32_SIZE);
-    memcpy(about + HASH32_SIZE, segment->seed.bytes, HASH32_SIZE);
-    endian_store_be32(about + sizeof(about) - sizeof(place), place);
-    return verdict_db_derive(node->ports.verdicts, "the salt of a verdict", about, sizeof(about));
 }
 
 enum status node_seats_send(struct node *node, const struct action *action,

@@ -3,9 +3,9 @@
  * in, seals a verdict, and reveals it in time.
  *
  * A verdict is right (the eight leaves follow from the replay) or false at a step. It is in the
- * verdict database before it is planned, and is never another. Where the states could not be had
- * until late, the node says unseen instead; whatever else keeps it from a verdict is silence, and
- * the reason stands at the place.
+ * verdict database before it is planned, and is never another. Where the states could not be
+ * fetched until late, the node says unseen instead; all else that keeps it from a verdict is
+ * silence, and the reason stands at the place.
  */
 #ifndef VERIFIER_NODE_NODE_SEATS_H
 #define VERIFIER_NODE_NODE_SEATS_H

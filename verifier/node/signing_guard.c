@@ -40,9 +40,9 @@ static enum status enter_claim(struct node *node, const struct action *action,
     return verdict_db_enter(node->ports.verdicts, &entry, error);
 }
 
-static enum status claim(struct node *node, const struct action *action,
-                         const struct store_segment *segment, const struct hash32 *salt, wei bond,
-                         struct error *error)
+static enum status claim_falsehood(struct node *node, const struct action *action,
+                                   const struct store_segment *segment, const struct hash32 *salt,
+                                   wei bond, struct error *error)
 {
     struct game_case *shown = calloc(1, sizeof(*shown));
     enum status status;
@@ -59,8 +59,8 @@ out:
 }
 
 /* number: how many outsiders have a claim already, as far as we know. */
-static enum status whistle(struct node *node, const struct action *action,
-                           const struct store_segment *segment, struct error *error)
+static enum status whistle_claim(struct node *node, const struct action *action,
+                                 const struct store_segment *segment, struct error *error)
 {
     struct hash32 salt = verdict_db_derive(node->ports.verdicts, "the salt of a claim",
                                            action->claim.bytes, HASH32_SIZE);
@@ -70,7 +70,7 @@ static enum status whistle(struct node *node, const struct action *action,
     TRY(enter_claim(node, action, segment, error));
     return action->kind == ACTION_SEAL_CLAIM
                ? ledger_seal_claim(node->ports.ledger, action->name, &action->claim, &salt, error)
-               : claim(node, action, segment, &salt, bond, error);
+               : claim_falsehood(node, action, segment, &salt, bond, error);
 }
 
 static struct ledger_challenge challenge_of(const struct node *node, const struct action *action,
@@ -94,8 +94,8 @@ static enum status seal_challenge(struct node *node, const struct action *action
 }
 
 /* The leaf was proven by a check of its own. */
-static enum status challenge(struct node *node, const struct action *action,
-                             const struct store_segment *segment, struct error *error)
+static enum status challenge_right(struct node *node, const struct action *action,
+                                   const struct store_segment *segment, struct error *error)
 {
     struct ledger_challenge made = challenge_of(node, action, segment);
     struct check_result *result = NULL;
@@ -132,12 +132,12 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     case ACTION_UNSEEN:
         return node_seats_send(node, action, segment, error);
     case ACTION_CHALLENGE:
-        return challenge(node, action, segment, error);
+        return challenge_right(node, action, segment, error);
     case ACTION_SEAL_CHALLENGE:
         return seal_challenge(node, action, segment, error);
     case ACTION_SEAL_CLAIM:
     case ACTION_CLAIM:
-        return whistle(node, action, segment, error);
+        return whistle_claim(node, action, segment, error);
     case ACTION_SETTLE:
         return solver_timeout_settle(node, action, segment, error);
     default:
@@ -145,13 +145,14 @@ static enum status send_about_segment(struct node *node, const struct action *ac
     }
 }
 
-static enum status send(struct node *node, const struct action *action, struct error *error)
+static enum status send_action(struct node *node, const struct action *action, struct error *error)
 {
     const struct dispute_ports ports = node_dispute_ports(node);
     struct ledger *ledger = node->ports.ledger;
     struct store_segment segment;
     enum status status;
 
+    /* These name no segment, or one that their own code looks up. */
     switch ((int)action->kind) {
     case ACTION_ENLIST:
         return node_panel_enlist(node, action, error);
@@ -177,6 +178,7 @@ static enum status send(struct node *node, const struct action *action, struct e
         break;
     }
     status = store_segment_by_hash(node->ports.store, &segment, &action->segment, error);
+    /* A reorganization may have taken it away: then there is nothing to say about it. */
     if (status == STATUS_NOT_FOUND) {
         return error_set(error, STATUS_REFUSED, "the segment is not on the ledger (any more)");
     }
@@ -204,8 +206,9 @@ static enum status may_go(struct node *node, bool *may, const struct action *act
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
-static enum status set(struct node *node, const struct action *action, enum action_state state,
-                       uint64_t due_s, const char *trouble, struct error *error)
+static enum status set_state(struct node *node, const struct action *action,
+                             enum action_state state, uint64_t due_s, const char *trouble,
+                             struct error *error)
 {
     if (state != action->state && state != ACTION_SENT) {
         char text[ACTION_TEXT];
@@ -227,8 +230,8 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
 
     error_init(&why);
     if (node->clock.time_s > action->late_s) {
-        return set(node, action, ACTION_LATE, action->due_s, "its time was over before it was sent",
-                   error);
+        return set_state(node, action, ACTION_LATE, action->due_s,
+                         "its time was over before it was sent", error);
     }
     if (node->fault && is_statement(action->kind)) {
         return STATUS_OK; /* this machine is not believed any more */
@@ -238,9 +241,9 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
         return status == STATUS_UNREACHABLE ? STATUS_OK : status;
     }
     *busy = true;
-    status = send(node, action, &why);
+    status = send_action(node, action, &why);
     if (status == STATUS_OK) {
-        return set(node, action, ACTION_SENT, action->due_s, "", error);
+        return set_state(node, action, ACTION_SENT, action->due_s, "", error);
     }
     if (is_of_dispute(action->kind) && (status == STATUS_NOT_FOUND || status == STATUS_BAD_FORMAT ||
                                         status == STATUS_OVER_LIMIT)) {
@@ -250,8 +253,8 @@ static enum status send_due(struct node *node, struct action *action, bool *busy
     }
     /* No money, no endpoint, a contradiction: all of it may change until it is late. */
     action->tries++;
-    return set(node, action, ACTION_PLANNED, dispute_again_s(node->clock.time_s, action->tries),
-               why.text, error);
+    return set_state(node, action, ACTION_PLANNED,
+                     dispute_again_s(node->clock.time_s, action->tries), why.text, error);
 }
 
 /* A reorganization may have put the move before one that must come first. */
@@ -308,18 +311,18 @@ static enum status look_after(struct node *node, struct action *action, struct e
         return STATUS_OK;
     }
     if (status == STATUS_NOT_FOUND) { /* the ledger's own memory was lost: send it again */
-        return set(node, action, ACTION_PLANNED, action->due_s, "", error);
+        return set_state(node, action, ACTION_PLANNED, action->due_s, "", error);
     }
     if (status == STATUS_OK && outcome.state == LEDGER_MOVE_WAITING && outcome.trouble[0] != '\0') {
         /* A fee, a nonce, no money: the ledger tries again by itself, and people can see it. */
-        return set(node, action, ACTION_SENT, action->due_s, outcome.trouble, error);
+        return set_state(node, action, ACTION_SENT, action->due_s, outcome.trouble, error);
     }
     if (status != STATUS_OK || outcome.state == LEDGER_MOVE_WAITING ||
         outcome.state == LEDGER_MOVE_DONE) {
         return status;
     }
     if (outcome.state == LEDGER_MOVE_FINAL) {
-        return set(node, action, ACTION_DONE, action->due_s, "", error);
+        return set_state(node, action, ACTION_DONE, action->due_s, "", error);
     }
     if ((action->kind == ACTION_CLAIM || action->kind == ACTION_CHALLENGE) &&
         outcome.refusal.kind == GAME_NOT_SEALED) {
@@ -327,13 +330,14 @@ static enum status look_after(struct node *node, struct action *action, struct e
     }
     if (raises_bond(node, action, &outcome.refusal)) {
         TRY(action_adjust(node->ports.store, action, error));
-        return set(node, action, ACTION_PLANNED, action->due_s, "", error);
+        return set_state(node, action, ACTION_PLANNED, action->due_s, "", error);
     }
     if (is_worth_another_try(node, action, outcome.refusal.kind)) {
         action->tries++;
         due_s = dispute_again_s(node->clock.time_s, action->tries);
-        return set(node, action, ACTION_PLANNED, due_s > action->due_s ? due_s : action->due_s,
-                   game_refusal_text(outcome.refusal.kind), error);
+        return set_state(node, action, ACTION_PLANNED,
+                         due_s > action->due_s ? due_s : action->due_s,
+                         game_refusal_text(outcome.refusal.kind), error);
     }
     action->refusal = outcome.refusal.kind;
     if (is_of_dispute(action->kind)) {
@@ -344,10 +348,11 @@ static enum status look_after(struct node *node, struct action *action, struct e
         state = solver_timeout_refused(&due_s, node, outcome.refusal.kind);
     }
     TRY(status);
-    return set(node, action, state, due_s,
-               outcome.refusal.kind == GAME_REFUSED_NOT ? "the ledger reverted it"
-                                                        : game_refusal_text(outcome.refusal.kind),
-               error);
+    return set_state(node, action, state, due_s,
+                     outcome.refusal.kind == GAME_REFUSED_NOT
+                         ? "the ledger reverted it"
+                         : game_refusal_text(outcome.refusal.kind),
+                     error);
 }
 
 enum status signing_guard_round(struct node *node, bool *busy, struct error *error)

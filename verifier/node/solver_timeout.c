@@ -61,7 +61,7 @@ static bool is_ours(const struct node *node, uint64_t since_s, const struct hash
 
 /* ---- planning --------------------------------------------------------------- */
 
-static enum status plan(struct node *node, struct action *action, struct error *error)
+static enum status plan_move(struct node *node, struct action *action, struct error *error)
 {
     struct store *store = node->ports.store;
     uint64_t now_s = node->clock.time_s;
@@ -85,13 +85,13 @@ static enum status plan_of_job(struct node *node, enum action_kind kind, const s
     struct action action = {.kind = kind, .job = *job, .number = generation};
 
     node_name(action.name, kind, job, generation);
-    return plan(node, &action, error);
+    return plan_move(node, &action, error);
 }
 
 /* ---- claims that hold it up -------------------------------------------------- */
 
-/* Ends a claim whose turn passed unused long ago, whoever wins by it. That includes a claim that we
- * have lost: its winner may be gone, and everything behind it would wait for ever. */
+/* Ends a claim whose turn passed unused long ago, no matter who wins by it. That includes a claim
+ * that we have lost: its winner may be gone, and everything behind it would wait for ever. */
 static enum status end_claim(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
@@ -104,7 +104,7 @@ static enum status end_claim(void *context, const void *row, struct error *error
         return STATUS_OK;
     }
     node_name(action.name, action.kind, &dispute->key, dispute->turns);
-    return plan(node, &action, error);
+    return plan_move(node, &action, error);
 }
 
 /* ---- segments ---------------------------------------------------------------- */
@@ -124,8 +124,9 @@ static uint64_t due_since(const struct store_segment *segment, const struct job_
 
 /* A round that is over holds up a fee of ours where we have said right: no grace is given for it,
  * nor for a vouch that a refusal waits for. */
-static enum status hurries(struct node *node, bool *hurry, const struct store_segment *segment,
-                           enum job_segment_wait wait, struct error *error)
+static enum status hurries_round(struct node *node, bool *hurry,
+                                 const struct store_segment *segment, enum job_segment_wait wait,
+                                 struct error *error)
 {
     int64_t rights = 0;
 
@@ -166,7 +167,7 @@ static enum status tend_segment(void *context, const void *row, struct error *er
     if (!job_segment_settles(wait)) {
         return STATUS_OK;
     }
-    TRY(hurries(node, &hurry, segment, wait, error));
+    TRY(hurries_round(node, &hurry, segment, wait, error));
     since_s = due_since(segment, &state, wait);
     if (hurry ? node->clock.time_s <=
                     since_s + solver_timeout_place(node, &segment->hash,
@@ -177,7 +178,7 @@ static enum status tend_segment(void *context, const void *row, struct error *er
     node_name(action.name, ACTION_SETTLE, &segment->hash, segment->round);
     (void)snprintf(action.name + strlen(action.name), sizeof(action.name) - strlen(action.name),
                    "/%s", job_segment_wait_word(wait));
-    return plan(node, &action, error);
+    return plan_move(node, &action, error);
 }
 
 enum status solver_timeout_settle(struct node *node, const struct action *action,

@@ -1,5 +1,6 @@
 /*
- * solver_timeout.h - makes the moves that anybody may make, for whoever makes them no more.
+ * solver_timeout.h - makes the moves that anybody may make, in place of a solver that makes them no
+ * more.
  *
  * The fee of a right comes when its leg is final, and the bond of an entry is bound while a solver
  * has the job. A leg is final when somebody settles its covered segment, after all legs before it.

@@ -212,16 +212,16 @@ static void add_fact(struct buffer *page, const char *what, const char *is)
 static void add_reward(struct buffer *page, const struct shown_job *shown)
 {
     const struct job_record *job = shown->job;
-    char text[TERMS_AMOUNT_SIZE];
+    char text[WEI_TEXT_SIZE];
 
-    terms_amount_about(text, shown->reward * job->segment_count);
+    currency_print_about(text, &job->currency, shown->reward * job->segment_count);
     add_fact(page, "Reward", text);
     if (shown->hour > 0) {
-        terms_amount_about(text, shown->hour);
+        currency_print_about(text, &job->currency, shown->hour);
         add_fact(page, "An hour of this machine", text);
     }
     if (shown->million > 0) {
-        terms_amount_about(text, shown->million);
+        currency_print_about(text, &job->currency, shown->million);
         add_fact(page, "A million tokens", text);
     }
 }
@@ -229,9 +229,9 @@ static void add_reward(struct buffer *page, const struct shown_job *shown)
 static void add_terms(struct buffer *page, const struct job_record *job)
 {
     const struct game_terms *terms = &job->terms;
-    char text[TERMS_AMOUNT_SIZE];
+    char text[WEI_TEXT_SIZE];
 
-    terms_amount_about(text, terms->stake);
+    currency_print_about(text, &job->currency, terms->stake);
     add_fact(page, "Stake", text);
     (void)snprintf(text, sizeof(text), "%" PRIu64 " in %u segments", terms->steps,
                    job->segment_count);

@@ -18,7 +18,7 @@
 
 #define BOARD_PAGE_JOBS_MAX 200 /* on one page; a search finds the others */
 
-/* What is shown. Whoever follows the ledger changes it under the lock. */
+/* What is shown. The thread that follows the ledger changes it under the lock. */
 struct board_view {
     pthread_mutex_t lock;
     const struct board *board;

@@ -44,16 +44,6 @@ static double seconds(uint64_t ms)
     return (double)ms / 1e3;
 }
 
-/* An exact decimal: a binary number would round what was earned. */
-static void ether(struct buffer *text, const char *name, const char *help, wei amount)
-{
-    char number[WEI_TEXT_SIZE];
-
-    wei_print_number(number, amount, WEI_ETHER_PLACES);
-    head(text, name, "counter", help);
-    buffer_add_format(text, "%s %s\n", name, number);
-}
-
 /* ---- groups ------------------------------------------------------------- */
 
 static void add_endpoints(struct buffer *text, const struct node_snapshot *snapshot)
@@ -185,9 +175,44 @@ static void add_moves(struct buffer *text, const struct node_snapshot *snapshot)
         labelled(text, "lockstep_verdicts", "verdict", store_verdict_words.words[i],
                  snapshot->verdicts[i]);
     }
-    ether(text, "lockstep_earned_ether_total", "Fees of verdicts, in ether.", snapshot->earned);
-    ether(text, "lockstep_withdrawn_ether_total", "What was withdrawn, in ether.",
-          snapshot->withdrawn);
+}
+
+/* An exact decimal: a binary number would round it. */
+static void add_amount(struct buffer *text, const char *name, const char *label, const char *value,
+                       const struct currency *currency, wei amount)
+{
+    char number[WEI_TEXT_SIZE];
+
+    currency_print_number(number, currency, amount);
+    buffer_add_format(text, "%s{%s=\"%s\",currency=\"%s\"} %s\n", name, label, value,
+                      currency_name(currency), number);
+}
+
+static void add_money(struct buffer *text, const struct node_snapshot *snapshot)
+{
+    const struct money *money = &snapshot->money;
+    const struct {
+        const char *in;
+        wei amount;
+    } places[] = {{"account", money->free},
+                  {"stakes", money->stakes},
+                  {"bonds", money->bonds},
+                  {"escrow", money->escrow},
+                  {"owed", money->owed}};
+
+    if (!snapshot->has_money) {
+        return;
+    }
+    head(text, "lockstep_money", "gauge", "What the account has, by where it lies.");
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        add_amount(text, "lockstep_money", "in", places[i].in, &money->currency, places[i].amount);
+    }
+    head(text, "lockstep_money_moved_total", "counter",
+         "What became of it: earned, paid for what was delivered, lost, and gas.");
+    for (int i = 0; i < MONEY_KINDS; i++) {
+        add_amount(text, "lockstep_money_moved_total", "as", money_kind_name((enum money_kind)i),
+                   i == MONEY_GAS ? &currency_coin : &money->currency, money->amounts[i]);
+    }
 }
 
 static void add_mirrors(struct buffer *text, const struct node_snapshot *snapshot)
@@ -233,5 +258,6 @@ void metrics_write(struct buffer *text, const struct node_snapshot *snapshot)
     add_jobs(text, snapshot);
     add_checks(text, snapshot);
     add_moves(text, snapshot);
+    add_money(text, snapshot);
     add_mirrors(text, snapshot);
 }

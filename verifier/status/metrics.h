@@ -1,8 +1,8 @@
 /*
  * metrics.h - a node's snapshot in the text format of Prometheus (version 0.0.4).
  *
- * Every label has few values, from our own tables; only mirrors are named by the operator. Amounts
- * are in ether, as binary64; `lockstep verifier status` prints them exactly.
+ * Every label has few values, from our own tables; only mirrors and endpoints are named by the
+ * operator, and a token by itself. Amounts are in whole coins, exact.
  */
 #ifndef VERIFIER_STATUS_METRICS_H
 #define VERIFIER_STATUS_METRICS_H

@@ -8,6 +8,7 @@
 
 #include "verifier/store/mirrors.h"
 #include "verifier/store/store_endpoints.h"
+#include "verifier/store/store_money.h"
 
 static uint64_t column(sqlite3_stmt *row, int number)
 {
@@ -182,24 +183,7 @@ static void take_seats(struct node_snapshot *snapshot, sqlite3_stmt *row)
     }
 }
 
-/* Amounts are larger than what sqlite can add. */
-static void take_payment(struct node_snapshot *snapshot, sqlite3_stmt *row)
-{
-    const char *kind = (const char *)sqlite3_column_text(row, 0);
-    const char *text = (const char *)sqlite3_column_text(row, 1);
-    wei amount = 0;
-
-    if (kind == NULL || text == NULL || wei_parse(&amount, text) != STATUS_OK) {
-        return;
-    }
-    if (strcmp(kind, "seat") == 0) {
-        snapshot->earned += amount;
-    } else if (strcmp(kind, "withdrawal") == 0) {
-        snapshot->withdrawn += amount;
-    }
-}
-
-/* Whoever said unseen has said what it could. */
+/* A seat that said unseen has said what it could. */
 #define MISSED " p.ours AND p.reason LIKE 'no verdict%' AND p.phase = :seat_drawn"
 
 static enum status look_at_counts(struct node_snapshot *snapshot, struct store *store,
@@ -233,7 +217,6 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
          take_entries},
         {"SELECT count(*) FROM seats p WHERE" MISSED, take_missed},
         {"SELECT phase, verdict, count(*) FROM seats WHERE ours GROUP BY 1, 2", take_seats},
-        {"SELECT kind, amount FROM payments", take_payment},
     };
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
@@ -257,6 +240,10 @@ static enum status look_at_facts(struct node_snapshot *snapshot, struct store *s
         {"verdict_s", offsetof(struct node_snapshot, verdict_s)},
     };
 
+    struct error none;
+
+    error_init(&none);
+    snapshot->has_money = store_money_get(store, &snapshot->money, &none) == STATUS_OK;
     TRY(store_text(store, snapshot->owner, "owner", error));
     TRY(store_text(store, snapshot->fault, "fault", error));
     TRY(store_text(store, snapshot->ledger_trouble, "ledger_trouble", error));

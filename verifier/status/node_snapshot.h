@@ -8,6 +8,7 @@
 #ifndef VERIFIER_STATUS_NODE_SNAPSHOT_H
 #define VERIFIER_STATUS_NODE_SNAPSHOT_H
 
+#include "chain/money/money.h"
 #include "verifier/store/queue.h"
 
 #define NODE_SNAPSHOT_JOBS_MAX    16
@@ -132,8 +133,8 @@ struct node_snapshot {
     uint64_t verdict_s;                        /* and when there was a verdict last; the last: */
     uint32_t missed_count;
     struct node_snapshot_missed missed_seat[NODE_SNAPSHOT_MISSED_MAX];
-    wei earned;    /* by verdicts */
-    wei withdrawn; /* of all kinds */
+    bool has_money; /* else it was not counted yet, or the node has no key */
+    struct money money;
     uint32_t job_count;
     struct node_snapshot_job job[NODE_SNAPSHOT_JOBS_MAX];
     uint32_t claim_count;

@@ -7,7 +7,9 @@
 
 #include "base/hex.h"
 #include "base/io/log.h"
+#include "chain/money/money_text.h"
 #include "verifier/status/view_table.h"
+#include "verifier/store/store_money.h"
 
 /* ---- rows as JSON --------------------------------------------------------- */
 
@@ -129,7 +131,7 @@ static const struct {
     const struct word_column *columns;
     const char *query;
 } status_views[] = {
-    {"facts", NULL, "SELECT name, value FROM facts ORDER BY name"},
+    {"facts", NULL, "SELECT name, value FROM facts WHERE name <> 'money' ORDER BY name"},
     {"jobs", job_columns,
      "SELECT j.key AS job, j.phase, j.finalized, (SELECT count(*) FROM segments s WHERE"
      " s.job = j.key AND NOT s.void) AS committed, " COUNT_TASKS
@@ -183,35 +185,17 @@ static const struct {
      " (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000 AS now) ORDER BY failures, name"},
 };
 
-/* Sums of amounts, which are larger than what sqlite can add. */
-static enum status sum_payments(json_t *object, struct store *store, struct error *error)
+/* null: it was not counted yet, or the node has no key. */
+static enum status take_money(json_t *object, struct store *store, struct error *error)
 {
-    static const char *const kinds[] = {"seat", "claim", "withdrawal"};
-    enum status status = STATUS_OK;
-    json_t *sums = json_object();
+    struct money money;
+    enum status status = store_money_get(store, &money, error);
 
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && status == STATUS_OK; i++) {
-        sqlite3_stmt *row = database_query(
-            &store->sql, error, "SELECT amount FROM payments WHERE kind = ?", "t", kinds[i]);
-        char text[WEI_TEXT_SIZE];
-        wei sum = 0;
-
-        status = row == NULL ? error->status : STATUS_OK;
-        while (status == STATUS_OK) {
-            wei amount = 0;
-
-            status = database_step(&store->sql, row, error);
-            if (status == STATUS_OK &&
-                wei_parse(&amount, (const char *)sqlite3_column_text(row, 0)) == STATUS_OK) {
-                sum += amount;
-            }
-        }
-        database_done(&store->sql, row);
-        status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
-        wei_print_plain(text, sum);
-        (void)json_object_set_new(sums, kinds[i], json_string(text));
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
+        (void)json_object_set_new(object, "money",
+                                  status == STATUS_OK ? money_json(&money) : json_null());
+        return STATUS_OK;
     }
-    (void)json_object_set_new(object, "earned_wei", sums);
     return status;
 }
 
@@ -229,7 +213,7 @@ enum status node_status_view(json_t **made, struct store *store, struct error *e
         (void)json_object_set_new(object, status_views[i].key, rows);
     }
     if (status == STATUS_OK) {
-        status = sum_payments(object, store, error);
+        status = take_money(object, store, error);
     }
     if (status != STATUS_OK) {
         json_decref(object);
@@ -241,28 +225,20 @@ enum status node_status_view(json_t **made, struct store *store, struct error *e
 
 /* ---- for people ----------------------------------------------------------- */
 
-static void print_earned(FILE *out, const char *what, const json_t *made, const char *kind)
-{
-    char text[WEI_TEXT_SIZE];
-    wei amount = 0;
-
-    if (wei_parse(&amount, json_string_value(json_object_get(json_object_get(made, "earned_wei"),
-                                                             kind))) == STATUS_OK) {
-        wei_print(text, amount);
-        (void)fprintf(out, "  %-15s %s\n", what, text);
-    }
-}
-
 void node_status_print(FILE *out, const json_t *made)
 {
+    struct money money;
+    struct error none;
+
     view_facts_print(out, status_views[0].key, json_object_get(made, status_views[0].key));
     for (size_t i = 1; i < sizeof(status_views) / sizeof(status_views[0]); i++) {
         view_table_print(out, status_views[i].key, json_object_get(made, status_views[i].key));
     }
-    (void)fprintf(out, "earned\n");
-    print_earned(out, "verdicts", made, "seat");
-    print_earned(out, "claims", made, "claim");
-    print_earned(out, "withdrawn", made, "withdrawal");
+    error_init(&none);
+    if (money_from_json(&money, json_object_get(made, "money"), &none) == STATUS_OK) {
+        (void)fprintf(out, "money\n");
+        money_text_print(out, &money, "  ");
+    }
 }
 
 /* ---- claims --------------------------------------------------------------- */

@@ -8,17 +8,9 @@
 #include "base/web/web_page.h"
 #include "base/web/web_parts.h"
 #include "base/web/web_plot.h"
-#include "chain/game/terms.h"
+#include "chain/money/money_page.h"
 
 /* ---- the top ------------------------------------------------------------ */
-
-static void add_money_card(struct buffer *page, wei amount, const char *words)
-{
-    char text[TERMS_AMOUNT_SIZE];
-
-    terms_amount_about(text, amount);
-    web_parts_card(page, text, words);
-}
 
 static void add_endpoints(struct buffer *page, const struct node_snapshot *snapshot)
 {
@@ -72,9 +64,13 @@ static void add_top(struct buffer *page, const struct node_snapshot *snapshot)
     web_parts_count(page, snapshot->entries, "entries in panels");
     web_parts_count(page, snapshot->missed, "seats missed");
     web_parts_count(page, snapshot->bonds_lost, "bonds lost");
-    add_money_card(page, snapshot->earned, "earned by verdicts");
-    add_money_card(page, snapshot->withdrawn, "withdrawn");
+    if (snapshot->has_money) {
+        money_page_cards(page, &snapshot->money);
+    }
     buffer_add_text(page, "</div>\n");
+    if (snapshot->has_money) {
+        money_page_write(page, &snapshot->money);
+    }
 }
 
 /* ---- throughput --------------------------------------------------------- */

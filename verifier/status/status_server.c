@@ -13,14 +13,14 @@ struct status_server {
     struct node_snapshot *snapshot;
 };
 
-static enum status look(void *context, uint64_t now_ms, struct error *error)
+static enum status look_at_node(void *context, uint64_t now_ms, struct error *error)
 {
     struct status_server *server = context;
 
     return node_snapshot_look(server->snapshot, &server->store, now_ms, error);
 }
 
-static const char *trouble(void *context)
+static const char *trouble_text(void *context)
 {
     const struct status_server *server = context;
 
@@ -53,8 +53,8 @@ enum status status_server_open(struct status_server **server, const char *path,
     const struct web_site site = {.routes = routes,
                                   .route_count = sizeof(routes) / sizeof(routes[0]),
                                   .size_max = STATUS_PAGE_SIZE_MAX,
-                                  .look = look,
-                                  .trouble = trouble,
+                                  .look = look_at_node,
+                                  .trouble = trouble_text,
                                   .context = made};
     enum status status;
 

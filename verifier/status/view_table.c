@@ -78,7 +78,7 @@ struct column {
     bool number; /* set against the right edge */
 };
 
-static size_t measure(struct column columns[VIEW_COLUMNS_MAX], const json_t *rows)
+static size_t measure_columns(struct column columns[VIEW_COLUMNS_MAX], const json_t *rows)
 {
     size_t count = 0;
     size_t index;
@@ -178,7 +178,7 @@ void view_table_print(FILE *out, const char *title, const json_t *rows)
     if (json_array_size(rows) == 0) {
         return;
     }
-    count = measure(columns, rows);
+    count = measure_columns(columns, rows);
     print_title(out, title);
     print_line(out, columns, count, NULL);
     json_array_foreach(rows, index, row)

@@ -97,8 +97,8 @@ static void look_at_segment(struct sink *sink, const struct job_record *job, uin
     }
     if (wait == JOB_SEGMENT_LOST) {
         add(sink, WATCH_PANEL, &job->key, index, 0,
-            "its states cannot be had: anybody may settle it, and the price of what is not final"
-            " burns");
+            "its states cannot be fetched: anybody may settle it, and the price of what is not "
+            "final burns");
     } else if (wait == JOB_SEGMENT_ROUND) {
         add(sink, WATCH_PANEL, &job->key, index, 0,
             "%u rights and %u unseen, and %u rights make it final: it needs another round",

@@ -48,7 +48,7 @@ static enum status rank_job(void *context, const void *row, struct error *error)
     return STATUS_OK;
 }
 
-static enum status rank(void *context, struct kept_state *state, struct error *error)
+static enum status rank_state(void *context, struct kept_state *state, struct error *error)
 {
     struct ranking ranking = *(const struct ranking *)context;
     char id[HEX_SIZE(DIGEST_SIZE)];
@@ -73,7 +73,7 @@ enum status keep_sweep(const struct keep *keep, struct store *store, uint64_t no
         return store_set_text(store, "keeps", "nothing", error);
     }
     url = kept_url(keep->folder);
-    TRY(kept_bound(keep->folder, &count, &size, keep->bytes_max, rank, &ranking, error));
+    TRY(kept_bound(keep->folder, &count, &size, keep->bytes_max, rank_state, &ranking, error));
     (void)snprintf(text, sizeof(text), "%" PRIu32 " states, %.1f of %.1f MB%s%.150s", count,
                    (double)size / 1e6, (double)keep->bytes_max / 1e6,
                    url[0] == '\0' ? "; not served" : ", served at ", url);
@@ -128,8 +128,8 @@ static enum status take_part(const struct keep *keep, const struct check_request
 }
 
 /* The state appears last: who finds it finds the rest. */
-static void take(const struct keep *keep, const struct check_request *request,
-                 const struct digest *root, uint64_t step, const struct log *log)
+static void take_state(const struct keep *keep, const struct check_request *request,
+                       const struct digest *root, uint64_t step, const struct log *log)
 {
     struct error why;
     enum status status;
@@ -163,10 +163,10 @@ void keep_take(const struct keep *keep, struct store *store, const struct check_
                  end_of(request), result->keep_trouble);
     }
     if (result->kept_start && request->states) {
-        take(keep, request, &result->before, start_of(request), log);
+        take_state(keep, request, &result->before, start_of(request), log);
     }
     if (result->kept) {
-        take(keep, request, check_keep_root(request), end_of(request), log);
+        take_state(keep, request, check_keep_root(request), end_of(request), log);
     }
     if ((result->kept || result->kept_start) && keep_sweep(keep, store, now_s, &why) != STATUS_OK) {
         log_warn(log, "verifier", "what is kept was not looked through: %s", why.text);

@@ -54,6 +54,15 @@ enum status queue_add(struct store *store, bool *full, const struct store_segmen
         (int64_t)task->expiry_s);
 }
 
+enum status queue_again(struct store *store, const struct task *task, uint64_t deadline_s,
+                        struct error *error)
+{
+    return database_run(&store->sql, error,
+                        "UPDATE tasks SET state = :task_waiting, next_ms = 0, deadline_s = ?,"
+                        " expiry_s = ? WHERE number = ? AND state = :task_done",
+                        "iii", (int64_t)deadline_s, (int64_t)deadline_s, task->number);
+}
+
 struct store_segment queue_trial_of(const struct store_job *job)
 {
     return (struct store_segment){.job = job->key, .hash = job->key};

@@ -49,6 +49,10 @@ MUST_CHECK enum status queue_find(struct store *store, struct task *task, enum t
                                   const struct store_segment *segment, uint32_t proven,
                                   struct error *error);
 
+/* A check that is done is made again: what it found is lost. */
+MUST_CHECK enum status queue_again(struct store *store, const struct task *task,
+                                   uint64_t deadline_s, struct error *error);
+
 /* A segment that stands for the job in queue_add() and queue_find() of a TRIAL. */
 struct store_segment queue_trial_of(const struct store_job *job);
 

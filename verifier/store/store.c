@@ -7,9 +7,10 @@
 
 #include "base/hex.h"
 #include "base/io/file.h"
+#include "chain/sums/table_sums.h"
 
 /* The versions before are of earlier editions of the game: nothing of them is true now. */
-#define VERSION ((int64_t)10)
+#define VERSION ((int64_t)11)
 
 static const char schema[] =
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL);"
@@ -50,7 +51,7 @@ static const char schema[] =
     "CREATE TABLE seats (segment BLOB NOT NULL, place INTEGER NOT NULL, entry INTEGER NOT NULL,"
     " owner BLOB NOT NULL, ours INTEGER NOT NULL, round INTEGER NOT NULL,"
     " phase INTEGER NOT NULL DEFAULT 0, verdict INTEGER NOT NULL DEFAULT 0, leaves BLOB, salt BLOB,"
-    " judgement INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',"
+    " seal BLOB, judgement INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',"
     " PRIMARY KEY (segment, place));"
     "CREATE INDEX seats_ours ON seats (ours, phase);"
     "CREATE INDEX seats_judgement ON seats (judgement, verdict);"
@@ -67,7 +68,6 @@ static const char schema[] =
     "CREATE INDEX disputes_subject ON disputes (subject);"
     "CREATE TABLE retries (claim BLOB PRIMARY KEY, tries INTEGER NOT NULL,"
     " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
-    "CREATE TABLE payments (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, amount TEXT NOT NULL);"
     /* A trial is about a job: its segment is the job's key. */
     "CREATE TABLE tasks (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, job BLOB NOT NULL,"
     " idx INTEGER NOT NULL,"
@@ -92,23 +92,21 @@ static const char schema[] =
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '', silent INTEGER NOT NULL DEFAULT 0,"
     " failures INTEGER NOT NULL DEFAULT 0, rest_until_ms INTEGER NOT NULL DEFAULT 0);"
-    "PRAGMA user_version = 10";
+    "PRAGMA user_version = 11";
 
 /* ---- opening ------------------------------------------------------------ */
 
-/* Inside a transaction, where it may be made. */
-static enum status check_version(struct store *store, bool makes, struct error *error)
-{
-    int64_t version = 0;
+static const struct summed_table summed[] = {
+    {"facts", NULL},   {"jobs", NULL},     {"wishes", NULL},  {"contacts", NULL}, {"vouches", NULL},
+    {"entries", NULL}, {"segments", NULL}, {"seats", NULL},   {"disputes", NULL}, {"retries", NULL},
+    {"tasks", NULL},   {"actions", NULL},  {"mirrors", NULL},
+};
 
-    TRY(database_number(&store->sql, &version, 0, error,
-                        "SELECT user_version FROM pragma_user_version", ""));
-    if (version == 0 && makes) {
-        return database_execute(&store->sql, schema, error);
-    }
-    if (version == VERSION) {
-        return STATUS_OK;
-    }
+static const struct table_sums sums = {"the node's database", summed,
+                                       sizeof(summed) / sizeof(summed[0])};
+
+static enum status refuse_version(int64_t version, struct error *error)
+{
     (void)error_set(error, STATUS_REFUSED,
                     "the node's database is of version %" PRId64 "; this program knows %" PRId64,
                     version, VERSION);
@@ -118,6 +116,93 @@ static enum status check_version(struct store *store, bool makes, struct error *
     return STATUS_REFUSED;
 }
 
+static enum status check_version(struct store *store, struct error *error)
+{
+    int64_t version = 0;
+
+    TRY(database_number(&store->sql, &version, 0, error,
+                        "SELECT user_version FROM pragma_user_version", ""));
+    return version == VERSION ? STATUS_OK : refuse_version(version, error);
+}
+
+static enum status make_tables(struct store *store, struct error *error)
+{
+    TRY(database_execute(&store->sql, schema, error));
+    TRY(table_sums_make(&store->sql, error));
+    return table_sums_begin(&store->sql, &sums, error);
+}
+
+/* Makes what is new; holds what is not against its sums. */
+static enum status check_whole(struct store *store, struct error *error)
+{
+    struct database *sql = &store->sql;
+    int64_t tables = 0;
+    int64_t marks = 0;
+
+    TRY(database_number(sql, &tables, 0, error, "SELECT count(*) FROM sqlite_master", ""));
+    if (tables == 0) {
+        TRY(database_begin(sql, error));
+        return database_end(sql, make_tables(store, error), error);
+    }
+    TRY(table_sums_structure(sql, sums.whose, error));
+    TRY(database_number(sql, &marks, 0, error,
+                        "SELECT count(*) FROM sqlite_master WHERE name = 'marks'", ""));
+    if (marks > 0) {
+        TRY(table_sums_check(sql, &sums, error));
+    }
+    return check_version(store, error);
+}
+
+static enum status open_whole(struct store *store, const char *path, struct error *error)
+{
+    enum status status;
+
+    TRY(table_sums_open(&store->sql, path, "PRAGMA synchronous = NORMAL", error));
+    status = check_whole(store, error);
+    if (status == STATUS_IO && sqlite3_errcode(store->sql.database) == SQLITE_ERROR) {
+        status = error_set(error, STATUS_BAD_FORMAT, "a table of the node's database is damaged");
+    }
+    if (status != STATUS_OK) {
+        store_close(store);
+    }
+    return status;
+}
+
+/* All that matters of it follows from the ledger and the verdict database. */
+static enum status open_to_write(struct store *store, const char *path, struct error *error)
+{
+    char aside[FILE_PATH_MAX];
+    struct error damage;
+    enum status status = open_whole(store, path, &damage);
+
+    if (status != STATUS_BAD_FORMAT) {
+        *error = status == STATUS_OK ? *error : damage;
+        return status;
+    }
+    TRY(table_sums_set_aside(aside, path, error));
+    (void)snprintf(store->damage, sizeof(store->damage),
+                   "%.200s: it is made again from the ledger; the damaged file is %.200s",
+                   damage.text, aside);
+    return open_whole(store, path, error);
+}
+
+static enum status open_to_read(struct store *store, const char *path, struct error *error)
+{
+    enum status status;
+
+    if (!file_exists(path)) {
+        (void)error_set(error, STATUS_NOT_FOUND, "no node has worked here: %s is not there", path);
+        error_advise(error, "name its folder with --state, or start one: lockstep verifier run");
+        return STATUS_NOT_FOUND;
+    }
+    TRY(database_open(&store->sql, path, "PRAGMA query_only = ON", error));
+    status = check_version(store, error);
+    if (status != STATUS_OK) {
+        store_close(store);
+    }
+    return status;
+}
+
 enum status store_open(struct store *store, const char *path, enum store_mode mode,
                        struct error *error)
 {
@@ -125,27 +210,9 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
 
     memset(store, 0, sizeof(*store));
     store->tasks_max = STORE_TASKS_MAX;
-    if (mode == STORE_READ && !file_exists(path)) {
-        (void)error_set(error, STATUS_NOT_FOUND, "no node has worked here: %s is not there", path);
-        error_advise(error, "name its folder with --state, or start one: lockstep verifier run");
-        return STATUS_NOT_FOUND;
-    }
-    status = database_open(
-        &store->sql, path,
-        mode == STORE_READ ? "PRAGMA query_only = ON" : "PRAGMA synchronous = NORMAL", error);
-    if (status != STATUS_OK) {
-        return status;
-    }
+    status =
+        mode == STORE_READ ? open_to_read(store, path, error) : open_to_write(store, path, error);
     store->sql.names = store_names;
-    if (mode == STORE_READ) {
-        TRY_OUT(check_version(store, false, error));
-    } else {
-        TRY_OUT(database_begin(&store->sql, error));
-        TRY_OUT(database_end(&store->sql, check_version(store, true, error), error));
-    }
-    return STATUS_OK;
-out:
-    store_close(store);
     return status;
 }
 

@@ -2,9 +2,10 @@
  * store.h - the node's database: the ledger as the node saw it, its checks, and its moves.
  *
  * One sqlite3 file with a write-ahead log, which other processes may read meanwhile. It has a
- * version.
+ * version, and sums over its tables (chain/sums): a damaged one is moved to PATH.damaged, and the
+ * node begins a new one.
  *
- * Jobs, panels, segments, claims and payments follow from the ledger's events alone: after a
+ * Jobs, panels, segments and claims follow from the ledger's events alone: after a
  * reorganization they are dropped and read again. Tasks and actions stay. A loss of power may undo
  * the last changes, all of them after some moment: the node then does the same work again, to the
  * same verdicts (verdict_db.h), under the same names. The name of an action follows from its
@@ -26,7 +27,8 @@
 
 struct store {
     struct database sql;
-    uint32_t tasks_max; /* store_open() makes it STORE_TASKS_MAX */
+    uint32_t tasks_max;            /* store_open() makes it STORE_TASKS_MAX */
+    char damage[STORE_REASON_MAX]; /* what became of a damaged file; empty: it was sound */
 };
 
 enum store_mode {
@@ -146,6 +148,7 @@ struct store_seat {
     enum game_verdict verdict;
     struct game_leaves leaves; /* of a right that was revealed, */
     struct hash32 salt;        /* ... and its salt */
+    struct hash32 seal;        /* what its owner sealed */
     enum store_judgement judgement;
     char reason[STORE_REASON_MAX]; /* why ours says nothing, or unseen; empty: none */
 };
@@ -281,9 +284,6 @@ MUST_CHECK enum status store_take_panel(struct store *store, const struct ledger
                                         const struct address *own, struct error *error);
 MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
                                         const struct address *own, struct error *error);
-/* kind: "seat" or "claim" for money that we got; "withdrawal". */
-MUST_CHECK enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
-                                          const char *kind, wei amount, struct error *error);
 MUST_CHECK enum status store_read_dispute(void *one, sqlite3_stmt *row, struct error *error);
 MUST_CHECK enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error);
 

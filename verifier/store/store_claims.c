@@ -59,7 +59,8 @@ static enum status read_claim(struct store *store, struct job_reduced_claim *cla
     return status;
 }
 
-static enum status reduce(struct store *store, const struct game_event *event, struct error *error)
+static enum status reduce_claim(struct store *store, const struct game_event *event,
+                                struct error *error)
 {
     struct job_reduced_claim claim;
     uint8_t rank[RANK_SIZE];
@@ -93,7 +94,7 @@ static enum status take_claimed(struct store *store, const struct game_event *ev
     }
     wei_print_plain(bond, ours ? event->amount : 0);
     TRY(add_dispute(store, event, &segment, error));
-    TRY(reduce(store, event, error));
+    TRY(reduce_claim(store, event, error));
     return database_run(&store->sql, error,
                         "UPDATE disputes SET ours = max(ours, ?), bond = iif(?, ?, bond),"
                         " outsiders = outsiders + ? WHERE key = ?",
@@ -122,7 +123,7 @@ enum status store_take_claim(struct store *store, const struct ledger_entry *ent
         return take_claimed(store, event, own, error);
     case GAME_TURN_PASSED:
     case GAME_RULED:
-        return reduce(store, event, error);
+        return reduce_claim(store, event, error);
     case GAME_ANSWERED:
         return database_run(&store->sql, error, "UPDATE disputes SET trace = ? WHERE key = ?", "bb",
                             BLOB(event->root), BLOB(event->claim));

@@ -260,7 +260,16 @@ static enum status reduce_seat(struct store *store, const struct game_event *eve
                         BLOB(event->job), (int64_t)event->index);
 }
 
-/* Whoever challenges a right shows its leaves. */
+static enum status take_sealed(struct store *store, const struct game_event *event,
+                               struct error *error)
+{
+    TRY(reduce_seat(store, event, error));
+    return database_run(&store->sql, error, "UPDATE seats SET seal = ?" OF_STANDING, "bibi",
+                        BLOB(event->seal), (int64_t)event->place, BLOB(event->job),
+                        (int64_t)event->index);
+}
+
+/* A challenger of a right shows its leaves. */
 static enum status take_revealed(struct store *store, const struct game_event *event,
                                  struct error *error)
 {
@@ -300,17 +309,6 @@ static enum status take_disproved(struct store *store, const struct ledger_entry
                         "ib", (int64_t)event->place, BLOB(event->seal));
 }
 
-/* The fee of a right, or what a void pays for having said unseen. */
-static enum status take_fee(struct store *store, const struct ledger_entry *entry,
-                            const struct address *own, struct error *error)
-{
-    const struct game_event *event = &entry->event;
-
-    return event->amount > 0 && address_equal(&event->account, own)
-               ? store_take_payment(store, entry, "seat", event->amount, error)
-               : STATUS_OK;
-}
-
 enum status store_take_panel(struct store *store, const struct ledger_entry *entry,
                              const struct address *own, struct error *error)
 {
@@ -329,7 +327,7 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
     case GAME_ROUND:
         return take_round(store, event, own, error);
     case GAME_SEALED_VERDICT:
-        return reduce_seat(store, event, error);
+        return take_sealed(store, event, error);
     case GAME_SAID_UNSEEN:
         TRY(reduce_segment(store, event, error));
         return reduce_seat(store, event, error);
@@ -337,8 +335,6 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
         return take_revealed(store, event, error);
     case GAME_DISPROVED:
         return take_disproved(store, entry, error);
-    case GAME_FEE_PAID:
-        return take_fee(store, entry, own, error);
     default:
         return STATUS_OK;
     }
@@ -348,7 +344,8 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
 
 const char store_seat_columns[] =
     "SELECT p.segment, s.job, s.idx, p.place, p.entry, p.owner, p.ours, p.round = s.round,"
-    " p.phase, p.verdict, p.leaves, p.judgement, p.salt, p.reason FROM seats p JOIN segments s ON"
+    " p.phase, p.verdict, p.leaves, p.judgement, p.salt, p.reason, p.seal FROM seats p JOIN "
+    "segments s ON"
     " s.hash = p.segment JOIN jobs j ON j.key = s.job";
 
 enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
@@ -371,7 +368,9 @@ enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
                    database_blob_column(row, 5, seat->owner.bytes, ADDRESS_SIZE) &&
                    (sqlite3_column_type(row, 10) == SQLITE_NULL ||
                     (database_blob_column(row, 10, &seat->leaves, sizeof(seat->leaves)) &&
-                     database_blob_column(row, 12, seat->salt.bytes, HASH32_SIZE)))
+                     database_blob_column(row, 12, seat->salt.bytes, HASH32_SIZE))) &&
+                   (sqlite3_column_type(row, 14) == SQLITE_NULL ||
+                    database_blob_column(row, 14, seat->seal.bytes, HASH32_SIZE))
                ? STATUS_OK
                : store_damaged(error);
 }

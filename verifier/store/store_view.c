@@ -31,8 +31,8 @@ static enum status read_terms(struct game_terms *terms, sqlite3_stmt *row, int c
 
 static enum status forget(struct store *store, struct error *error)
 {
-    static const char *const tables[] = {"jobs",     "contacts", "entries",  "vouches",
-                                         "segments", "seats",    "disputes", "payments"};
+    static const char *const tables[] = {"jobs",     "contacts", "entries", "vouches",
+                                         "segments", "seats",    "disputes"};
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
         char text[64];
@@ -59,7 +59,8 @@ static enum status take_opened(struct store *store, const struct game_event *eve
                         (int64_t)game_segment_count(&event->terms));
 }
 
-/* The keeper announces a vouch in place of an address: *is. Whoever brings it checks it first. */
+/* The keeper announces a vouch in place of an address: *is. The solver that brings it checks it
+ * first. */
 static enum status take_vouch(struct store *store, bool *is, const struct game_event *event,
                               struct error *error)
 {
@@ -256,24 +257,6 @@ static enum status take_closed(struct store *store, const struct ledger_entry *e
                         (int64_t)entry->time_s, BLOB(entry->event.job));
 }
 
-enum status store_take_payment(struct store *store, const struct ledger_entry *entry,
-                               const char *kind, wei amount, struct error *error)
-{
-    char text[WEI_TEXT_SIZE];
-
-    wei_print_plain(text, amount);
-    return database_run(&store->sql, error, "INSERT OR REPLACE INTO payments VALUES (?, ?, ?)",
-                        "itt", (int64_t)entry->number, kind, text);
-}
-
-static enum status take_paid(struct store *store, const struct ledger_entry *entry,
-                             const struct address *own, struct error *error)
-{
-    return address_equal(&entry->event.account, own)
-               ? store_take_payment(store, entry, "claim", entry->event.amount, error)
-               : STATUS_OK;
-}
-
 /* ---- entries of the log --------------------------------------------------------- */
 
 /* Reading the event log again passes a rewind again: it counts once. */
@@ -303,12 +286,6 @@ static enum status take_of_job(struct store *store, const struct ledger_entry *e
         return take_finalized(store, entry, error);
     case GAME_CLOSED:
         return take_closed(store, entry, error);
-    case GAME_PAID:
-        return take_paid(store, entry, own, error);
-    case GAME_WITHDRAWN:
-        return address_equal(&event->account, own)
-                   ? store_take_payment(store, entry, "withdrawal", event->amount, error)
-                   : STATUS_OK;
     default:
         return store_take_panel(store, entry, own, error);
     }

@@ -12,79 +12,24 @@
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
 #include "base/secret.h"
+#include "verifier/store/verdict_tables.h"
 
 enum {
-    VERDICT_DB_VERSION = 4, /* those before are of earlier editions of the game */
+    EXPORT_VERSION = 4, /* of what is exported; those before are of earlier editions */
     ROWS_MAX = 1 << 20,
     LOCK_TRIES = 20,
     LOCK_WAIT_US = 100000,
 };
 
-static const char schema[] =
-    "PRAGMA synchronous = EXTRA;"
-    "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value NOT NULL);";
-
-static const char tables[] =
-    "CREATE TABLE verdicts (chain TEXT NOT NULL, contract BLOB NOT NULL,"
-    " job BLOB NOT NULL, segment INTEGER NOT NULL, before BLOB NOT NULL, root BLOB NOT NULL,"
-    " diverged INTEGER NOT NULL, verdict INTEGER NOT NULL, step INTEGER NOT NULL,"
-    " pre BLOB NOT NULL, post BLOB NOT NULL,"
-    " PRIMARY KEY (chain, contract, job, segment, before, root, diverged));"
-    "CREATE TABLE seals (chain TEXT NOT NULL, contract BLOB NOT NULL, segment BLOB NOT NULL,"
-    " seed BLOB NOT NULL, seat INTEGER NOT NULL, verdict INTEGER NOT NULL, step INTEGER NOT NULL,"
-    " leaves BLOB NOT NULL, PRIMARY KEY (chain, contract, segment, seed, seat));";
-
 struct verdict_db {
     struct database sql;
     struct file_lock lock;
     struct hash32 secret;
+    char path[FILE_PATH_MAX];
+    char damage[VERDICT_TABLES_TEXT_MAX]; /* what was mended when it was opened; empty: nothing */
 };
 
 /* ---- opening ------------------------------------------------------------ */
-
-static enum status check_version(struct verdict_db *verdicts, struct error *error)
-{
-    int64_t version = 0;
-
-    TRY(database_number(&verdicts->sql, &version, 0, error,
-                        "SELECT value FROM meta WHERE name = 'version'", ""));
-    if (version == 0) {
-        TRY(database_execute(&verdicts->sql, tables, error));
-        return database_run(&verdicts->sql, error, "INSERT INTO meta VALUES ('version', ?)", "i",
-                            (int64_t)VERDICT_DB_VERSION);
-    }
-    if (version == VERDICT_DB_VERSION) {
-        return STATUS_OK;
-    }
-    (void)error_set(error, STATUS_REFUSED,
-                    "the verdict database is of version %" PRId64 ", which is not known here",
-                    version);
-    error_advise(error, version > VERDICT_DB_VERSION
-                            ? "use the program that wrote it, or a newer one"
-                            : "it is of an earlier edition of the game: name another folder with"
-                              " --state");
-    return STATUS_REFUSED;
-}
-
-static enum status load_secret(struct verdict_db *verdicts, struct error *error)
-{
-    sqlite3_stmt *row;
-    enum status status = database_first(&row, &verdicts->sql, error,
-                                        "SELECT value FROM meta WHERE name = 'secret'", "");
-
-    if (status == STATUS_OK && !database_blob_column(row, 0, verdicts->secret.bytes, HASH32_SIZE)) {
-        status = error_set(error, STATUS_BAD_FORMAT, "the verdict database's secret is damaged");
-    }
-    database_done(&verdicts->sql, row);
-    if (status != STATUS_NOT_FOUND) {
-        return status;
-    }
-    status = secret_random(verdicts->secret.bytes, HASH32_SIZE, error);
-    return status != STATUS_OK
-               ? status
-               : database_run(&verdicts->sql, error, "INSERT INTO meta VALUES ('secret', ?)", "b",
-                              &(struct database_blob){verdicts->secret.bytes, HASH32_SIZE});
-}
 
 /*
  * A node that is killed while it starts a child leaves the lock to that child for a moment: so try
@@ -121,13 +66,15 @@ enum status verdict_db_open(struct verdict_db **verdicts, const char *path, stru
         return error_set(error, STATUS_NO_MEMORY, "no memory for the verdict database");
     }
     made->lock.descriptor = -1;
+    (void)snprintf(made->path, sizeof(made->path), "%s", path);
     TRY_OUT(lock_database(made, path, error));
-    TRY_OUT(database_open(&made->sql, path, schema, error));
-    TRY_OUT(database_run(&made->sql, error, "PRAGMA locking_mode = EXCLUSIVE", ""));
-    TRY_OUT(database_begin(&made->sql, error));
-    status = check_version(made, error);
-    status = status == STATUS_OK ? load_secret(made, error) : status;
-    TRY_OUT(database_end(&made->sql, status, error));
+    status = verdict_tables_open(&made->sql, &made->secret, path, error);
+    if (status == STATUS_BAD_FORMAT) {
+        TRY_OUT(verdict_tables_save(made->damage, path, error));
+        status = verdict_tables_open(&made->sql, &made->secret, path, error);
+    }
+    TRY_OUT(status);
+    TRY_OUT(verdict_tables_keep_secret(&made->secret, path, error));
     *verdicts = made;
     return STATUS_OK;
 out:
@@ -145,6 +92,11 @@ void verdict_db_close(struct verdict_db *verdicts)
     }
 }
 
+const char *verdict_db_damage(const struct verdict_db *verdicts)
+{
+    return verdicts->damage;
+}
+
 struct hash32 verdict_db_derive(const struct verdict_db *verdicts, const char *words,
                                 const void *bytes, size_t size)
 {
@@ -159,7 +111,13 @@ struct hash32 verdict_db_derive(const struct verdict_db *verdicts, const char *w
 
 /* ---- rows --------------------------------------------------------------- */
 
-static enum status damaged(struct error *error)
+/* A row whose sum is wrong counts as lost, and gives its place to a new one. */
+#define SUM_OF_VERDICT                                                                             \
+    TABLE_SUMS_ROW "chain, contract, job, segment, before, root, diverged, verdict, step, pre,"    \
+                   " post)"
+#define SUM_OF_SEAL TABLE_SUMS_ROW "chain, contract, segment, seed, seat, verdict, step, leaves)"
+
+static enum status damaged_database(struct error *error)
 {
     return error_set(error, STATUS_BAD_FORMAT, "the verdict database is damaged");
 }
@@ -171,7 +129,8 @@ enum status verdict_db_find(struct verdict_db_entry *entry, struct verdict_db *v
     enum status status = database_first(
         &row, &verdicts->sql, error,
         "SELECT verdict, step, pre, post FROM verdicts WHERE chain = ? AND contract = ? AND"
-        " job = ? AND segment = ? AND before = ? AND root = ? AND diverged = ?",
+        " job = ? AND segment = ? AND before = ? AND root = ? AND diverged = ? AND sum"
+        " IS " SUM_OF_VERDICT,
         "tbbibbi", entry->place.chain,
         &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
@@ -187,7 +146,7 @@ enum status verdict_db_find(struct verdict_db_entry *entry, struct verdict_db *v
                          database_blob_column(row, 2, entry->pre_state.bytes, DIGEST_SIZE) &&
                          database_blob_column(row, 3, entry->post_state.bytes, DIGEST_SIZE)
                      ? STATUS_OK
-                     : damaged(error);
+                     : damaged_database(error);
     }
     database_done(&verdicts->sql, row);
     return status;
@@ -200,11 +159,13 @@ static bool says_the_same(const struct verdict_db_entry *left, const struct verd
            digest_equal(&left->post_state, &right->post_state);
 }
 
-static enum status insert(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
-                          struct error *error)
+static enum status insert_entry(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
+                                struct error *error)
 {
     return database_run(
-        &verdicts->sql, error, "INSERT INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        &verdicts->sql, error,
+        "INSERT OR REPLACE INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,"
+        " " TABLE_SUMS_ROW "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11))",
         "tbbibbiiibb", entry->place.chain,
         &(struct database_blob){entry->place.registry.bytes, ADDRESS_SIZE},
         &(struct database_blob){entry->job.bytes, HASH32_SIZE}, (int64_t)entry->segment,
@@ -216,15 +177,15 @@ static enum status insert(struct verdict_db *verdicts, const struct verdict_db_e
 }
 
 /* Inside a transaction. */
-static enum status enter(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
-                         bool *added, struct error *error)
+static enum status enter_verdict(struct verdict_db *verdicts, const struct verdict_db_entry *entry,
+                                 bool *added, struct error *error)
 {
     struct verdict_db_entry found = *entry;
     enum status status = verdict_db_find(&found, verdicts, error);
 
     *added = status == STATUS_NOT_FOUND;
     if (status == STATUS_NOT_FOUND) {
-        return insert(verdicts, entry, error);
+        return insert_entry(verdicts, entry, error);
     }
     TRY(status);
     return says_the_same(&found, entry)
@@ -242,7 +203,7 @@ enum status verdict_db_enter(struct verdict_db *verdicts, const struct verdict_d
     enum status status = database_begin(&verdicts->sql, error);
 
     return status == STATUS_OK
-               ? database_end(&verdicts->sql, enter(verdicts, entry, &added, error), error)
+               ? database_end(&verdicts->sql, enter_verdict(verdicts, entry, &added, error), error)
                : status;
 }
 
@@ -255,7 +216,7 @@ enum status verdict_db_find_seal(struct verdict_db_seal *seal, struct verdict_db
     enum status status = database_first(
         &row, &verdicts->sql, error,
         "SELECT verdict, step, leaves FROM seals WHERE chain = ? AND contract = ? AND segment = ?"
-        " AND seed = ? AND seat = ?",
+        " AND seed = ? AND seat = ? AND sum IS " SUM_OF_SEAL,
         "tbbbi", seal->place.chain,
         &(struct database_blob){seal->place.registry.bytes, ADDRESS_SIZE},
         &(struct database_blob){seal->segment.bytes, HASH32_SIZE},
@@ -269,7 +230,7 @@ enum status verdict_db_find_seal(struct verdict_db_seal *seal, struct verdict_db
         status = verdict > GAME_VERDICT_NONE && verdict <= GAME_VERDICT_FALSE &&
                          database_blob_column(row, 2, &seal->leaves, sizeof(seal->leaves))
                      ? STATUS_OK
-                     : damaged(error);
+                     : damaged_database(error);
     }
     database_done(&verdicts->sql, row);
     return status;
@@ -284,13 +245,15 @@ static enum status enter_seal(struct verdict_db *verdicts, const struct verdict_
 
     *added = status == STATUS_NOT_FOUND;
     if (status == STATUS_NOT_FOUND) {
-        return database_run(
-            &verdicts->sql, error, "INSERT INTO seals VALUES (?, ?, ?, ?, ?, ?, ?, ?)", "tbbbiiib",
-            seal->place.chain, &(struct database_blob){seal->place.registry.bytes, ADDRESS_SIZE},
-            &(struct database_blob){seal->segment.bytes, HASH32_SIZE},
-            &(struct database_blob){seal->seed.bytes, HASH32_SIZE}, (int64_t)seal->seat,
-            (int64_t)seal->verdict, (int64_t)seal->step,
-            &(struct database_blob){seal->leaves.tags, sizeof(seal->leaves)});
+        return database_run(&verdicts->sql, error,
+                            "INSERT OR REPLACE INTO seals VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,"
+                            " " TABLE_SUMS_ROW "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8))",
+                            "tbbbiiib", seal->place.chain,
+                            &(struct database_blob){seal->place.registry.bytes, ADDRESS_SIZE},
+                            &(struct database_blob){seal->segment.bytes, HASH32_SIZE},
+                            &(struct database_blob){seal->seed.bytes, HASH32_SIZE},
+                            (int64_t)seal->seat, (int64_t)seal->verdict, (int64_t)seal->step,
+                            &(struct database_blob){seal->leaves.tags, sizeof(seal->leaves)});
     }
     TRY(status);
     return found.verdict == seal->verdict && found.step == seal->step &&
@@ -332,8 +295,7 @@ enum status verdict_db_fault(struct verdict_db *verdicts, char text[VERDICT_DB_F
 
 enum status verdict_db_set_fault(struct verdict_db *verdicts, const char *text, struct error *error)
 {
-    return database_run(&verdicts->sql, error, "INSERT OR REPLACE INTO meta VALUES ('fault', ?)",
-                        "t", text);
+    return verdict_tables_set(&verdicts->sql, "fault", "t", text, error);
 }
 
 /* ---- export and import -------------------------------------------------- */
@@ -423,7 +385,7 @@ enum status verdict_db_export(json_t **view, struct verdict_db *verdicts, struct
                         "SELECT * FROM seals ORDER BY chain, contract, segment, seed, seat",
                         seal_columns, COUNT_OF(seal_columns), error));
     *view =
-        json_pack("{s:i, s:o, s:O, s:O}", "lockstep_verdict_db", VERDICT_DB_VERSION, "secret",
+        json_pack("{s:i, s:o, s:O, s:O}", "lockstep_verdict_db", EXPORT_VERSION, "secret",
                   hex_of(verdicts->secret.bytes, HASH32_SIZE), "verdicts", rows, "seals", seals);
     if (*view == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict database");
@@ -517,9 +479,7 @@ static enum status take_secret(struct verdict_db *verdicts, const json_t *view, 
     TRY_OUT(database_number(&verdicts->sql, &rows, 0, error, "SELECT count(*) FROM verdicts", ""));
     if (rows == 0) {
         verdicts->secret = secret;
-        TRY_OUT(database_run(&verdicts->sql, error,
-                             "UPDATE meta SET value = ? WHERE name = 'secret'", "b",
-                             &(struct database_blob){secret.bytes, HASH32_SIZE}));
+        TRY_OUT(verdict_tables_set(&verdicts->sql, "secret", "b", secret.bytes, error));
     }
 out:
     secret_wipe(&secret, sizeof(secret));
@@ -537,7 +497,7 @@ static enum status import_row(struct verdict_db *verdicts, const json_t *object,
         return enter_seal(verdicts, &seal, added, error);
     }
     TRY(parse_entry(&entry, object, error));
-    return enter(verdicts, &entry, added, error);
+    return enter_verdict(verdicts, &entry, added, error);
 }
 
 static enum status import_rows(uint64_t *added, struct verdict_db *verdicts, const json_t *rows,
@@ -569,7 +529,7 @@ enum status verdict_db_import(uint64_t *added, struct verdict_db *verdicts, cons
 
     TRY(strict_json_only(view, error, known, sizeof(known) / sizeof(known[0])));
     TRY(strict_json_number(view, error, &version, "lockstep_verdict_db", UINT32_MAX));
-    if (version != VERDICT_DB_VERSION) {
+    if (version != EXPORT_VERSION) {
         return error_set(error, STATUS_REFUSED,
                          "an export of version %" PRIu64 ", which is not known here", version);
     }
@@ -585,7 +545,9 @@ enum status verdict_db_import(uint64_t *added, struct verdict_db *verdicts, cons
         status = import_rows(added, verdicts, seals, true, error);
     }
     status = database_end(&verdicts->sql, status, error);
-    if (status != STATUS_OK) {
+    if (status == STATUS_OK) {
+        status = verdict_tables_keep_secret(&verdicts->secret, verdicts->path, error);
+    } else {
         verdicts->secret = before;
         *added = 0;
     }

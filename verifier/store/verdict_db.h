@@ -7,6 +7,9 @@
  * A row that contradicts an older one is refused: no segment becomes right and false, no place gets
  * two verdicts. A node that signs only what the database took cannot contradict itself.
  *
+ * Each row has a sum over its cells. What is damaged is set aside when the file is opened; what is
+ * sound stays (verdict_tables.h).
+ *
  * The file is locked for one process, so a second node with it is refused. It also holds the node's
  * secret, the source of salts and secret samples, and whether this machine was found at fault.
  */
@@ -52,6 +55,9 @@ struct verdict_db;
 MUST_CHECK enum status verdict_db_open(struct verdict_db **verdicts, const char *path,
                                        struct error *error);
 void verdict_db_close(struct verdict_db *verdicts); /* NULL is fine */
+
+/* What became of a damaged file when it was opened; empty: it was sound. */
+const char *verdict_db_damage(const struct verdict_db *verdicts);
 
 /* STATUS_OK: the row is there, new or old. STATUS_REFUSED: it contradicts an older row. */
 MUST_CHECK enum status verdict_db_enter(struct verdict_db *verdicts,

@@ -154,7 +154,7 @@ static bool poll_one(struct poll *poll, struct rpc *rpc, size_t endpoint,
 }
 
 /* Those that gave the answer that counts are well; those that gave another are not. */
-static void judge(struct poll *poll, struct rpc *rpc, size_t right, const char *method)
+static void judge_endpoints(struct poll *poll, struct rpc *rpc, size_t right, const char *method)
 {
     for (size_t i = 0; i < rpc_endpoint_count(rpc); i++) {
         char reason[RPC_REASON_SIZE];
@@ -173,8 +173,8 @@ static void judge(struct poll *poll, struct rpc *rpc, size_t right, const char *
 }
 
 /* Two endpoints, and nobody knows which of them is right. */
-static enum status disagreement(struct poll *poll, struct rpc *rpc, const char *method,
-                                struct error *error)
+static enum status disagreement_of(struct poll *poll, struct rpc *rpc, const char *method,
+                                   struct error *error)
 {
     for (size_t i = 0; i < 2; i++) {
         char reason[RPC_REASON_SIZE];
@@ -266,10 +266,10 @@ enum status poll_majority(struct rpc *rpc, json_t **answer, struct poll_query qu
         right = poll_turn(&poll, rpc, &query);
     } while (right == count && may_answer(&poll, rpc) && rpc_endpoint_again(rpc, &round));
     if (right < count) {
-        judge(&poll, rpc, right, query.method);
+        judge_endpoints(&poll, rpc, right, query.method);
         *answer = json_incref(poll.answers[right]);
     } else if (count == 2 && poll.answer_count == 2) {
-        status = disagreement(&poll, rpc, query.method, error);
+        status = disagreement_of(&poll, rpc, query.method, error);
     } else {
         status = no_agreement(query.method, poll.answer_count, rpc,
                               poll.untrue.text[0] != '\0' ? &poll.untrue : &poll.trouble, error);

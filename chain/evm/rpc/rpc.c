@@ -176,7 +176,7 @@ static const char *what_of_it(const struct rpc *rpc, size_t endpoint)
 }
 
 /* Tells the log of trouble that lasts. */
-static void tell(struct rpc *rpc)
+static void tell_trouble(struct rpc *rpc)
 {
     for (size_t i = 0; i < rpc->endpoint_count; i++) {
         struct health *health = &rpc->health[i];
@@ -208,7 +208,7 @@ void rpc_endpoint_look(const struct rpc *rpc, struct rpc_endpoint_state *state, 
 void rpc_endpoint_blame(struct rpc *rpc, size_t endpoint, const char *method, const char *reason)
 {
     set_trouble(&rpc->health[endpoint], method, reason);
-    tell(rpc);
+    tell_trouble(rpc);
 }
 
 void rpc_endpoint_clear(struct rpc *rpc, size_t endpoint, const char *method)
@@ -228,7 +228,7 @@ void rpc_endpoint_bar(struct rpc *rpc, size_t endpoint, const char *reason)
         clear_trouble(rpc, endpoint);
     }
     health->barred = reason != NULL;
-    tell(rpc);
+    tell_trouble(rpc);
 }
 
 bool rpc_endpoint_is_out(const struct rpc *rpc, size_t endpoint)
@@ -251,7 +251,7 @@ static void note_health(struct rpc *rpc, size_t endpoint, bool answered, const s
         if (health->method[0] == '\0' && !health->barred) {
             clear_trouble(rpc, endpoint);
         }
-        tell(rpc);
+        tell_trouble(rpc);
         return;
     }
     if (!health->barred) {
@@ -266,7 +266,7 @@ static void note_health(struct rpc *rpc, size_t endpoint, bool answered, const s
         health->rest_until_ms = health->pause_until_ms;
     }
     health->failures += health->failures < UINT32_MAX;
-    tell(rpc);
+    tell_trouble(rpc);
 }
 
 /* ---- waiting ------------------------------------------------------------------ */
@@ -348,8 +348,8 @@ static enum status write_request(struct buffer *body, const struct request *requ
     return status;
 }
 
-static enum status post(struct rpc *rpc, size_t endpoint, json_t **result, struct request *request,
-                        struct error *error)
+static enum status post_request(struct rpc *rpc, size_t endpoint, json_t **result,
+                                struct request *request, struct error *error)
 {
     uint64_t count = request->batch ? json_array_size(request->params) : 1;
     uint32_t pause_s = 0;
@@ -415,10 +415,10 @@ static enum status call_endpoint(struct rpc *rpc, size_t endpoint, json_t **resu
     enum status status;
 
     if (check_asked(rpc, endpoint, request, error) != STATUS_OK) {
-        tell(rpc);
+        tell_trouble(rpc);
         return STATUS_UNREACHABLE;
     }
-    status = post(rpc, endpoint, result, request, error);
+    status = post_request(rpc, endpoint, result, request, error);
     if (status != STATUS_STOPPED) {
         note_health(rpc, endpoint, !worth_retrying(rpc, status), error);
     }

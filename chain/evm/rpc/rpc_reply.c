@@ -6,7 +6,7 @@
 #include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
 
-static enum status malformed(struct error *error, const char *what)
+static enum status malformed_reply(struct error *error, const char *what)
 {
     return error_set(error, STATUS_BAD_FORMAT, "malformed reply: %s", what);
 }
@@ -44,7 +44,7 @@ static enum status read_failure(struct rpc_failure *failure, const json_t *objec
     const json_t *message = json_object_get(object, "message");
 
     if (!json_is_integer(code) || !json_is_string(message)) {
-        return malformed(error, "an error without code and message");
+        return malformed_reply(error, "an error without code and message");
     }
     failure->code = json_integer_value(code);
     copy_printable(failure->message, json_string_value(message));
@@ -61,10 +61,10 @@ static enum status check_envelope(uint64_t *id, const json_t *root, struct error
 
     if (!json_is_string(version) || strict_json_has_nul(version) ||
         strcmp(json_string_value(version), "2.0") != 0) {
-        return malformed(error, "not JSON-RPC 2.0");
+        return malformed_reply(error, "not JSON-RPC 2.0");
     }
     if (!json_is_integer(reply_id) || json_integer_value(reply_id) < 0) {
-        return malformed(error, "the id is not that of the request");
+        return malformed_reply(error, "the id is not that of the request");
     }
     *id = (uint64_t)json_integer_value(reply_id);
     return STATUS_OK;
@@ -79,19 +79,19 @@ static enum status read_outcome(json_t **result, struct rpc_failure *failure, co
 
     /* Only a message may hold a NUL: nodes put the bytes of a revert into it. */
     if (strict_json_has_nul(value) || strict_json_has_nul(json_object_get(failed, "data"))) {
-        return malformed(error, "a NUL in a string");
+        return malformed_reply(error, "a NUL in a string");
     }
     if (json_is_null(failed) && value != NULL) {
         failed = NULL; /* some nodes send "error": null next to a result */
     }
     if ((value == NULL) == (failed == NULL)) {
-        return malformed(error, "not exactly one of result and error");
+        return malformed_reply(error, "not exactly one of result and error");
     }
     *result = value;
     return failed != NULL ? read_failure(failure, failed, error) : STATUS_OK;
 }
 
-static enum status parse(json_t **root, const char *text, size_t size)
+static enum status parse_reply(json_t **root, const char *text, size_t size)
 {
     return strict_json_parse_escaped_nul(root, NULL, "a reply", text, size, size,
                                          STRICT_JSON_DEPTH_MAX);
@@ -103,17 +103,17 @@ enum status rpc_reply_read(json_t **result, struct rpc_failure *failure, const c
     json_t *root;
     json_t *value = NULL;
     uint64_t found = 0;
-    enum status status = parse(&root, text, size);
+    enum status status = parse_reply(&root, text, size);
 
     memset(failure, 0, sizeof(*failure));
     *result = NULL;
     if (status != STATUS_OK || !json_is_object(root)) {
         json_decref(root);
-        return malformed(error, "not one JSON object");
+        return malformed_reply(error, "not one JSON object");
     }
     TRY_OUT(check_envelope(&found, root, error));
     if (found != id) {
-        TRY_OUT(malformed(error, "the id is not that of the request"));
+        TRY_OUT(malformed_reply(error, "the id is not that of the request"));
     }
     TRY_OUT(read_outcome(&value, failure, root, error));
     *result = json_incref(value);
@@ -130,7 +130,7 @@ static enum status read_batch_refusal(struct rpc_failure *failure, const json_t 
 
     return json_is_object(failed) && !strict_json_has_nul(json_object_get(failed, "data"))
                ? read_failure(failure, failed, error)
-               : malformed(error, "not a list of replies");
+               : malformed_reply(error, "not a list of replies");
 }
 
 static enum status read_of_batch(json_t *results, struct rpc_failure *failure, const json_t *reply,
@@ -142,7 +142,7 @@ static enum status read_of_batch(json_t *results, struct rpc_failure *failure, c
     TRY(check_envelope(&id, reply, error));
     if (id < first_id || id - first_id >= json_array_size(results) ||
         !json_is_false(json_array_get(results, (size_t)(id - first_id)))) {
-        return malformed(error, "an id that is not of the batch, or twice");
+        return malformed_reply(error, "an id that is not of the batch, or twice");
     }
     TRY(read_outcome(&value, failure, reply, error));
     return json_array_set(results, (size_t)(id - first_id), value) == 0
@@ -155,18 +155,18 @@ enum status rpc_reply_read_batch(json_t **results, struct rpc_failure *failure, 
 {
     json_t *made = json_array();
     json_t *root;
-    enum status status = parse(&root, text, size);
+    enum status status = parse_reply(&root, text, size);
 
     memset(failure, 0, sizeof(*failure));
     *results = NULL;
     if (status != STATUS_OK) {
-        TRY_OUT(malformed(error, "not a list of replies"));
+        TRY_OUT(malformed_reply(error, "not a list of replies"));
     }
     if (json_is_object(root)) {
         TRY_OUT(read_batch_refusal(failure, root, error));
     }
     if (!json_is_array(root) || json_array_size(root) != count) {
-        TRY_OUT(malformed(error, "not as many replies as the batch has requests"));
+        TRY_OUT(malformed_reply(error, "not as many replies as the batch has requests"));
     }
     for (size_t i = 0; i < count; i++) {
         (void)json_array_append_new(made, json_false()); /* not there yet */

@@ -60,7 +60,7 @@ static void make_label(char label[RPC_LABEL_SIZE], const char *url)
 }
 
 /* libcurl's write callback: anything but size * count ends the transfer. */
-static size_t receive(char *bytes, size_t size, size_t count, void *context)
+static size_t receive_bytes(char *bytes, size_t size, size_t count, void *context)
 {
     struct rpc_transport *transport = context;
     size_t more = size * count; /* size is 1, says libcurl */
@@ -112,7 +112,7 @@ static bool set_options(struct rpc_transport *transport, const char *url, uint32
     good = good && curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_POST, 1L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK;
+    good = good && curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_bytes) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_WRITEDATA, transport) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK;
     good = good && curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up) == CURLE_OK;

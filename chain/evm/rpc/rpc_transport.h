@@ -34,10 +34,10 @@ void rpc_transport_stop_by(struct rpc_transport *transport, bool (*stopped)(void
 /* "https://host:port" */
 const char *rpc_transport_label(const struct rpc_transport *transport);
 
-/* Posts body. *reply stays valid until the next call. STATUS_UNREACHABLE for whatever
- * another endpoint or a later try may mend: no connection, a timeout, a cut or too long
- * reply, an HTTP status that is not 200. *pause_s: how long the endpoint then asked to be left
- * alone (Retry-After of 429 and 503, at most RPC_PAUSE_S_MAX); else 0. */
+/* Posts body. *reply stays valid until the next call. STATUS_UNREACHABLE for a fault that another
+ * endpoint or a later try may mend: no connection, a timeout, a cut or too long reply, an HTTP
+ * status that is not 200. *pause_s: how long the endpoint then asked to be left alone (Retry-After
+ * of 429 and 503, at most RPC_PAUSE_S_MAX); else 0. */
 MUST_CHECK enum status rpc_transport_post(struct rpc_transport *transport, const char **reply,
                                           size_t *reply_size, uint32_t *pause_s, const char *body,
                                           size_t body_size, struct error *error);

@@ -35,7 +35,7 @@ struct economy {
     bool kept;         /* a keeper refuses what nobody serves */
 };
 
-/* How many segments a leg has, on average: the sixteenth is covered whatever its seed. */
+/* How many segments a leg has, on average: the sixteenth is covered with any seed. */
 double economy_leg(double coverage);
 
 /*

@@ -295,17 +295,17 @@ static bool is_soon_over(struct policy_refusal *refusal, const struct policy *po
 
 /* ---- pay --------------------------------------------------------------------------- */
 
-static bool pays(struct policy_refusal *refusal, enum policy_term term, wei pay, wei least,
-                 const char *least_option)
+static bool pays(struct policy_refusal *refusal, const struct policy *policy, enum policy_term term,
+                 wei pay, wei least, const char *least_option)
 {
-    char is_text[TERMS_AMOUNT_SIZE];
-    char wanted[TERMS_AMOUNT_SIZE];
+    char is_text[WEI_TEXT_SIZE];
+    char wanted[WEI_TEXT_SIZE];
 
     if (pay >= least) {
         return true;
     }
-    terms_amount(is_text, pay);
-    terms_amount(wanted, least);
+    currency_print(is_text, &policy->currency, pay);
+    currency_print(wanted, &policy->currency, least);
     return refuse(refusal, term, "is %s, and the policy takes %s at least (%s)", is_text, wanted,
                   least_option);
 }
@@ -316,7 +316,8 @@ static wei cost_of(const struct policy *policy, const struct policy_pace *pace, 
     wei coins = times(pace->gas_price, gas);
 
     return sum(portion(policy->price, pace->segment_ms, MS_PER_HOUR),
-               pace->in_token ? portion(coins, policy->token_price, WEI_PER_ETHER) : coins);
+               policy->currency.is_token ? portion(coins, policy->token_price, WEI_PER_ETHER)
+                                         : coins);
 }
 
 /* The pay against the cost of computing a segment, and of the moves about it. */
@@ -324,15 +325,15 @@ static bool pays_cost(struct policy_refusal *refusal, enum policy_term term, wei
                       const struct policy *policy, const struct policy_pace *pace, uint32_t gas)
 {
     wei cost = cost_of(policy, pace, gas);
-    char is_text[TERMS_AMOUNT_SIZE];
-    char costs[TERMS_AMOUNT_SIZE];
+    char is_text[WEI_TEXT_SIZE];
+    char costs[WEI_TEXT_SIZE];
     char multiple[MULTIPLE_SIZE];
 
     if (pay >= portion(cost, policy->cost_cover, POLICY_ONE)) {
         return true;
     }
-    terms_amount(is_text, pay);
-    terms_amount(costs, cost);
+    currency_print(is_text, &policy->currency, pay);
+    currency_print(costs, &policy->currency, cost);
     print_multiple(multiple, policy->cost_cover);
     return refuse(refusal, term,
                   "is %s, and computing a segment costs %s here at --price, gas included: the "
@@ -348,7 +349,7 @@ static bool pays_seat(struct policy_refusal *refusal, const struct policy *polic
         return refuse(refusal, POLICY_PACE,
                       "is not known: the policy enlists only where the job's steps were measured");
     }
-    if (pace->in_token && pace->gas_price > 0 && policy->token_price == 0) {
+    if (policy->currency.is_token && pace->gas_price > 0 && policy->token_price == 0) {
         return refuse(refusal, POLICY_FEE,
                       "is paid in a token, and nobody has said what a coin of the ledger's gas "
                       "costs in it (--token-price)");
@@ -358,21 +359,21 @@ static bool pays_seat(struct policy_refusal *refusal, const struct policy *polic
 
 /* ---- locks ------------------------------------------------------------------------- */
 
-static bool has_room(struct policy_refusal *refusal, enum policy_term term, wei bond,
-                     const struct policy_cap *cap, wei means, wei locked, const char *where,
-                     const char *option)
+static bool has_room(struct policy_refusal *refusal, const struct policy *policy,
+                     enum policy_term term, wei bond, const struct policy_cap *cap, wei means,
+                     wei locked, const char *where, const char *option)
 {
     wei most = cap_of(cap, means);
-    char bond_text[TERMS_AMOUNT_SIZE];
-    char locked_text[TERMS_AMOUNT_SIZE];
-    char most_text[TERMS_AMOUNT_SIZE];
+    char bond_text[WEI_TEXT_SIZE];
+    char locked_text[WEI_TEXT_SIZE];
+    char most_text[WEI_TEXT_SIZE];
 
     if (sum(locked, bond) <= most) {
         return true;
     }
-    terms_amount(bond_text, bond);
-    terms_amount(locked_text, locked);
-    terms_amount(most_text, most);
+    currency_print(bond_text, &policy->currency, bond);
+    currency_print(locked_text, &policy->currency, locked);
+    currency_print(most_text, &policy->currency, most);
     refusal->for_now = bond <= most;
     return refuse(refusal, term,
                   "is %s, %s are locked %s or were lost lately, and the policy locks "
@@ -387,13 +388,13 @@ static bool can_lock(struct policy_refusal *refusal, const struct policy *policy
     if (locked == NULL) {
         return true;
     }
-    return has_room(refusal, term, bond, &policy->lock_all, locked->means, locked->all, "in all",
-                    "--lock-most") &&
-           has_room(refusal, term, bond, &policy->lock_job, locked->means, locked->job,
+    return has_room(refusal, policy, term, bond, &policy->lock_all, locked->means, locked->all,
+                    "in all", "--lock-most") &&
+           has_room(refusal, policy, term, bond, &policy->lock_job, locked->means, locked->job,
                     "in this job", "--lock-job-most") &&
-           has_room(refusal, term, bond, &policy->lock_party, locked->means, locked->client,
+           has_room(refusal, policy, term, bond, &policy->lock_party, locked->means, locked->client,
                     "in jobs of this client", "--lock-party-most") &&
-           has_room(refusal, term, bond, &policy->lock_party, locked->means, locked->solver,
+           has_room(refusal, policy, term, bond, &policy->lock_party, locked->means, locked->solver,
                     "in jobs of this solver", "--lock-party-most");
 }
 
@@ -402,14 +403,14 @@ static bool can_lock(struct policy_refusal *refusal, const struct policy *policy
 static bool is_small_bond(struct policy_refusal *refusal, const struct policy *policy,
                           const struct game_terms *terms)
 {
-    char bond[TERMS_AMOUNT_SIZE];
-    char fee[TERMS_AMOUNT_SIZE];
+    char bond[WEI_TEXT_SIZE];
+    char fee[WEI_TEXT_SIZE];
 
     if (policy->bond_fees_max == 0 || terms->bond <= times(terms->fee, policy->bond_fees_max)) {
         return true;
     }
-    terms_amount(bond, terms->bond);
-    terms_amount(fee, terms->fee);
+    currency_print(bond, &policy->currency, terms->bond);
+    currency_print(fee, &policy->currency, terms->fee);
     return refuse(refusal, POLICY_BOND,
                   "is %s for a fee of %s, and the policy locks %" PRIu32
                   " fees at most (--bond-fees-most)",
@@ -420,7 +421,7 @@ static bool is_small_bond(struct policy_refusal *refusal, const struct policy *p
 static bool offers_seat(struct policy_refusal *refusal, const struct policy *policy,
                         const struct game_terms *terms, uint64_t now_s)
 {
-    return pays(refusal, POLICY_FEE, terms->fee, policy->fee_least, "--fee-least") &&
+    return pays(refusal, policy, POLICY_FEE, terms->fee, policy->fee_least, "--fee-least") &&
            is_small_bond(refusal, policy, terms) &&
            is_long(refusal, POLICY_SEAL_PERIOD, terms->seal_period_s, policy->seal_least_s,
                    "--seal-period-least") &&
@@ -458,16 +459,16 @@ static bool is_small_stake(struct policy_refusal *refusal, const struct policy *
                            const struct game_terms *terms)
 {
     wei reward = times(terms->reward, game_segment_count(terms));
-    char stake[TERMS_AMOUNT_SIZE];
-    char whole[TERMS_AMOUNT_SIZE];
+    char stake[WEI_TEXT_SIZE];
+    char whole[WEI_TEXT_SIZE];
     char multiple[MULTIPLE_SIZE];
 
     if (policy->stake_rewards_max == 0 ||
         terms->stake <= portion(reward, policy->stake_rewards_max, POLICY_ONE)) {
         return true;
     }
-    terms_amount(stake, terms->stake);
-    terms_amount(whole, reward);
+    currency_print(stake, &policy->currency, terms->stake);
+    currency_print(whole, &policy->currency, reward);
     print_multiple(multiple, policy->stake_rewards_max);
     return refuse(refusal, POLICY_STAKE,
                   "is %s for a whole reward of %s, and the policy stakes %s times the "
@@ -479,14 +480,14 @@ static bool can_stake(struct policy_refusal *refusal, const struct policy *polic
                       wei means)
 {
     wei most = cap_of(&policy->stake_max, means);
-    char stake_text[TERMS_AMOUNT_SIZE];
-    char most_text[TERMS_AMOUNT_SIZE];
+    char stake_text[WEI_TEXT_SIZE];
+    char most_text[WEI_TEXT_SIZE];
 
     if (stake <= most) {
         return true;
     }
-    terms_amount(stake_text, stake);
-    terms_amount(most_text, most);
+    currency_print(stake_text, &policy->currency, stake);
+    currency_print(most_text, &policy->currency, most);
     return refuse(refusal, POLICY_STAKE, "is %s, and the policy stakes %s at most (--stake-most)",
                   stake_text, most_text);
 }
@@ -501,17 +502,17 @@ static bool earns(struct policy_refusal *refusal, const struct policy *policy, w
                   const struct policy_pace *pace)
 {
     wei hour = policy_hour(reward, pace);
-    char hour_text[TERMS_AMOUNT_SIZE];
-    char price[TERMS_AMOUNT_SIZE];
-    char least[TERMS_AMOUNT_SIZE];
+    char hour_text[WEI_TEXT_SIZE];
+    char price[WEI_TEXT_SIZE];
+    char least[WEI_TEXT_SIZE];
 
     if (pace->segment_ms == 0 || hour >= sum(policy->hour_least, policy->price) ||
         policy->hour_least == 0) {
         return true;
     }
-    terms_amount(hour_text, hour);
-    terms_amount(price, policy->price);
-    terms_amount(least, policy->hour_least);
+    currency_print(hour_text, &policy->currency, hour);
+    currency_print(price, &policy->currency, policy->price);
+    currency_print(least, &policy->currency, policy->hour_least);
     return refuse(refusal, POLICY_REWARD,
                   "gives %s for an hour of this machine, which costs %s, and the policy earns %s "
                   "beyond that at least (--hour-least)",
@@ -525,7 +526,8 @@ bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
     uint64_t left_s = terms->deadline_s > now_s ? terms->deadline_s - now_s : 0;
 
     agree(refusal);
-    return pays(refusal, POLICY_REWARD, terms->reward, policy->reward_least, "--reward-least") &&
+    return pays(refusal, policy, POLICY_REWARD, terms->reward, policy->reward_least,
+                "--reward-least") &&
            pays_cost(refusal, POLICY_REWARD, terms->reward, policy, pace, 0) &&
            earns(refusal, policy, terms->reward, pace) && is_small_stake(refusal, policy, terms) &&
            can_stake(refusal, policy, terms->stake, means) &&
@@ -557,14 +559,15 @@ bool policy_open(struct policy_refusal *refusal, const struct policy *policy,
 
 /* ---- for people ---------------------------------------------------------------------- */
 
-static void print_cap(char text[TERMS_AMOUNT_SIZE], const struct policy_cap *cap)
+static void print_cap(char text[WEI_TEXT_SIZE], const struct policy *policy,
+                      const struct policy_cap *cap)
 {
     if (!cap->set) {
-        (void)snprintf(text, TERMS_AMOUNT_SIZE, "any");
+        (void)snprintf(text, WEI_TEXT_SIZE, "any");
     } else if (cap->is_share) {
-        (void)snprintf(text, TERMS_AMOUNT_SIZE, "%.6g %%", (double)cap->share_ppm / 10000.0);
+        (void)snprintf(text, WEI_TEXT_SIZE, "%.6g %%", (double)cap->share_ppm / 10000.0);
     } else {
-        terms_amount(text, cap->amount);
+        currency_print(text, &policy->currency, cap->amount);
     }
 }
 
@@ -579,15 +582,15 @@ static void print_time(char text[TERMS_PERIOD_SIZE], uint32_t most_s)
 
 void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *policy)
 {
-    char caps[3][TERMS_AMOUNT_SIZE];
+    char caps[3][WEI_TEXT_SIZE];
     char periods[5][TERMS_PERIOD_SIZE];
-    char fee[TERMS_AMOUNT_SIZE];
+    char fee[WEI_TEXT_SIZE];
     char bond[16] = "any number of";
 
-    print_cap(caps[0], &policy->lock_all);
-    print_cap(caps[1], &policy->lock_job);
-    print_cap(caps[2], &policy->lock_party);
-    terms_amount(fee, policy->fee_least);
+    print_cap(caps[0], policy, &policy->lock_all);
+    print_cap(caps[1], policy, &policy->lock_job);
+    print_cap(caps[2], policy, &policy->lock_party);
+    currency_print(fee, &policy->currency, policy->fee_least);
     terms_period(periods[0], policy->seal_least_s);
     terms_period(periods[1], policy->reveal_least_s);
     terms_period(periods[2], policy->clock_least_s);
@@ -607,22 +610,22 @@ void policy_describe_node(char text[POLICY_TEXT_MAX], const struct policy *polic
 
 void policy_describe_solver(char text[POLICY_TEXT_MAX], const struct policy *policy)
 {
-    char stake[TERMS_AMOUNT_SIZE];
+    char stake[WEI_TEXT_SIZE];
     char rewards[MULTIPLE_SIZE] = "any number of";
-    char reward[TERMS_AMOUNT_SIZE];
+    char reward[WEI_TEXT_SIZE];
     char response[TERMS_PERIOD_SIZE];
     char time[TERMS_PERIOD_SIZE];
-    char hour[TERMS_AMOUNT_SIZE] = "any earnings";
+    char hour[WEI_TEXT_SIZE] = "any earnings";
 
-    print_cap(stake, &policy->stake_max);
+    print_cap(stake, policy, &policy->stake_max);
     if (policy->stake_rewards_max > 0) {
         print_multiple(rewards, policy->stake_rewards_max);
     }
-    terms_amount(reward, policy->reward_least);
+    currency_print(reward, &policy->currency, policy->reward_least);
     terms_period(response, policy->clock_least_s);
     print_time(time, policy->lock_time_max_s);
     if (policy->hour_least > 0) {
-        terms_amount(hour, policy->hour_least);
+        currency_print(hour, &policy->currency, policy->hour_least);
     }
     (void)snprintf(text, POLICY_TEXT_MAX,
                    "stakes at most %s whole rewards, and %s in a job, for %s; takes a "

@@ -10,6 +10,7 @@
 #ifndef CHAIN_GAME_POLICY_POLICY_H
 #define CHAIN_GAME_POLICY_POLICY_H
 
+#include "chain/codec/currency.h"
 #include "chain/game/game.h"
 
 #define POLICY_ONE       1000u    /* multiples are in thousandths: 1300 is 1.3 */
@@ -27,6 +28,8 @@ struct policy_cap {
 /* The limits of all roles. A limit of zero is no limit: a zero-filled policy agrees to all
  * terms. */
 struct policy {
+    struct currency currency; /* of the ledger that the terms are on */
+
     /* What a node's bonds lock, those that it lost lately included. */
     struct policy_cap lock_all;
     struct policy_cap lock_job;
@@ -61,7 +64,7 @@ struct policy {
 struct policy policy_default(void);
 
 /* Of one that was told to take quick terms: for people who try, with money that is worth nothing.
- * Whoever is away for a minute loses its bond or stake. */
+ * A party that is away for a minute loses its bond or stake. */
 struct policy policy_quick(void);
 
 /* What an account has, and what its bonds lock already. */
@@ -78,7 +81,6 @@ struct policy_pace {
     uint64_t segment_ms; /* to compute a segment once */
     uint64_t left_ms;    /* of a training that is not done: what is left of it */
     wei gas_price;       /* in coins; 0: the ledger takes nothing for moves */
-    bool in_token;       /* the registry pays in a token */
 };
 
 #define POLICY_SEAT_GAS 200000u /* of the moves of a seat */

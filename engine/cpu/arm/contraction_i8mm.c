@@ -142,7 +142,7 @@ static void tile_piece(const struct tile_call *call, int64_t piece, int c, int64
              pairs - groups * BYTES_LINES);
 }
 
-static void tile(const struct tile_call *call)
+static void tile_product(const struct tile_call *call)
 {
     int64_t pairs_all = (call->count + 1) / 2;
     int64_t piece = 0;
@@ -195,8 +195,8 @@ static void group_from_lines(char *lines)
     }
 }
 
-static void integers(char *lines, size_t plane_size, const struct piece_source *source,
-                     const int32_t *exponents, int bits)
+static void piece_integers(char *lines, size_t plane_size, const struct piece_source *source,
+                           const int32_t *exponents, int bits)
 {
     int64_t groups = (source->count + 1) / 2 / BYTES_LINES;
 
@@ -206,7 +206,8 @@ static void integers(char *lines, size_t plane_size, const struct piece_source *
     }
 }
 
-static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits)
+static void piece_norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs,
+                        int bits)
 {
     (void)plane_size;
     (void)bits;
@@ -247,7 +248,7 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
     }
 }
 
-static void unpack(int16_t *rows, int64_t pitch, const char *lines)
+static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
 {
     for (int r = 0; r < PANEL_ROWS; r++) {
         for (int64_t g = 0; g < UNPACK_PAIRS / BYTES_LINES; g++) {
@@ -263,15 +264,15 @@ static void unpack(int16_t *rows, int64_t pitch, const char *lines)
 
 static const struct contraction_isa i8mm = {
     .bytes = true,
-    .tile = tile,
+    .tile = tile_product,
     .finish = neon_finish,
     .tile_short = tile_short,
     .magnitudes = neon_magnitudes,
-    .integers = integers,
-    .norms = norms,
+    .integers = piece_integers,
+    .norms = piece_norms,
     .stream = neon_stream,
     .row_sums = row_sums,
-    .unpack = unpack,
+    .unpack = unpack_lines,
     .finish_row = neon_finish_row,
 };
 

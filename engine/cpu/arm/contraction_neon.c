@@ -88,7 +88,7 @@ static void tile_piece(const struct tile_call *call, int64_t piece, int c, const
     }
 }
 
-static void tile(const struct tile_call *call)
+static void tile_product(const struct tile_call *call)
 {
     tile_pieces(call, tile_piece);
 }
@@ -457,7 +457,8 @@ NEON_INLINE uint32x4_t squares(const char *lines, int64_t from, int64_t to)
 }
 
 /* The norms of half a run fit 32 unsigned bits; the sum of two saturates at UINT32_MAX. */
-static void norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs, int bits)
+static void piece_norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs,
+                        int bits)
 {
     uint32x4_t most_run = vdupq_n_u32(0);
     uint32x4_t most_half = vdupq_n_u32(0);
@@ -505,7 +506,7 @@ void neon_row_sums(int32_t *sums, const char *lines, int64_t pairs)
 }
 
 /* Transposes four rows of four pairs at a time. */
-static void unpack(int16_t *rows, int64_t pitch, const char *lines)
+static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
 {
     for (int r = 0; r < PANEL_ROWS; r += 4) {
         for (int pair = 0; pair < UNPACK_PAIRS; pair += 4) {
@@ -527,15 +528,15 @@ static void unpack(int16_t *rows, int64_t pitch, const char *lines)
 /* ---- the table ---- */
 
 const struct contraction_isa contraction_neon = {
-    .tile = tile,
+    .tile = tile_product,
     .finish = neon_finish,
     .tile_short = tile_short,
     .magnitudes = neon_magnitudes,
     .integers = neon_integers,
-    .norms = norms,
+    .norms = piece_norms,
     .stream = neon_stream,
     .row_sums = neon_row_sums,
-    .unpack = unpack,
+    .unpack = unpack_lines,
     .finish_row = neon_finish_row,
 };
 

@@ -69,7 +69,7 @@ static const char *wrong_class(enum isa isa)
 }
 
 /* A bit for each instruction set that may compute; threads that race here keep the same word. */
-static unsigned usable(void)
+static unsigned usable_sets(void)
 {
     static _Atomic unsigned isa_usable_kept;
     unsigned sets = isa_usable_kept;
@@ -91,7 +91,7 @@ static unsigned usable(void)
 
 bool isa_available(enum isa isa)
 {
-    return (unsigned)isa < ISA_COUNT && (usable() >> isa & 1) != 0;
+    return (unsigned)isa < ISA_COUNT && (usable_sets() >> isa & 1) != 0;
 }
 
 enum isa isa_best(void)

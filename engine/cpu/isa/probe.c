@@ -112,7 +112,7 @@ static uint32_t power_bits(int32_t exponent)
     return (uint32_t)(exponent + 127) << 23;
 }
 
-static float scaled(float p, uint32_t rounder)
+static float scaled_by_power(float p, uint32_t rounder)
 {
     int32_t k = (int32_t)(rounder - real_to_bits(SCALAR_ROUNDER));
     int32_t half = k >> 1;
@@ -160,7 +160,7 @@ static bool one_real(float *out, enum probe_class class, const struct probe_lane
         *out = a > b ? a : c;
         return true;
     case PROBE_SCALE:
-        *out = scaled(a, probe->b[i]);
+        *out = scaled_by_power(a, probe->b[i]);
         return true;
     case PROBE_FROM_INT:
         *out = (float)(int32_t)probe->a[i];
@@ -176,7 +176,7 @@ static bool one_real(float *out, enum probe_class class, const struct probe_lane
     }
 }
 
-static uint32_t dot(uint32_t a, uint32_t b, uint32_t c)
+static uint32_t dot_pairs(uint32_t a, uint32_t b, uint32_t c)
 {
     int32_t low = (int32_t)(int16_t)a * (int16_t)b;
     int32_t high = (int32_t)(int16_t)(a >> 16) * (int16_t)(b >> 16);
@@ -201,12 +201,12 @@ static uint32_t byte_matrix(const struct probe_lanes *probe, uint32_t lane)
     return byte_dot(a[0], b[0], byte_dot(a[1], b[1], probe->c[lane]));
 }
 
-static uint32_t shifted(uint32_t a, uint32_t b)
+static uint32_t mixed_shifts(uint32_t a, uint32_t b)
 {
     return (a << 23) ^ (a >> 1) ^ (uint32_t)((int32_t)a >> 7) ^ (a << (b & 31));
 }
 
-static uint32_t ordered(uint32_t a, uint32_t b, uint32_t c)
+static uint32_t mixed_orders(uint32_t a, uint32_t b, uint32_t c)
 {
     uint32_t least = (int32_t)a < (int32_t)b ? a : b;
     uint32_t most = (int32_t)a > (int32_t)b ? a : b;
@@ -214,7 +214,7 @@ static uint32_t ordered(uint32_t a, uint32_t b, uint32_t c)
     return (least + least) ^ most ^ ((a > b ? a : b) + c) ^ ((int32_t)a > (int32_t)b ? c : 0);
 }
 
-static uint16_t saturated(uint32_t bits)
+static uint16_t saturated_16(uint32_t bits)
 {
     int32_t value = (int32_t)bits;
 
@@ -222,7 +222,7 @@ static uint16_t saturated(uint32_t bits)
 }
 
 /* One group of four lanes: a and b packed, their bytes reversed, interleaved with c. */
-static void pack(struct probe_lanes *probe, uint32_t group)
+static void pack_group(struct probe_lanes *probe, uint32_t group)
 {
     uint16_t packed[8];
     uint8_t bytes[16];
@@ -232,8 +232,8 @@ static void pack(struct probe_lanes *probe, uint32_t group)
     uint32_t *out = &probe->out[4 * group];
 
     for (uint32_t i = 0; i < 4; i++) {
-        packed[i] = saturated(probe->a[4 * group + i]);
-        packed[4 + i] = saturated(probe->b[4 * group + i]);
+        packed[i] = saturated_16(probe->a[4 * group + i]);
+        packed[4 + i] = saturated_16(probe->b[4 * group + i]);
     }
     memcpy(bytes, packed, sizeof(bytes));
     for (uint32_t i = 0; i < 16; i++) {
@@ -267,7 +267,7 @@ static void one_pair(enum probe_class class, struct probe_lanes *probe, uint32_t
     }
 }
 
-static uint32_t folded(const struct probe_lanes *probe)
+static uint32_t folded_lanes(const struct probe_lanes *probe)
 {
     float lanes[2 * PROBE_LANES];
 
@@ -291,21 +291,21 @@ static uint32_t one_integer(enum probe_class class, const struct probe_lanes *pr
 
     switch ((int)class) {
     case PROBE_FOLD:
-        return folded(probe);
+        return folded_lanes(probe);
     case PROBE_PART:
         return i < (probe->b[0] & 15) ? a : c;
     case PROBE_TO_INT:
         return (uint32_t)(int32_t)lrintf(real_from_bits(a));
     case PROBE_DOT:
-        return dot(a, b, c);
+        return dot_pairs(a, b, c);
     case PROBE_BYTE_DOT:
         return byte_dot(a, b, c);
     case PROBE_BYTE_MATRIX:
         return byte_matrix(probe, i);
     case PROBE_SHIFT:
-        return shifted(a, b);
+        return mixed_shifts(a, b);
     case PROBE_ORDER:
-        return ordered(a, b, c);
+        return mixed_orders(a, b, c);
     default: /* PROBE_BYTES */
         return probe->a[i / 4] >> (8 * (i % 4)) & 0xff;
     }
@@ -317,7 +317,7 @@ void probe_scalar(enum probe_class class, struct probe_lanes *probe)
 
     if (class == PROBE_PACK) {
         for (uint32_t group = 0; group < PROBE_LANES / 4; group++) {
-            pack(probe, group);
+            pack_group(probe, group);
         }
         return;
     }

@@ -88,7 +88,7 @@ SIMD_INLINE int32x4_t packed(struct probe_operands x)
     return veorq_s32(vzip1q_s32(reversed, x.c), vzip2q_s32(reversed, x.c));
 }
 
-SIMD_INLINE int32x4_t bytes(const uint8_t *from)
+SIMD_INLINE int32x4_t widen_bytes(const uint8_t *from)
 {
     uint32_t word;
 
@@ -139,7 +139,7 @@ SIMD_INLINE int32x4_t integer_result(enum probe_class class, const struct probe_
     case PROBE_PACK:
         return packed(x);
     case PROBE_BYTES:
-        return bytes((const uint8_t *)(const void *)probe->a + at);
+        return widen_bytes((const uint8_t *)(const void *)probe->a + at);
     default: /* PROBE_BYTE_DOT, PROBE_BYTE_MATRIX */
         return byte_result(class, x);
     }

@@ -39,7 +39,7 @@ static inline __m256i from_long(__m256i a)
     return _mm256_cvtepu32_epi64(_mm_castps_si128(_mm256_cvtpd_ps(exact)));
 }
 
-static inline __m256i bytes(const uint8_t *from)
+static inline __m256i widen_bytes(const uint8_t *from)
 {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)from));
 }

@@ -34,7 +34,7 @@ static inline __m512i from_long(__m512i a)
     return _mm512_cvtepu32_epi64(_mm256_castps_si256(_mm512_cvtepi64_ps(a)));
 }
 
-static inline __m512i bytes(const uint8_t *from)
+static inline __m512i widen_bytes(const uint8_t *from)
 {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)from));
 }

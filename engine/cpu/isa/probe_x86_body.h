@@ -72,7 +72,7 @@ SIMD_INLINE probe_integers integer_result(enum probe_class class, const struct p
     case PROBE_PACK:
         return packed(a, b, c);
     default: /* PROBE_BYTES */
-        return bytes((const uint8_t *)(const void *)probe->a + at);
+        return widen_bytes((const uint8_t *)(const void *)probe->a + at);
     }
 }
 

@@ -53,7 +53,7 @@ static enum device_result result_of(cudaError_t error)
     }
 }
 
-static enum device_result use(const struct device *device)
+static enum device_result use_device(const struct device *device)
 {
     return result_of(cudaSetDevice(device->ordinal));
 }
@@ -90,7 +90,7 @@ static void device_close(struct device *device)
     free(device);
 }
 
-static enum device_result look(struct device_facts *facts, int ordinal)
+static enum device_result look_at_facts(struct device_facts *facts, int ordinal)
 {
     cudaDeviceProp properties;
     size_t free_memory = 0;
@@ -107,10 +107,10 @@ static enum device_result look(struct device_facts *facts, int ordinal)
     return DEVICE_OK;
 }
 
-static enum device_result start(struct device *device, struct device_facts *facts)
+static enum device_result start_device(struct device *device, struct device_facts *facts)
 {
-    DEVICE_TRY(use(device));
-    DEVICE_TRY(look(facts, device->ordinal));
+    DEVICE_TRY(use_device(device));
+    DEVICE_TRY(look_at_facts(facts, device->ordinal));
     for (int i = 0; i < DEVICE_LANES; i++) {
         TRY_CUDA(cudaStreamCreateWithFlags(&device->lanes[i], cudaStreamNonBlocking));
     }
@@ -155,7 +155,7 @@ static enum device_result device_open(struct device **device, struct device_fact
         return DEVICE_FAILED;
     }
     made->ordinal = ordinal;
-    const enum device_result result = start(made, facts);
+    const enum device_result result = start_device(made, facts);
 
     if (result != DEVICE_OK) {
         device_close(made);
@@ -167,13 +167,13 @@ static enum device_result device_open(struct device **device, struct device_fact
 
 static enum device_result device_allocate(struct device *device, void **memory, uint64_t size)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     return result_of(cudaMalloc(memory, size));
 }
 
 static void device_release(struct device *device, void *memory)
 {
-    if (memory != NULL && use(device) == DEVICE_OK) {
+    if (memory != NULL && use_device(device) == DEVICE_OK) {
         (void)cudaFree(memory);
         (void)cudaGetLastError();
     }
@@ -186,7 +186,7 @@ static enum device_result wait_lane(struct device *device)
 
 static enum device_result device_wait(struct device *device)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     for (int i = 0; i < DEVICE_LANES; i++) {
         TRY_CUDA(cudaStreamSynchronize(device->lanes[i]));
     }
@@ -200,13 +200,13 @@ static void device_lane(struct device *device, uint32_t lane)
 
 static enum device_result device_signal(struct device *device, uint32_t signal)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     return result_of(cudaEventRecord(device->signals[signal % DEVICE_SIGNALS], device->stream));
 }
 
 static enum device_result device_await(struct device *device, uint32_t signal)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     return result_of(
         cudaStreamWaitEvent(device->stream, device->signals[signal % DEVICE_SIGNALS], 0));
 }
@@ -214,7 +214,7 @@ static enum device_result device_await(struct device *device, uint32_t signal)
 static enum device_result device_upload(struct device *device, void *to, const void *from,
                                         uint64_t size)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     TRY_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, device->stream));
     return wait_lane(device);
 }
@@ -222,7 +222,7 @@ static enum device_result device_upload(struct device *device, void *to, const v
 static enum device_result device_download(struct device *device, void *to, const void *from,
                                           uint64_t size)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     TRY_CUDA(cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, device->stream));
     return wait_lane(device);
 }
@@ -230,14 +230,14 @@ static enum device_result device_download(struct device *device, void *to, const
 static enum device_result device_copy(struct device *device, void *to, const void *from,
                                       uint64_t size)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     /* Either may be another device's memory: the runtime knows by the address. */
     return result_of(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, device->stream));
 }
 
 static enum device_result device_fill(struct device *device, void *to, int byte, uint64_t size)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     return result_of(cudaMemsetAsync(to, byte, size, device->stream));
 }
 
@@ -246,7 +246,7 @@ static enum device_result device_launch(struct device *device, const struct devi
     const dim3 grid(launch->grid[0], launch->grid[1], launch->grid[2]);
     void *arguments[1] = {const_cast<void *>(launch->arguments)};
 
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     TRY_CUDA(cudaLaunchKernel(cuda_kernel_table[launch->kernel], grid, dim3(launch->block),
                               arguments, launch->shared_size, device->stream));
     return result_of(cudaGetLastError());
@@ -254,7 +254,7 @@ static enum device_result device_launch(struct device *device, const struct devi
 
 static enum device_result device_record(struct device *device)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     return result_of(cudaStreamBeginCapture(device->stream, cudaStreamCaptureModeThreadLocal));
 }
 
@@ -264,7 +264,7 @@ static enum device_result device_recorded(struct device *device, struct device_g
     cudaGraphExec_t exec = NULL;
 
     *graph = NULL;
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     TRY_CUDA(cudaStreamEndCapture(device->stream, &captured));
     const enum device_result result = result_of(cudaGraphInstantiate(&exec, captured, 0));
 
@@ -283,7 +283,7 @@ static enum device_result device_recorded(struct device *device, struct device_g
 
 static enum device_result device_replay(struct device *device, struct device_graph *graph)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     return result_of(cudaGraphLaunch(graph->exec, device->stream));
 }
 
@@ -299,7 +299,7 @@ static void device_forget(struct device *device, struct device_graph *graph)
 
 static enum device_result device_mark(struct device *device, uint32_t mark)
 {
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     return result_of(cudaEventRecord(device->marks[mark % DEVICE_MARKS_MAX], device->stream));
 }
 
@@ -308,7 +308,7 @@ static enum device_result device_seconds(struct device *device, double *seconds,
 {
     float milliseconds = 0.0f;
 
-    DEVICE_TRY(use(device));
+    DEVICE_TRY(use_device(device));
     TRY_CUDA(cudaEventSynchronize(device->marks[to % DEVICE_MARKS_MAX]));
     TRY_CUDA(cudaEventElapsedTime(&milliseconds, device->marks[from % DEVICE_MARKS_MAX],
                                   device->marks[to % DEVICE_MARKS_MAX]));

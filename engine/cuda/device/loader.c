@@ -39,7 +39,8 @@ enum status loader_check(const struct device_calls *calls, const char *file, str
     return STATUS_DEVICE;
 }
 
-static enum status load(const struct device_calls **calls, const char *file, struct error *error)
+static enum status load_plugin(const struct device_calls **calls, const char *file,
+                               struct error *error)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     device_plugin *plugin = NULL;
@@ -73,13 +74,13 @@ enum status loader_open(const struct device_calls **calls, struct error *error)
         return error_set(error, STATUS_NOT_FOUND, "CUDA is turned off by LOCKSTEP_CUDA");
     }
     if (wish != NULL && wish[0] != '\0') {
-        return load(calls, wish, error);
+        return load_plugin(calls, wish, error);
     }
     program_folder(folder);
     for (size_t i = 0; i < PLACE_COUNT; i++) {
         (void)snprintf(file, sizeof(file), "%s%s%s", folder, places[i], LOADER_PLUGIN);
         if (access(file, R_OK) == 0) {
-            return load(calls, file, error);
+            return load_plugin(calls, file, error);
         }
     }
     (void)error_set(error, STATUS_NOT_FOUND,

@@ -28,13 +28,13 @@ static uint32_t shared_of(uint32_t shared_max)
 }
 
 /* Do rows of so many columns fit? */
-static bool fits(uint32_t shared_max, uint64_t columns)
+static bool row_fits(uint32_t shared_max, uint64_t columns)
 {
     return fold_chunks(columns) <= ENTROPY_CHUNKS_MAX &&
            ENTROPY_SHARED(columns) + ENTROPY_SHARED_STATIC <= shared_of(shared_max);
 }
 
-static bool reads(const struct op *op, const struct op *maker)
+static bool reads_output(const struct op *op, const struct op *maker)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
         for (uint32_t j = 0; j < maker->output_count; j++) {
@@ -131,7 +131,7 @@ static bool move_readers_behind(struct fusion *fusion, const struct tape *tape,
         for (uint32_t j = 0; j < i; j++) {
             late[i] =
                 late[i] || ((late[j] || (is_part(ats, first + j) && !is_part(ats, first + i))) &&
-                            reads(op, &fusion->ops[first + j]));
+                            reads_output(op, &fusion->ops[first + j]));
         }
         if (late[i] && is_part(ats, first + i)) {
             return false;
@@ -190,7 +190,7 @@ static bool find_entropy(struct fusion *fusion, const struct tape *tape, struct 
         struct op maker;
 
         if (op->kind != OP_CROSS_ENTROPY || !fusion_may_take(fusion, at) ||
-            !fits(fusion->facts.shared_max, (uint64_t)op->attributes[COLUMNS]) ||
+            !row_fits(fusion->facts.shared_max, (uint64_t)op->attributes[COLUMNS]) ||
             !find_parts(ats, fusion, readers) || !move_readers_behind(fusion, tape, readers, ats)) {
             continue;
         }
@@ -265,7 +265,7 @@ static enum device_result launch_entropy(const struct launcher *launcher,
         .arguments_size = sizeof(args),
         .arguments = &args};
 
-    assert(launcher->packed && fits(launcher->shared_max, args.quantize.k));
+    assert(launcher->packed && row_fits(launcher->shared_max, args.quantize.k));
     return launcher->calls->launch(launcher->device, &launch);
 }
 

@@ -102,8 +102,8 @@ struct epilogue_link {
  * step behind it? It reads nothing else that they make, and but for the contraction's results
  * nothing that another one goes on from.
  */
-static bool joins(struct epilogue_link *link, const struct op *const *ops, uint32_t count,
-                  const struct op *op, const struct tensor *tensors)
+static bool joins_chain(struct epilogue_link *link, const struct op *const *ops, uint32_t count,
+                        const struct op *op, const struct tensor *tensors)
 {
     const int64_t *dims = &ops[0]->attributes[CONTRACT_DIMS];
     bool found = false;
@@ -141,7 +141,7 @@ static void find_behind(struct epilogue_match *best, const struct fusion *fusion
             break;
         }
         if (fusion->ops[next].output_count != 1 || !fusion_may_take(fusion, next) ||
-            !joins(&link, ops, group.count, &fusion->ops[next], tape->tensors)) {
+            !joins_chain(&link, ops, group.count, &fusion->ops[next], tape->tensors)) {
             continue;
         }
         ops[group.count] = &fusion->ops[next];
@@ -268,7 +268,7 @@ static bool find_epilogues(struct fusion *fusion, const struct tape *tape, struc
 /* ---- the launch ---------------------------------------------------------------------- */
 
 /* The memory of a tensor; NULL where the maker does not make it. */
-static void *wanted(const struct launcher *launcher, const struct op *maker, uint32_t id)
+static void *wanted_memory(const struct launcher *launcher, const struct op *maker, uint32_t id)
 {
     for (uint32_t i = 0; i < maker->output_count; i++) {
         if (maker->outputs[i] == id) {
@@ -281,7 +281,7 @@ static void *wanted(const struct launcher *launcher, const struct op *maker, uin
 static void add_step(struct epilogue *epilogue, const struct launcher *launcher,
                      const struct op *maker, const struct op *op, const struct epilogue_form *form)
 {
-    epilogue_add(epilogue, launcher, op, form, wanted(launcher, maker, op->outputs[0]));
+    epilogue_add(epilogue, launcher, op, form, wanted_memory(launcher, maker, op->outputs[0]));
 }
 
 static enum device_result launch_product(const struct launcher *launcher, const struct op *maker,
@@ -293,7 +293,7 @@ static enum device_result launch_product(const struct launcher *launcher, const 
     struct epilogue epilogue = {.count = 0};
 
     for (uint32_t i = 1; i < count; i++) {
-        const bool fits = joins(&links[i], ops, i, &group->ops[i], launcher->tape->tensors);
+        const bool fits = joins_chain(&links[i], ops, i, &group->ops[i], launcher->tape->tensors);
 
         assert(fits);
         (void)fits;
@@ -316,7 +316,8 @@ static enum device_result launch_product(const struct launcher *launcher, const 
         }
     }
     assert(epilogue.count + 1 == count);
-    return launch_contract(launcher, maker, wanted(launcher, maker, ops[0]->outputs[0]), &epilogue);
+    return launch_contract(launcher, maker, wanted_memory(launcher, maker, ops[0]->outputs[0]),
+                           &epilogue);
 }
 
 /* A contraction and what follows it; or a gradient along rows and the sum that it is added to. */

@@ -97,15 +97,16 @@ static struct region region_of(const struct tape *tape, const struct fusion *fus
     return region;
 }
 
-static bool overlap(const struct region *a, const struct region *b)
+static bool regions_overlap(const struct region *a, const struct region *b)
 {
     return a->there && b->there && a->in_state == b->in_state && a->first < b->end &&
            b->first < a->end;
 }
 
 /* Does an operation of a unit write where another one reads or writes something else? */
-static bool disturbs(const struct tape *tape, const struct fusion *fusion, const struct plan *plan,
-                     const struct plan_hooks *hooks, uint32_t writer, uint32_t other)
+static bool disturbs_other(const struct tape *tape, const struct fusion *fusion,
+                           const struct plan *plan, const struct plan_hooks *hooks, uint32_t writer,
+                           uint32_t other)
 {
     const struct op *op = &fusion->ops[writer];
     const struct op *to = &fusion->ops[other];
@@ -116,14 +117,14 @@ static bool disturbs(const struct tape *tape, const struct fusion *fusion, const
         for (uint32_t j = 0; j < to->input_count; j++) {
             const struct region read = region_of(tape, fusion, plan, hooks, NULL, to->inputs[j]);
 
-            if (to->inputs[j] != op->outputs[i] && overlap(&made, &read)) {
+            if (to->inputs[j] != op->outputs[i] && regions_overlap(&made, &read)) {
                 return true;
             }
         }
         for (uint32_t j = 0; j < to->output_count; j++) {
             const struct region written = region_of(tape, fusion, plan, hooks, to, to->outputs[j]);
 
-            if (overlap(&made, &written)) {
+            if (regions_overlap(&made, &written)) {
                 return true;
             }
         }
@@ -140,7 +141,7 @@ static bool unit_holds(const struct tape *tape, const struct fusion *fusion,
             return false;
         }
         for (uint32_t other = first; other < end; other++) {
-            if (other != at && disturbs(tape, fusion, plan, hooks, at, other)) {
+            if (other != at && disturbs_other(tape, fusion, plan, hooks, at, other)) {
                 return false;
             }
         }

@@ -7,7 +7,7 @@
 #include "engine/cuda/fusions/fusion.h"
 #include "engine/plan/plan.h"
 
-/* Looks for every pattern that is not disabled. fusion_release() whatever comes of it. */
+/* Looks for every pattern that is not disabled. Call fusion_release() after a failure too. */
 MUST_CHECK enum status fuse_tape(struct fusion *fusion, const struct tape *tape,
                                  const struct fusion_facts *facts, struct error *error);
 

@@ -14,7 +14,7 @@ static bool is_among(const uint32_t *ids, uint32_t count, uint32_t id)
 }
 
 /* Does an operation read a tensor, or another that lies inside of the same whole? */
-static bool reads(const struct fusion *fusion, const struct op *op, uint32_t id)
+static bool reads_whole(const struct fusion *fusion, const struct op *op, uint32_t id)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
         if (fusion->holders[op->inputs[i]] == fusion->holders[id]) {
@@ -30,7 +30,7 @@ static uint32_t readers_among(const struct fusion *fusion, const uint32_t *ats, 
     uint32_t found = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        found += reads(fusion, &fusion->ops[ats[i]], id);
+        found += reads_whole(fusion, &fusion->ops[ats[i]], id);
     }
     return found;
 }
@@ -42,7 +42,7 @@ static bool is_read_behind(const struct fusion *fusion, const struct readers *re
     const uint32_t maker = ats[count - 1];
 
     for (uint32_t at = readers->first[id]; at < maker && readers->first[id] != NEVER; at++) {
-        if (reads(fusion, &fusion->ops[at], id) && !is_among(ats, count, at)) {
+        if (reads_whole(fusion, &fusion->ops[at], id) && !is_among(ats, count, at)) {
             return false;
         }
     }

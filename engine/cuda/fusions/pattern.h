@@ -14,8 +14,8 @@ struct fusion_pattern {
     enum kernel_variant variant; /* VARIANT_COUNT: it launches nothing and cannot be disabled */
 
     /*
-     * Finds all places and rewrites them. The readers are those of now; whoever changes operations
-     * and looks on has them see it. false: no memory.
+     * Finds all places and rewrites them. The readers are those of now; a match that changes
+     * operations and looks on has them see it. false: no memory.
      */
     bool (*match)(struct fusion *fusion, const struct tape *tape, struct readers *readers);
 

@@ -46,7 +46,7 @@ static void read_too(struct readers *readers, uint32_t id, uint32_t with)
 
 /* Of a tensor and what lies where it does: a reader of a part reads the whole, and a reader of the
  * whole reads its parts. */
-static void settle(struct readers *readers, const struct fusion *fusion, uint32_t id)
+static void settle_tensor(struct readers *readers, const struct fusion *fusion, uint32_t id)
 {
     const uint32_t whole = fusion->holders[id];
     const uint32_t first = readers->own[whole].part;
@@ -68,10 +68,10 @@ static void settle(struct readers *readers, const struct fusion *fusion, uint32_
 static void settle_all_of(struct readers *readers, const struct fusion *fusion, const struct op *op)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
-        settle(readers, fusion, op->inputs[i]);
+        settle_tensor(readers, fusion, op->inputs[i]);
     }
     for (uint32_t i = 0; i < op->output_count; i++) {
-        settle(readers, fusion, op->outputs[i]);
+        settle_tensor(readers, fusion, op->outputs[i]);
     }
 }
 
@@ -151,7 +151,7 @@ static void drop_reader(struct readers *readers, const struct fusion *fusion,
     }
 }
 
-static void note(struct readers *readers, const struct op *op, uint32_t at)
+static void note_op(struct readers *readers, const struct op *op, uint32_t at)
 {
     const bool kept = makes_kept(readers, op);
 
@@ -167,7 +167,7 @@ static void note(struct readers *readers, const struct op *op, uint32_t at)
 
 void readers_see(struct readers *readers, const struct fusion *fusion, uint32_t at)
 {
-    note(readers, &fusion->ops[at], at);
+    note_op(readers, &fusion->ops[at], at);
     settle_all_of(readers, fusion, &fusion->ops[at]);
 }
 
@@ -274,11 +274,11 @@ bool readers_find(struct readers *readers, const struct fusion *fusion, const st
         }
     }
     for (uint32_t at = 0; at < fusion->op_count; at++) {
-        note(readers, &fusion->ops[at], at);
+        note_op(readers, &fusion->ops[at], at);
     }
     for (uint32_t id = 0; id < fusion->tensor_count; id++) {
         if (fusion->holders[id] == id) {
-            settle(readers, fusion, id);
+            settle_tensor(readers, fusion, id);
         }
     }
     return true;

@@ -2,7 +2,7 @@
  * readers.h - who makes and who reads each tensor, of the operations as they are rewritten so far.
  *
  * Found once for a tape. Where a pattern changes a few operations, these are forgotten as they were
- * and seen as they are: the cost is that of what they read, whatever the length of the tape.
+ * and seen as they are: the cost is that of what they read, for a tape of any length.
  */
 #ifndef ENGINE_CUDA_FUSIONS_READERS_H
 #define ENGINE_CUDA_FUSIONS_READERS_H

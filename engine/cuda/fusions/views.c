@@ -15,7 +15,7 @@
 #define QUADS 4 /* numbers in 16 bytes */
 
 /* Strides for rows of `whole` numbers instead of `width`. False: the view has no such strides. */
-static bool widen(int64_t strides[6], const int64_t *dims, int64_t width, int64_t whole)
+static bool widen_rows(int64_t strides[6], const int64_t *dims, int64_t width, int64_t whole)
 {
     int64_t column = 0; /* the last one that the view reads of a row */
 
@@ -45,7 +45,7 @@ static bool widen_op(struct op *op, int64_t width, int64_t whole, bool rewrite)
     for (int axis = 0; axis < 6; axis++) {
         strides[axis] = own[axis];
     }
-    if (!widen(strides, dims, width, whole)) {
+    if (!widen_rows(strides, dims, width, whole)) {
         return false;
     }
     for (int axis = 0; rewrite && axis < 6; axis++) {

@@ -260,7 +260,7 @@ static RULE INLINED void attention_row(const struct attention *attention, uint32
 
 /* ---- the kernels ---------------------------------------------------------------------- */
 
-static RULE INLINED void attention(const struct attention_args *args, enum limb_kind kind)
+static RULE INLINED void attend_strip(const struct attention_args *args, enum limb_kind kind)
 {
     struct attention attention;
 
@@ -276,11 +276,11 @@ static RULE INLINED void attention(const struct attention_args *args, enum limb_
 /* grid: strips of all batches; block: STRIP_THREADS. 14 bits. */
 KERNEL_LIMITED(kernel_attention_narrow, struct attention_args, STRIP_THREADS)
 {
-    attention(&args, LIMBS_FOUR);
+    attend_strip(&args, LIMBS_FOUR);
 }
 
 /* The same for 15 and 16 bits. */
 KERNEL_LIMITED(kernel_attention_wide, struct attention_args, STRIP_THREADS)
 {
-    attention(&args, LIMBS_WIDE);
+    attend_strip(&args, LIMBS_WIDE);
 }

@@ -135,7 +135,7 @@ static RULE inline void columns_integers(const struct columns *columns,
         load_quad(quad.x, columns->tile + c * columns->pitch + k);
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
-            q[i] = quantized(quad.x[i], columns->exponents[at], args->bits);
+            q[i] = quantized_number(quad.x[i], columns->exponents[at], args->bits);
         }
         write_limbs(args->planes, args->plane_size,
                     packed_place(row, k, args->strip_size, args->line_log), q, args->bits);

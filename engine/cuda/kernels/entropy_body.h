@@ -328,7 +328,7 @@ static RULE inline void entropy_quantize(const struct entropy *row,
             load_quad(quad.x, part.area + c);
             UNROLL
             for (uint32_t i = 0; i < 4; i++) {
-                q[i] = quantized(quad.x[i], exponent, quantize->bits);
+                q[i] = quantized_number(quad.x[i], exponent, quantize->bits);
             }
             if (part.first + c < width) {
                 write_limbs(quantize->planes, quantize->plane_size,

@@ -266,7 +266,8 @@ static RULE inline uint32_t row_square(const struct square_item *item, const flo
 
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
-            const int64_t q = top == EXPONENT_POISON ? 0 : quantized(quad.x[i], own, item->bits);
+            const int64_t q =
+                top == EXPONENT_POISON ? 0 : quantized_number(quad.x[i], own, item->bits);
 
             part += item->squares != 0 ? q * q : q;
         }

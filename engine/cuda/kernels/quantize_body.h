@@ -195,7 +195,7 @@ static RULE inline float exact_power(int exponent)
  * the factor is at most 2^(21 + 149), made of two, each product exact; only a product below 2^-126
  * may round, and that is far below one half.
  */
-static RULE inline int32_t quantized(float x, int exponent, int bits)
+static RULE inline int32_t quantized_number(float x, int exponent, int bits)
 {
     const int shift = bits - 1 - exponent;
     const int first = shift > 127 ? 127 : shift;
@@ -258,8 +258,8 @@ KERNEL(kernel_quantize_integers, struct quantize_args)
         if (first_row + r < args.rows && k < args.k) {
             const uint64_t block = (first_row + r) * args.blocks + ((uint64_t)k >> args.block_log);
 
-            q = quantized(view_element(&args, starts[r], first_row + r, k), args.exponents[block],
-                          args.bits);
+            q = quantized_number(view_element(&args, starts[r], first_row + r, k),
+                                 args.exponents[block], args.bits);
         }
         tile[r * (QUANTIZE_TILE_K + 4) + c] = q;
     }
@@ -380,7 +380,7 @@ static RULE inline void row_integers(const struct quantize_args *args, const flo
 
         UNROLL
         for (uint32_t i = 0; i < 4; i++) {
-            q[i] = quantized(quad.x[i], exponent, args->bits);
+            q[i] = quantized_number(quad.x[i], exponent, args->bits);
         }
         if (k < width) {
             write_limbs(args->planes, args->plane_size,

@@ -12,7 +12,7 @@
  *     end of K's last piece. What rows hold that the operand has no more (product rows from
  *     first + row on) changes nothing, but something must lie there;
  *   strip_peaks(&strip)  or instead strip.peaks[row * STRIP_PIECES + piece] = the largest magnitude
- *     (magnitude_of) of each piece that is seen, by whoever has just had the numbers;
+ *     (magnitude_of) of each piece that is seen, by the thread that has just had the numbers;
  *   strip_contract(&strip, &product, kind)  writes the results.
  *
  * Of these, strip_peaks and strip_contract begin and end with a barrier: what was written before
@@ -177,9 +177,9 @@ static RULE INLINED void strip_others_shifts(const struct strip *strip,
 
 /*
  * x * first * rest + whole is a whole number, rounded once and to even: the first product is exact
- * but far below one half (quantized() of quantize_body.h), and floats from 2^23 to 2^24 have ones
- * in their last place. whole = 1.5 * 2^23 + what the limbs begin to count from, so that the low
- * bits of the sum are q + 64 (14 bits), or q.
+ * but far below one half (quantized_number() of quantize_body.h), and floats from 2^23 to 2^24 have
+ * ones in their last place. whole = 1.5 * 2^23 + what the limbs begin to count from, so that the
+ * low bits of the sum are q + 64 (14 bits), or q.
  */
 #define STRIP_WHOLE 12582912.0f
 

@@ -71,9 +71,9 @@ struct packed_operand launch_operand(const struct contraction_shape *shape, uint
 }
 
 /* The operand as the kernels read it; in trace mode its planes are made in scratch first. */
-static enum device_result prepare(struct packed_operand *operand, const struct launcher *launcher,
-                                  const struct op *op, const struct prepared *from,
-                                  uint64_t scratch_offset)
+static enum device_result prepare_operand(struct packed_operand *operand,
+                                          const struct launcher *launcher, const struct op *op,
+                                          const struct prepared *from, uint64_t scratch_offset)
 {
     struct contraction_shape shape = contraction_shape_of(op);
     struct packed packed = packed_for(&shape, from->rows);
@@ -266,8 +266,8 @@ enum device_result launch_contract(const struct launcher *launcher, const struct
     if (epilogue != NULL) {
         args.epilogue = *epilogue;
     }
-    DEVICE_TRY(prepare(&args.a, launcher, op, &a, 0));
-    DEVICE_TRY(prepare(&args.b, launcher, op, &b, packed_for(&shape, a.rows).size));
+    DEVICE_TRY(prepare_operand(&args.a, launcher, op, &a, 0));
+    DEVICE_TRY(prepare_operand(&args.b, launcher, op, &b, packed_for(&shape, a.rows).size));
     if (takes_dots(launcher, &args)) {
         struct dots_args dots = {.a = args.a,
                                  .b = args.b,
@@ -305,7 +305,7 @@ enum device_result launch_ones(const struct launcher *launcher, const struct op 
     const struct prepared from = {0, 1, (uint64_t)op->attributes[ONES_ROWS]};
     struct sums_args args = sums_of(op, from.rows);
 
-    DEVICE_TRY(prepare(&args.q, launcher, op, &from, 0));
+    DEVICE_TRY(prepare_operand(&args.q, launcher, op, &from, 0));
     args.out = output_memory(launcher, op, 0);
     if (launch_allows(launcher, VARIANT_DOTS)) {
         struct dots_args dots = {.a = args.q,
@@ -346,7 +346,7 @@ enum device_result launch_onehot(const struct launcher *launcher, const struct o
     args.heads = (uint32_t *)launcher->scratch;
     args.links = (uint32_t *)(launcher->scratch + heads_size(op));
     DEVICE_TRY(launcher->calls->fill(launcher->device, args.heads, 0, heads_size(op)));
-    DEVICE_TRY(prepare(&args.q, launcher, op, &from, heads_size(op) + links_size(op)));
+    DEVICE_TRY(prepare_operand(&args.q, launcher, op, &from, heads_size(op) + links_size(op)));
     DEVICE_TRY(LAUNCH_WORK(launcher, KERNEL_ONEHOT_LINK, k, BLOCK_THREADS, args));
     return LAUNCH_WORK(launcher, KERNEL_ONEHOT_SUM, args.vocabulary, 1, args);
 }

@@ -77,6 +77,8 @@ struct quantize_args launch_quantize_args(const struct launcher *launcher, const
     uint8_t *q = output_memory(launcher, op, 2);
     const enum dtype dtype = launcher->tape->tensors[op->inputs[0]].dtype;
 
+    /* The kernel widens numbers of 16 bits itself: a copy of 32 bits would take twice their
+     * memory. */
     if (dtype_is_half(dtype)) {
         args.half = args.x;
         args.x = NULL;
@@ -89,12 +91,16 @@ struct quantize_args launch_quantize_args(const struct launcher *launcher, const
         args.dims[axis] = op->attributes[QUANTIZE_DIMS + axis];
         args.strides[axis] = op->attributes[QUANTIZE_STRIDES + axis];
     }
+    /* What nobody reads is omitted from the plan and has no memory; the kernel still writes it, to
+     * scratch. */
     if (args.peaks == NULL) {
         args.peaks = (int16_t *)launcher->scratch;
     }
     if (args.exponents == NULL) {
         args.exponents = (int16_t *)(launcher->scratch + peaks_size(op));
     }
+    /* The numbers as a contraction reads them, in planes of bytes, where no observer wants them
+     * plain. */
     if (launcher->packed && q != NULL) {
         args.planes = q;
         args.shifts = q + packed.shifts;

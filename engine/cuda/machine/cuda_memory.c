@@ -46,7 +46,7 @@ static uint32_t hook_holder(const void *context, uint64_t *offset, uint32_t tens
     return cuda->fusion.holders[tensor];
 }
 
-static uint64_t aligned(uint64_t size)
+static uint64_t aligned_size(uint64_t size)
 {
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
@@ -104,6 +104,8 @@ static enum status make_fusion(struct machine_cuda *cuda, struct error *error)
 enum status cuda_memory_plan(struct machine_cuda *cuda, struct error *error)
 {
     const struct tape *tape = &cuda->tape;
+    /* A trace shows each tensor, and rules_only is for kernels in doubt: neither may fuse or
+     * omit. */
     const bool fast = !cuda->options.trace && !cuda->config.rules_only;
     const struct plan_hooks hooks = {.context = cuda,
                                      .keep_all = cuda->options.trace,
@@ -123,18 +125,20 @@ enum status cuda_memory_plan(struct machine_cuda *cuda, struct error *error)
         }
     }
     TRY(plan_build(&cuda->plan, tape, &hooks, error));
+    /* Fusing comes before the plan, which then knows what is never written; places come out of the
+     * plan, and a group whose places clash is cut again. */
     if (cuda->fused) {
         fuse_check(&cuda->fusion, tape, &cuda->plan, &hooks);
     }
     cuda->block_sizes[BLOCK_STATE] = cuda->plan.state_size;
     cuda->block_sizes[BLOCK_TEMPORARY] = cuda->plan.temporary_size;
     cuda->block_sizes[BLOCK_SCRATCH] = scratch_size(cuda);
-    cuda->block_sizes[BLOCK_OPS] = aligned((uint64_t)tape->op_count * sizeof(*tape->ops));
+    cuda->block_sizes[BLOCK_OPS] = aligned_size((uint64_t)tape->op_count * sizeof(*tape->ops));
     cuda_hash_sizes(cuda->block_sizes, cuda);
     cuda->first_writing = first_writing(cuda);
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_DATA) {
-            cuda->block_sizes[BLOCK_DATA] += aligned(cuda_tensor_bytes(tape, id));
+            cuda->block_sizes[BLOCK_DATA] += aligned_size(cuda_tensor_bytes(tape, id));
         }
     }
     return STATUS_OK;
@@ -195,7 +199,7 @@ static enum status place_tensors(struct machine_cuda *cuda, struct error *error)
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (tape->tensors[id].role == ROLE_DATA) {
             cuda->memory[id] = (uint8_t *)cuda->blocks[BLOCK_DATA] + data;
-            data += aligned(cuda_tensor_bytes(tape, id));
+            data += aligned_size(cuda_tensor_bytes(tape, id));
         } else if (cuda->plan.places[id] != PLAN_ABSENT) {
             int block = cuda->plan.in_state[id] ? BLOCK_STATE : BLOCK_TEMPORARY;
 

@@ -63,7 +63,7 @@ static struct hash_item *items_of(const struct machine_cuda *cuda)
 /* ---- numbers that are not finite ------------------------------------------------- */
 
 /* Queues the search through every binary32 state. */
-static enum device_result search(const struct machine_cuda *cuda, uint32_t *word)
+static enum device_result search_states(const struct machine_cuda *cuda, uint32_t *word)
 {
     const struct tape *tape = cuda->machine.tape;
     enum device_result result = cuda->config.calls->fill(cuda->device, word, 0, sizeof(*word));
@@ -83,7 +83,7 @@ enum status cuda_diverged(struct machine *machine, bool *diverged, struct error 
 {
     struct machine_cuda *cuda = cuda_of(machine);
     uint32_t found = 0;
-    enum device_result result = search(cuda, word_now(cuda));
+    enum device_result result = search_states(cuda, word_now(cuda));
 
     if (result == DEVICE_OK) {
         result = cuda->config.calls->download(cuda->device, &found, word_now(cuda), sizeof(found));
@@ -126,7 +126,8 @@ static enum device_result send_items(struct machine_cuda *cuda, const uint32_t *
     return result;
 }
 
-static enum device_result queue(struct machine_cuda *cuda, const uint32_t *tensors, uint32_t count)
+static enum device_result queue_hashing(struct machine_cuda *cuda, const uint32_t *tensors,
+                                        uint32_t count)
 {
     struct launcher launcher = cuda->launcher;
 
@@ -137,12 +138,13 @@ static enum device_result queue(struct machine_cuda *cuda, const uint32_t *tenso
         DEVICE_TRY(
             launch_hash(&launcher, roots_of(cuda), items_of(cuda), cuda->hashing.items, count));
     }
-    DEVICE_TRY(search(cuda, word_hashed(cuda)));
+    DEVICE_TRY(search_states(cuda, word_hashed(cuda)));
     return cuda->config.calls->signal(cuda->device, SIGNAL_HASHED);
 }
 
 /* Queues the hashing on its lane. */
-static enum device_result begin(struct machine_cuda *cuda, const uint32_t *tensors, uint32_t count)
+static enum device_result begin_hashing(struct machine_cuda *cuda, const uint32_t *tensors,
+                                        uint32_t count)
 {
     const struct device_calls *calls = cuda->config.calls;
     enum device_result result = calls->signal(cuda->device, SIGNAL_STEPPED);
@@ -151,7 +153,7 @@ static enum device_result begin(struct machine_cuda *cuda, const uint32_t *tenso
         return result;
     }
     calls->lane(cuda->device, LANE_HASHING);
-    result = queue(cuda, tensors, count);
+    result = queue_hashing(cuda, tensors, count);
     calls->lane(cuda->device, LANE_STEPS);
     return result;
 }
@@ -184,7 +186,7 @@ enum status cuda_hash_begin(struct machine *machine, const uint32_t *tensors, ui
     if (hashing->items == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory to hash %u tensors", count);
     }
-    status = cuda_failed(cuda, begin(cuda, tensors, count), "hashing", error);
+    status = cuda_failed(cuda, begin_hashing(cuda, tensors, count), "hashing", error);
     hashing->pending = status == STATUS_OK;
     hashing->joined = false;
     return status;

@@ -221,8 +221,8 @@ static enum status check_bound(const struct machine_cuda *cuda, struct error *er
     return STATUS_OK;
 }
 
-static enum status show(struct machine_cuda *cuda, const struct observer *observer,
-                        struct op_turn maker, struct error *error)
+static enum status show_outputs(struct machine_cuda *cuda, const struct observer *observer,
+                                struct op_turn maker, struct error *error)
 {
     const struct tape *tape = cuda->machine.tape;
     const struct op *op = &tape->ops[maker.op];
@@ -293,7 +293,7 @@ static enum status queue_ops(struct machine_cuda *cuda, const struct leg *leg, u
                                                     : launch_next(&next, cuda, at, leg->last),
                         op_kind_name(tape->ops[at].kind), error));
         if (observer != NULL) {
-            TRY(show(cuda, observer, (struct op_turn){at, turn}, error));
+            TRY(show_outputs(cuda, observer, (struct op_turn){at, turn}, error));
         }
     }
     return !leg->ends ? STATUS_OK

@@ -67,8 +67,9 @@ struct trial {
     struct child_report *report;
 };
 
-static enum proof prove(const struct trial *trial, struct device *device)
+static enum proof prove_variant(const struct trial *trial, struct device *device)
 {
+    /* Once is not enough: threads that race may give the right bits most times. */
     for (uint32_t i = 0; i < REPEATS; i++) {
         bool right = false;
 
@@ -92,9 +93,11 @@ static _Noreturn void be_child(const struct trial *trial, uint32_t child)
     if (trial->calls->open(&device, &report->facts, trial->ordinal) != DEVICE_OK) {
         _exit(0);
     }
+    /* What a child finds it writes into shared memory as it goes, so that a crash leaves what was
+     * found. */
     report->opened = 1;
     if (trial->variant != VARIANT_COUNT) {
-        report->proof[child] = prove(trial, device);
+        report->proof[child] = prove_variant(trial, device);
     }
     trial->calls->close(device);
     _exit(0);
@@ -124,7 +127,7 @@ static enum proof await_child(pid_t child, const uint32_t *reported, double end)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? (enum proof) * reported : PROOF_DIED;
 }
 
-/* The worst that `count` children found; PROOF_NONE where one could not be had. */
+/* The worst that `count` children found; PROOF_NONE where one did not start. */
 static enum proof run_children(const struct trial *trial, uint32_t count, double limit_s)
 {
     const double end = steady_seconds() + limit_s;
@@ -214,8 +217,8 @@ static void read_line(struct proofs *proofs, const char *text, const char *key)
 }
 
 /* This finding first, then the earlier ones of other keys, as many as are kept. */
-static void remember(const char *path, const char *text, const char *key,
-                     const struct proofs *proofs)
+static void remember_finding(const char *path, const char *text, const char *key,
+                             const struct proofs *proofs)
 {
     char all[LINES_MAX * LINE_MAX_ + 1];
     char folder[FILE_PATH_MAX];
@@ -242,7 +245,7 @@ static void remember(const char *path, const char *text, const char *key,
     if (strrchr(folder, '/') != NULL) {
         *strrchr(folder, '/') = '\0';
         if (file_make_folder(folder, &ignored, 0700) != STATUS_OK) {
-            return; /* then it is found anew each time */
+            return; /* then it is found again each time */
         }
     }
     if (file_write(path, &ignored, all, used, 0600) != STATUS_OK) {
@@ -257,7 +260,7 @@ static bool is_off(const struct device_calls *calls)
     return calls->can_trap == 0 || (named != NULL && strcmp(named, "off") == 0);
 }
 
-/* What the file has, for whoever releases it; nothing where there is none. */
+/* What the file has, for the caller to release; nothing where there is none. */
 static void read_all(struct file_bytes *bytes, char path[FILE_PATH_MAX])
 {
     struct error ignored;
@@ -318,7 +321,7 @@ static void find_with(struct proofs *proofs, struct trial *trial, uint32_t wante
         }
     }
     if (changed && path[0] != '\0') {
-        remember(path, text_of(&bytes), key, proofs);
+        remember_finding(path, text_of(&bytes), key, proofs);
     }
     file_bytes_release(&bytes);
 }

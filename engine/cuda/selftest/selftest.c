@@ -57,7 +57,7 @@ struct selftest {
  * Numbers of all sizes, one in a hundred a zero of either sign. Where a row's length is known, its
  * pieces differ in size instead. Indices are small.
  */
-static void fill(void *values, const struct tensor *tensor, int64_t row, uint64_t seed)
+static void fill_tensor(void *values, const struct tensor *tensor, int64_t row, uint64_t seed)
 {
     uint64_t random = seed;
 
@@ -88,7 +88,7 @@ static bool run_rules(struct selftest *test)
             return false;
         }
         if (!test->tape.made[id]) {
-            fill(test->host[id], tensor, test->tape.row[id], id + 1);
+            fill_tensor(test->host[id], tensor, test->tape.row[id], id + 1);
         }
     }
     for (uint32_t at = 0; at < test->tape.tape.op_count; at++) {
@@ -108,8 +108,8 @@ static bool run_rules(struct selftest *test)
 }
 
 /* Device memory for all: tensors, operations, scratch. */
-static enum device_result place(void **block, uint8_t **lists_at, struct selftest *test,
-                                struct launcher *launcher)
+static enum device_result place_tensors(void **block, uint8_t **lists_at, struct selftest *test,
+                                        struct launcher *launcher)
 {
     const uint64_t ops_size = packed_round_up(sizeof(test->tape.ops), PACKED_ALIGNMENT);
     uint64_t size = ops_size;
@@ -188,8 +188,8 @@ static enum device_result give_values(struct selftest *test, const struct launch
     return result;
 }
 
-static enum device_result compare(bool *right, const struct selftest *test,
-                                  const struct launcher *launcher)
+static enum device_result compare_outputs(bool *right, const struct selftest *test,
+                                          const struct launcher *launcher)
 {
     enum device_result result = DEVICE_OK;
 
@@ -213,7 +213,7 @@ static enum device_result compare(bool *right, const struct selftest *test,
     return result;
 }
 
-static enum device_result run(bool *right, struct selftest *test, struct launcher *launcher)
+static enum device_result run_tape(bool *right, struct selftest *test, struct launcher *launcher)
 {
     enum device_result result = give_values(test, launcher);
     uint32_t next;
@@ -226,7 +226,7 @@ static enum device_result run(bool *right, struct selftest *test, struct launche
             result = fuse_launch(&next, &test->fusion, launcher, at, test->tape.tape.op_count);
         }
     }
-    return result == DEVICE_OK ? compare(right, test, launcher) : result;
+    return result == DEVICE_OK ? compare_outputs(right, test, launcher) : result;
 }
 
 /* Rewritten and launched as the machine would do it. */
@@ -246,14 +246,14 @@ static enum device_result run_fused(bool *right, struct selftest *test, struct l
     }
     find_needed(test);
     rewritten.ops = test->fusion.ops;
-    result = place(&block, &lists, test, launcher);
+    result = place_tensors(&block, &lists, test, launcher);
     launcher->tape = &rewritten;
     if (result == DEVICE_OK &&
         fuse_upload(&result, &test->fusion, launcher, lists, &ignored) != STATUS_OK) {
         result = DEVICE_NO_MEMORY;
     }
     if (result == DEVICE_OK) {
-        result = run(right, test, launcher);
+        result = run_tape(right, test, launcher);
     }
     if (block != NULL) {
         launcher->calls->release(launcher->device, block);
@@ -339,8 +339,9 @@ uint32_t selftest_offered(const struct device_facts *facts)
 
 /* A kernel that does not start harms nothing but its own variant. Without the plain one, all
  * end. */
-static enum device_result forgive(enum device_result result, const struct launcher *launcher,
-                                  enum kernel_variant variant)
+static enum device_result forgive_variant(enum device_result result,
+                                          const struct launcher *launcher,
+                                          enum kernel_variant variant)
 {
     return result == DEVICE_OK || result == DEVICE_NO_MEMORY || variant == VARIANT_PLAIN
                ? result
@@ -361,5 +362,5 @@ enum device_result selftest_try(bool *right, const struct device_calls *calls,
                                       .packed = true};
 
     *right = false;
-    return forgive(selftest_variant(right, &launcher, variant), &launcher, variant);
+    return forgive_variant(selftest_variant(right, &launcher, variant), &launcher, variant);
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "engine/ops/batch_rows.h"
 #include "engine/ops/spec/op_checker.h"
 #include "engine/ops/spec/op_spec.h"
 
@@ -139,6 +140,11 @@ static uint64_t output_count(const struct op_checker *checker, uint32_t slot)
     return checker->tensors[checker->op->outputs[slot]].count;
 }
 
+static enum dtype input_dtype(const struct op_checker *checker, uint32_t slot)
+{
+    return checker->tensors[checker->op->inputs[slot]].dtype;
+}
+
 static enum dtype output_dtype(const struct op_checker *checker, uint32_t slot)
 {
     return checker->tensors[checker->op->outputs[slot]].dtype;
@@ -259,6 +265,44 @@ void op_check_batch_samples(struct op_checker *checker)
     check_input(checker, 2, DTYPES_U32, 1);
     check_output(checker, 0, DTYPES_F32, check_product(checker, batch, width));
     check_output(checker, 1, DTYPES_U32, batch);
+}
+
+/* The data is whole units of rows. Integers are widened to u32, floats to f32. */
+void op_check_batch_rows(struct op_checker *checker)
+{
+    uint64_t batch = check_attribute(checker, BATCH_COUNT, 1, UINT32_MAX);
+    uint64_t length = check_attribute(checker, BATCH_LENGTH, 1, UINT32_MAX);
+    uint64_t together = check_attribute(checker, BATCH_ROWS_UNIT, 1, batch);
+    uint64_t unit = check_product(checker, together, length);
+    uint64_t count = check_any_input(checker, 0, DTYPES_TOKEN | DTYPES_NUMBER, unit);
+    bool floats = (DTYPES(input_dtype(checker, 0)) & DTYPES_NUMBER) != 0;
+
+    (void)check_attribute(checker, BATCH_ROWS_AHEAD, 0, 1);
+    (void)check_attribute(checker, BATCH_ROWS_PAST, 0, UINT32_MAX);
+    (void)check_attribute(checker, BATCH_ROWS_ORDER, 0, 1);
+    check_seed(checker, BATCH_STREAM, BATCH_SEED_LOW);
+    if (floats) {
+        check_float(checker, BATCH_ROWS_PAST);
+    }
+    if (batch % together != 0) {
+        check_fail(checker, "a batch of %llu rows is not whole units of %llu",
+                   (unsigned long long)batch, (unsigned long long)together);
+    } else if (unit == 0 || count % unit != 0 || count / unit > BATCH_UNITS_MAX) {
+        check_fail(checker,
+                   "'%s' has %llu elements, must have at most 2^31 units of %llu rows of %llu",
+                   checker->tensors[checker->op->inputs[0]].name, (unsigned long long)count,
+                   (unsigned long long)together, (unsigned long long)length);
+    }
+    check_input(checker, 1, DTYPES_U32, 1);
+    check_output(checker, 0, floats ? DTYPES_F32 : DTYPES_U32,
+                 check_product(checker, batch, length));
+}
+
+void op_check_uniform(struct op_checker *checker)
+{
+    check_seed(checker, UNIFORM_STREAM, UNIFORM_SEED_LOW);
+    check_input(checker, 0, DTYPES_U32, 1);
+    check_output(checker, 0, DTYPES_U32, output_count(checker, 0));
 }
 
 void op_check_dropout(struct op_checker *checker)

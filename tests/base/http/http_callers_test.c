@@ -1,7 +1,8 @@
 /*
- * Goal: whoever comes to a full server finds room, and it is made by the network that holds most,
- * by who has not asked yet; who sends or reads too slowly has to go; who asked and reads stays.
- * Method: callers with addresses of every kind and sockets that lead to nobody; the time is given.
+ * Goal: a caller that comes to a full server finds room, and it is made by the network that holds
+ * most, by who has not asked yet; who sends or reads too slowly has to go; who asked and reads
+ * stays. Method: callers with addresses of every kind and sockets that lead to nobody; the time is
+ * given.
  */
 #include "base/http/http_callers.h"
 

@@ -329,7 +329,7 @@ static void test_a_file_that_is_lost_takes_nothing_more(void **state)
 }
 
 /* Also the files that SQLite puts beside it. */
-static void test_a_new_file_is_its_owners_whatever_the_umask(void **state)
+static void test_a_new_file_is_its_owners_under_any_umask(void **state)
 {
     static const char *const ends[] = {"", "-wal", "-shm"};
     mode_t before = umask(0);
@@ -384,7 +384,7 @@ int main(void)
         cmocka_unit_test(test_damage_in_a_foreign_file_is_a_bad_format),
         cmocka_unit_test(test_a_file_that_is_lost_takes_nothing_more),
         cmocka_unit_test(test_a_file_that_comes_back_is_used_again),
-        cmocka_unit_test(test_a_new_file_is_its_owners_whatever_the_umask),
+        cmocka_unit_test(test_a_new_file_is_its_owners_under_any_umask),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

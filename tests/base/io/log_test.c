@@ -1,6 +1,6 @@
 /*
- * Goal: one event is one line, whatever a stranger puts into it; JSON lines are JSON.
- * Method: every byte, every two-byte sequence, broken UTF-8, terminal escapes; lines are read back.
+ * Goal: one event is one line, no matter what a stranger puts into it; JSON lines are JSON. Method:
+ * every byte, every two-byte sequence, broken UTF-8, terminal escapes; lines are read back.
  */
 #include "base/io/log.h"
 

@@ -1,7 +1,7 @@
 /*
- * Goal: what is drawn again and again stands on a terminal once, whatever its size; what others
- * write meanwhile stays above it; the end leaves the text, and the cursor in a fresh line below.
- * Method: a pseudo terminal, and a small terminal of our own that obeys what comes out of it.
+ * Goal: what is drawn again and again stands on a terminal of any size once; what others write
+ * meanwhile stays above it; the end leaves the text, and the cursor in a fresh line below. Method:
+ * a pseudo terminal, and a small terminal of our own that obeys what comes out of it.
  */
 #include "base/io/screen.h"
 

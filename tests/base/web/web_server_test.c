@@ -1,6 +1,6 @@
 /*
- * Goal: a page asked for by thousands of slow and silent clients is still given to whoever reads
- * it, at once, and the server holds no more connections and no more answers than it says.
+ * Goal: a page asked for by thousands of slow and silent clients is still given to a client that
+ * reads it, at once, and the server holds no more connections and no more answers than it says.
  * Method: a server in this process, floods of sockets that say nothing, a byte now and then, or ask
  * and do not read; beside them somebody who asks and reads.
  */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "chain/codec/wei.h"
+#include "chain/codec/currency.h"
 
 enum {
     ROUNDS = 20000,
@@ -93,7 +93,8 @@ static void test_amounts_come_back_from_their_text(void **state)
         wei back = 0;
 
         amount >>= test_random_below(&random, 96);
-        wei_print(text, amount);
+        currency_print_number(text, &currency_coin, amount);
+        (void)strcat(text, "ether");
         assert_int_equal(wei_parse(&back, text), STATUS_OK);
         assert_true(back == amount);
         wei_print_plain(text, amount);

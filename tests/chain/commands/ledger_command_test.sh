@@ -63,7 +63,7 @@ run "$L" ledger init "$dir/try.ledger"
 check "and not made twice" 1 'says err "already something"'
 run "$L" ledger faucet $address 4.5ether --ledger "local:$dir/try.ledger"
 check "its money is free, and it says what it did" 0 \
-    'says out "gave 4.5 ether to $address, which has 4.5 ether"'
+    'says out "gave 4.5 eth to $address, which has 4.5 eth"'
 run "$L" ledger faucet $address 0 --ledger "local:$dir/try.ledger" --json
 check "as JSON too" 0 'says out "\"given_wei\":\"0\",\"purse_wei\":\"4500000000000000000\""'
 run "$L" ledger faucet $address 1ether --ledger http://127.0.0.1:9
@@ -117,7 +117,7 @@ else
     run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --wallet "$dir/poor" \
         --timeout 5s
     check "an empty purse deploys nothing, and hears at once what is needed" 1 \
-        'says err "$poor has 0 ether, and this needs up to 0." && says err "send money"'
+        'says err "$poor has 0 eth, and this needs up to 0." && says err "send money"'
     run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --timeout 4m
     check "a contract is deployed" 0 'says out "registry=0x"'
     registry=$(sed -n 's/^registry=//p' "$dir/out")
@@ -135,7 +135,7 @@ else
         run "$L" job open "$dir/small.job" --ledger "$url" --registry "$registry" \
             --reward 0.5ether --passphrase-file "$dir/pass" --wallet "$dir/poor" --yes
         check "an empty purse opens no job, the $try time" 1 \
-            'says err "$poor has 0 ether, and this needs up to 3."'
+            'says err "$poor has 0 eth, and this needs up to 3."'
     done
     run "$L" ledger deploy --ledger "$url" --passphrase-file "$dir/pass" --name other \
         --token $address --timeout 4m
@@ -165,13 +165,13 @@ END
     check "a registry plays for a token" 0 'says out "registry=0x"'
     tokens=$(sed -n 's/^registry=//p' "$dir/out")
     run "$L" ledger status --ledger "$url" --registry "$tokens"
-    check "the money shown is the token's" 0 'says out "of the token 0x" && says out "10000000000000000000 = 10000000000000000000 free"'
+    check "the money shown is the token's" 0 'says out "of the token 0x" && says out "10000000000000000000 units = 10000000000000000000 free"'
     run "$L" job open "$dir/small.job" --ledger "$url" --registry "$tokens" \
         --reward 0.5ether --passphrase-file "$dir/pass" --yes
     check "a job is opened for tokens" 0 'says out "0x"'
     run "$L" ledger status --ledger "$url" --registry "$tokens"
     check "and its price is theirs, and gas is another matter" 0 \
-    'says out "10000000000000000000 = 6500000000000000000 free" &&
+    'says out "10000000000000000000 units = 6500000000000000000 free" &&
     says out " 3500000000000000000 in escrow" && says out "= 10000000000000000000 brought in" &&
     says out "0 lost; 0." && says out " eth of gas"'
     run env LOCKSTEP_LEDGER="$url" LOCKSTEP_REGISTRY="$tokens" "$L" doctor

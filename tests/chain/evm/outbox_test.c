@@ -1,5 +1,5 @@
 /*
- * Goal: every intent becomes exactly one transaction, whatever happens to us or to the chain.
+ * Goal: every intent becomes exactly one transaction, no matter what happens to us or to the chain.
  * Method: against anvil: crashes at random instants, reorganizations, a full pool, a nonce that
  * somebody else used, fees past the ceiling, an endpoint that lies, slow blocks. The receiver's
  * balance counts. A scripted endpoint says the words that pools of other nodes say.
@@ -638,7 +638,7 @@ static void test_one_lying_endpoint_of_three_changes_nothing(void **state)
 /* An endpoint that refuses each raw transaction with a message. */
 struct pool {
     const char *message;
-    bool mined;       /* the receipt of whatever we ask for is there */
+    bool mined;       /* the receipt of every transaction is there */
     uint32_t refused; /* how many raw transactions */
 };
 

@@ -15,6 +15,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/evm/evm_token.h"
 #include "chain/evm/ledger_evm.h"
+#include "tests/support/folder.h"
 #include "tests/support/game/scene.h"
 
 enum {
@@ -26,6 +27,12 @@ enum {
 /* It answers every call with a word of zeros: also those that only rebasing tokens know. */
 static const char agrees_with_all[] = "6460206000f3600052600560"
                                       "1bf3";
+
+/* It has no balances, a symbol of 32 bytes, "USDC", and six decimals. */
+static const char names_itself[] =
+    "60678060093d393df360003560e01c806395d89b41146027578063313ce567146051576370a0823114605c57600080"
+    "fd5b7f555344430000000000000000000000000000000000000000000000000000000060005260206000f35b600660"
+    "005260206000f35b600060005260206000f3";
 
 static void test_whole_jobs_are_played_for_a_token(void **state)
 {
@@ -237,6 +244,37 @@ static void test_an_unfit_token_gets_no_registry(void **state)
     stage_close(&stage);
 }
 
+/* What a token says of itself is what all amounts are shown in. */
+static void test_amounts_are_in_the_tokens_own_name(void **state)
+{
+    struct ledger *ledger = NULL;
+    struct ledger_options options;
+    struct stage stage;
+    char place[FOLDER_PATH_MAX]; /* each player has its own, and holds it */
+    struct address token;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    folder_make(place);
+    stage_open(&stage, STAGE_TOKEN, "named");
+    assert_string_equal(currency_name(ledger_get_currency(stage.ledgers[STAGE_CLIENT])), "units");
+    token = anvil_deploy(stage.rpc, 0, names_itself, NULL, "0x0");
+    options = stage.options;
+    options.signer = stage.signers[STAGE_OTHER];
+    options.state_dir = place;
+    stage_check(ledger_evm_deploy(&options, "named", &options.registry, &options.first_height,
+                                  &token, DEPLOY_S, &error),
+                &error);
+    options.signer = NULL;
+    stage_check(ledger_open(&ledger, &options, &error), &error);
+    assert_string_equal(currency_name(ledger_get_currency(ledger)), "USDC");
+    assert_int_equal(ledger_get_currency(ledger)->places, 6);
+    ledger_close(ledger);
+    stage_close(&stage);
+    folder_remove(place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_a_purse_without_tokens_is_told_what_is_missing),
         cmocka_unit_test(test_a_move_of_tokens_costs_little_more),
         cmocka_unit_test(test_an_unfit_token_gets_no_registry),
+        cmocka_unit_test(test_amounts_are_in_the_tokens_own_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

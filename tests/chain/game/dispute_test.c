@@ -1,9 +1,9 @@
 /*
- * Goal: a dispute on the embedded ledger and on the contracts is the same dispute, it convicts
- * whoever lied and nobody else, and every false accusation costs its bond.
- * Method: steps of small models and single operations of every kind (exhibit.h), right and with
- * one wrong element, are disputed on both ledgers at once with the rules as deployed; evidence is
- * flipped, cut and grown byte by byte; every event, refusal and balance must be equal on both.
+ * Goal: a dispute on the embedded ledger and on the contracts is the same dispute, it convicts the
+ * party that lied and nobody else, and every false accusation costs its bond. Method: steps of
+ * small models and single operations of every kind (exhibit.h), right and with one wrong element,
+ * are disputed on both ledgers at once with the rules as deployed; evidence is flipped, cut and
+ * grown byte by byte; every event, refusal and balance must be equal on both.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +108,7 @@ static void test_wrong_element_of_every_kind_convicts_on_both(void **state)
 
 /* ---- mutants ---------------------------------------------------------------------- */
 
-/* Whatever the mutants come to, both ledgers say the same: see court_compare(). */
+/* No matter what the mutants come to, both ledgers say the same: see court_compare(). */
 static void try_mutants(struct court *court, const struct evidence_context *context,
                         const struct buffer *evidence, uint64_t *random)
 {

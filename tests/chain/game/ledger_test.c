@@ -407,9 +407,9 @@ static void measure_commits(struct meter *meter, struct stage *stage, const stru
 }
 
 /*
- * A move costs few requests, whatever the machine is busy with. How long that takes depends on it:
- * "make soak" asks for a thousand commits a minute, and for a claim in a tenth of a second from the
- * decision to the pool.
+ * A move costs few requests, also on a busy machine. How long that takes depends on it: "make soak"
+ * asks for a thousand commits a minute, and for a claim in a tenth of a second from the decision to
+ * the pool.
  */
 static void test_commits_and_claims_are_quick(void **state)
 {

@@ -151,7 +151,7 @@ static const struct network_play *play_named(const char *name)
 
 static void test_no_attack_gains(void **state)
 {
-    uint64_t segments = test_share(4000, 200);
+    uint64_t segments = test_share(4000, 120);
 
     (void)state;
     for (size_t i = 0; i < network_play_count; i++) {

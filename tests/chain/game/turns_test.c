@@ -1,11 +1,11 @@
 /*
  * Goal: an honest solver never loses a dispute, and an honest claimant never loses one against a
- * liar, whatever the other does and whenever.
- * Method: every history of a dispute on the embedded ledger, whose rules are the contract's
- * (history_test.c, trial_test.c): in each state that can be reached, the adversary and a stranger
- * try every move that they have bytes for, true and false, and time passes to the edge of the turn
- * and beyond it; the honest one plays by its strategy, at the last moment too. States that are
- * alike are visited once. Queries, replies and evidence are real ones of a small step.
+ * liar, no matter what the other does and when. Method: every history of a dispute on the embedded
+ * ledger, whose rules are the contract's (history_test.c, trial_test.c): in each state that can be
+ * reached, the adversary and a stranger try every move that they have bytes for, true and false,
+ * and time passes to the edge of the turn and beyond it; the honest one plays by its strategy, at
+ * the last moment too. States that are alike are visited once. Queries, replies and evidence are
+ * real ones of a small step.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -178,7 +178,7 @@ static void test_an_uncovered_segment_needs_no_move(void **state)
     see_settle(&scene, CLAIM_END_S + 1, 1, JOB_SEGMENT_DUE);
 }
 
-static void test_what_is_covered_gets_rounds_whatever_the_deadline(void **state)
+static void test_what_is_covered_gets_rounds_under_any_deadline(void **state)
 {
     struct scene scene;
 
@@ -494,7 +494,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_legs_are_settled_in_order_after_their_claim_time),
         cmocka_unit_test(test_an_uncovered_segment_needs_no_move),
-        cmocka_unit_test(test_what_is_covered_gets_rounds_whatever_the_deadline),
+        cmocka_unit_test(test_what_is_covered_gets_rounds_under_any_deadline),
         cmocka_unit_test(test_where_the_panel_is_used_up_what_it_said_decides),
         cmocka_unit_test(test_a_round_needs_somebody_to_draw),
         cmocka_unit_test(test_a_job_without_seats_waits_for_claims_alone),

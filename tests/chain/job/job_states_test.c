@@ -1,9 +1,8 @@
 /*
- * Goal: who wants a state asks those who have most reason to serve it, and whoever found a segment
- * right is still asked when its panel is gone.
- * Method: on an embedded ledger all parties announce where they are found, in an order that is not
- * the one in which they are to be asked; the keeper also announces a vouch. Then the solver is
- * released.
+ * Goal: who wants a state asks those who have most reason to serve it, and a verifier that found a
+ * segment right is still asked when its panel is gone. Method: on an embedded ledger all parties
+ * announce where they are found, in an order that is not the one in which they are to be asked; the
+ * keeper also announces a vouch. Then the solver is released.
  */
 #include "tests/support/test.h"
 

@@ -116,7 +116,7 @@ static void test_our_files_come_back(void **state)
     free(text);
 }
 
-/* Whatever byte is changed, no other key comes out; a cut file does not open. */
+/* With any byte changed, no other key comes out; a cut file does not open. */
 static void test_every_changed_byte_gives_no_other_key(void **state)
 {
     char *text = malloc(KEYSTORE_SIZE_MAX);

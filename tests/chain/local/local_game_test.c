@@ -1,11 +1,10 @@
 /*
- * Goal: whatever strangers do, the embedded game keeps its promises.
- * Method: random histories (tests/support/game/history.h). After every move that is done all money
- * is accounted for: what was paid in is owed, locked, burned or paid out; and a job's numbers are
- * in their order. At a sample of the states a stranger who only makes moves that are anybody's ends
- * the tenure within the rounds, waits and clocks that the rules allow, and the job after its
- * deadline. "make soak" makes 10 million calls; one that was cut off goes on elsewhere with
- * LOCKSTEP_FUZZ_SEED.
+ * Goal: no matter what strangers do, the embedded game keeps its promises. Method: random histories
+ * (tests/support/game/history.h). After every move that is done all money is accounted for: what
+ * was paid in is owed, locked, burned or paid out; and a job's numbers are in their order. At a
+ * sample of the states a stranger who only makes moves that are anybody's ends the tenure within
+ * the rounds, waits and clocks that the rules allow, and the job after its deadline. "make soak"
+ * makes 10 million calls; one that was cut off goes on elsewhere with LOCKSTEP_FUZZ_SEED.
  */
 #include "tests/support/test.h"
 

@@ -26,6 +26,8 @@ static uint32_t rule_of(const struct rule_call *call, uint32_t output, uint64_t 
         [OP_BATCH_TOKENS] = {rule_batch_tokens, rule_batch_targets},
         [OP_BATCH_SAMPLES] = {rule_batch_samples, rule_batch_labels},
         [OP_DROPOUT] = {rule_dropout},
+        [OP_BATCH_ROWS] = {rule_batch_rows},
+        [OP_UNIFORM] = {rule_uniform},
         [OP_GATHER] = {rule_gather},
         [OP_CONCAT] = {rule_concat},
         [OP_IM2COL] = {rule_im2col},
@@ -245,6 +247,59 @@ static void test_batch_samples_equal_their_rules(void **state)
         check_batch_samples(DTYPE_F32, DTYPE_U16, 10, 7, 5, scales[i]);
         check_batch_samples(DTYPE_U8, DTYPE_U32, 50, 30, 785, scales[i]);
         check_batch_samples(DTYPE_F32, DTYPE_U32, 50, 30, 785, scales[i]);
+    }
+}
+
+static void check_batch_rows(enum dtype dtype, uint64_t units, int64_t batch, int64_t length,
+                             int64_t together)
+{
+    const bool real = dtype == DTYPE_F32 || dtype_is_half(dtype);
+
+    for (int64_t choice = 0; choice < 4; choice++) {
+        const uint64_t count = units * (uint64_t)(together * length);
+        struct op_case c;
+        uint32_t counter = 2;
+
+        op_case_init(&c, OP_BATCH_ROWS);
+        fill_bytes(op_case_input(&c, dtype, count, NULL), count * dtype_size(dtype), 1);
+        op_case_input(&c, DTYPE_U32, 1, &counter);
+        op_case_output(&c, real ? DTYPE_F32 : DTYPE_U32, (uint64_t)(batch * length));
+        op_case_attributes(&c,
+                           (int64_t[]){batch, length, 3, 0xdeadbeef, 0xfeedface, together,
+                                       choice % 2, 0x7fc00000, choice / 2},
+                           BATCH_ROWS_ATTRIBUTES);
+        check_kernel(&c);
+    }
+}
+
+static void test_batch_rows_equal_their_rules(void **state)
+{
+    static const enum dtype dtypes[] = {DTYPE_U8,  DTYPE_U16,  DTYPE_U32,
+                                        DTYPE_F16, DTYPE_BF16, DTYPE_F32};
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        check_batch_rows(dtypes[i], 1, 1, 1, 1);
+        check_batch_rows(dtypes[i], 7, 3, 13, 1); /* the data ends within the batch */
+        check_batch_rows(dtypes[i], 11, 6, 33, 2);
+        check_batch_rows(dtypes[i], 300, 40, 513, 1);
+    }
+}
+
+static void test_random_words_equal_their_rules(void **state)
+{
+    static const uint64_t counts[] = {1, 3, 63, 64, 65, 40001};
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct op_case c;
+        uint32_t step = 5;
+
+        op_case_init(&c, OP_UNIFORM);
+        op_case_input(&c, DTYPE_U32, 1, &step);
+        op_case_output(&c, DTYPE_U32, counts[i]);
+        op_case_attributes(&c, (int64_t[]){11, 0xffffffff, 0x80000001}, UNIFORM_ATTRIBUTES);
+        check_kernel(&c);
     }
 }
 
@@ -608,7 +663,7 @@ static void test_extremes_and_elements_of_rows_equal_their_rules(void **state)
 }
 
 /* Of equals the first, zeros of both signs among them; a NaN beats all numbers, and the first one
- * stays, in whatever part. */
+ * stays, in any part. */
 static void test_first_extreme_or_first_nan_of_a_row_holds(void **state)
 {
     enum { COLUMNS_HERE = 2100 };
@@ -656,6 +711,8 @@ int main(void)
         cmocka_unit_test(test_step_next_and_schedule_equal_their_rules),
         cmocka_unit_test(test_batch_tokens_equal_their_rules),
         cmocka_unit_test(test_batch_samples_equal_their_rules),
+        cmocka_unit_test(test_batch_rows_equal_their_rules),
+        cmocka_unit_test(test_random_words_equal_their_rules),
         cmocka_unit_test(test_dropout_equals_its_rule),
         cmocka_unit_test(test_gather_equals_its_rule),
         cmocka_unit_test(test_split_and_concat_equal_their_rules),

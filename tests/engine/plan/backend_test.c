@@ -1,7 +1,7 @@
 /*
  * backend_test.c - a machine in trace mode shows what its observer wants, with the bits of the
- * rules and in tape order, and nothing else; the step is the same whatever is wanted. On the CPU
- * with every instruction set, over two devices, in parts, and on the CUDA backend over a fake
+ * rules and in tape order, and nothing else; the step is the same no matter what is wanted. On the
+ * CPU with every instruction set, over two devices, in parts, and on the CUDA backend over a fake
  * device; random tapes, and models with micro-batches.
  */
 #include <stdlib.h>

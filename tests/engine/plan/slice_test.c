@@ -155,7 +155,7 @@ static bool can_never_be_cut(enum op_kind kind)
 {
     return kind == OP_STEP_NEXT || kind == OP_SCHEDULE || kind == OP_BATCH_TOKENS ||
            kind == OP_BATCH_SAMPLES || kind == OP_DROPOUT || kind == OP_CLIP_FACTOR ||
-           kind == OP_PLACE;
+           kind == OP_PLACE || kind == OP_BATCH_ROWS || kind == OP_UNIFORM;
 }
 
 static void test_parts_of_every_kind_make_what_the_whole_makes(void **state)

@@ -158,6 +158,73 @@ static void test_batch_tokens_reach_the_first_and_the_last_window(void **state)
     assert_true(first && last);
 }
 
+/* Three rows of four: a batch of two pairs that begins at the second row of units. */
+static void check_batch_rows(enum dtype dtype, const void *data, const uint32_t wide[12],
+                             uint32_t past)
+{
+    for (int64_t ahead = 0; ahead < 2; ahead++) {
+        struct op_case c;
+        uint32_t counter = 1;
+
+        op_case_init(&c, OP_BATCH_ROWS);
+        op_case_input(&c, dtype, 12, data);
+        op_case_input(&c, DTYPE_U32, 1, &counter);
+        op_case_output(&c, dtype <= DTYPE_U32 && dtype != DTYPE_F32 ? DTYPE_U32 : DTYPE_F32, 8);
+        op_case_attributes(&c, (int64_t[]){2, 4, STREAM, SEED_LOW, SEED_HIGH, 1, ahead, past, 0},
+                           BATCH_ROWS_ATTRIBUTES);
+
+        struct rule_call call = op_case_rule_call(&c);
+
+        /* Positions 2 and 3: the last row, and none. */
+        for (uint64_t i = 0; i < 8; i++) {
+            const uint64_t t = i % 4 + (uint64_t)ahead;
+
+            assert_int_equal(rule_batch_rows(&call, i), i >= 4 || t == 4 ? past : wide[8 + t]);
+        }
+        op_case_release(&c);
+    }
+}
+
+static void test_batch_rows_are_widened_and_end_with_the_past(void **state)
+{
+    static const uint8_t bytes[12] = {1, 2, 3, 4, 5, 6, 7, 8, 253, 254, 255, 0};
+    static const uint32_t words[12] = {1, 2, 3, 4, 5, 6, 7, 8, 253, 254, 255, 0};
+    static const uint16_t halves[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0x3c00, 0x8000, 0x0001, 0xfe01};
+    static const uint32_t of_halves[12] = {0, 0, 0,   0,          0,          0,
+                                           0, 0, ONE, 0x80000000, 0x33800000, FLOAT_NAN_BITS};
+    static const uint32_t of_bfloats[12] = {0, 0, 0,          0,          0,          0,
+                                            0, 0, 0x3c000000, 0x80000000, 0x00010000, 0xfe010000};
+
+    (void)state;
+    check_batch_rows(DTYPE_U8, bytes, words, UINT32_MAX);
+    check_batch_rows(DTYPE_U32, words, words, 0);
+    check_batch_rows(DTYPE_F16, halves, of_halves, FLOAT_NAN_BITS);
+    check_batch_rows(DTYPE_BF16, halves, of_bfloats, 0x80000000);
+    check_batch_rows(DTYPE_F32, of_bfloats, of_bfloats, ONE);
+}
+
+static void test_random_words_are_those_of_their_blocks(void **state)
+{
+    uint32_t step = 77;
+    struct op_case c;
+
+    (void)state;
+    op_case_init(&c, OP_UNIFORM);
+    op_case_input(&c, DTYPE_U32, 1, &step);
+    op_case_output(&c, DTYPE_U32, 10);
+    op_case_attributes(&c, (int64_t[]){STREAM, SEED_LOW, SEED_HIGH}, UNIFORM_ATTRIBUTES);
+
+    struct rule_call call = op_case_rule_call(&c);
+
+    for (uint32_t i = 0; i < 10; i++) {
+        const uint32_t counter[4] = {i / 4, 0, STREAM, step};
+        const uint32_t key[2] = {SEED_LOW, SEED_HIGH};
+
+        assert_int_equal(rule_uniform(&call, i), philox(counter, key).words[i % 4]);
+    }
+    op_case_release(&c);
+}
+
 static void test_batch_samples_scale_once_and_carry_their_label(void **state)
 {
     enum { SAMPLES = 11, WIDTH = 5, BATCH = 30 };
@@ -369,6 +436,8 @@ int main(void)
         cmocka_unit_test(test_fill_gives_the_constants_bits),
         cmocka_unit_test(test_batch_tokens_are_windows_and_targets_follow_by_one),
         cmocka_unit_test(test_batch_tokens_reach_the_first_and_the_last_window),
+        cmocka_unit_test(test_batch_rows_are_widened_and_end_with_the_past),
+        cmocka_unit_test(test_random_words_are_those_of_their_blocks),
         cmocka_unit_test(test_batch_samples_scale_once_and_carry_their_label),
         cmocka_unit_test(test_batch_samples_of_floats_store_the_one_nan),
         cmocka_unit_test(test_dropout_keeps_where_the_word_reaches_the_threshold),

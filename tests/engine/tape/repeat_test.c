@@ -432,7 +432,7 @@ static void test_bytes_of_a_repeat_are_short_and_read_back(void **state)
 
     (void)state;
     error_init(&error);
-    assert_int_equal(tape_encoded_size(longer), size); /* whatever the number of micro-batches */
+    assert_int_equal(tape_encoded_size(longer), size); /* for any number of micro-batches */
     assert_int_equal(tape_parse(&again, bytes, size, &error), STATUS_OK);
     again_bytes = encode(&again_size, again);
     assert_int_equal(again_size, size);

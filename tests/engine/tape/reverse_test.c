@@ -794,12 +794,13 @@ static void test_gradient_of_contract_with_permuted_strides(void **state)
 static uint32_t write_heads(struct net *net, uint64_t heads, uint64_t kv_heads, double share)
 {
     struct model_options options = {.dropout = share, .seed = 5};
-    struct model_writer writer = {.builder = net->builder, .options = &options};
+    struct model_writer writer = {
+        .builder = net->builder, .options = &options, .reach = TENSOR_NONE};
     uint32_t q = net_cube(net, 2, 5, heads * 4);
     uint32_t k = net_cube(net, 2, 5, kv_heads * 4);
     uint32_t v = net_cube(net, 2, 5, kv_heads * 4);
 
-    return write_attention(&writer, q, k, v, heads, kv_heads, 0.7);
+    return write_attention(&writer, q, k, v, heads, kv_heads, 0.7, 0);
 }
 
 static uint32_t write_attention_plain(struct net *net)

@@ -1,7 +1,7 @@
 /*
  * Any bytes as a tape. What parses writes back to the same bytes, has a text, can be planned; and
  * if it is small, two steps of it end at the same bits by the looped rules in trace mode and by the
- * best kernels in fast mode, whatever it computes.
+ * best kernels in fast mode, no matter what it computes.
  */
 #include <stdio.h>
 #include <stdlib.h>

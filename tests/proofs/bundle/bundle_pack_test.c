@@ -676,7 +676,7 @@ static void refuse_journal(struct packed *packed)
     assert_int_not_equal(import_tar("journal", packed->tar, packed->tar_size), STATUS_OK);
 }
 
-/* The hash that ends the journal, made anew. */
+/* The hash that ends the journal, made again. */
 static void mend_journal(uint8_t *tar, const struct entry *journal)
 {
     const size_t size = (size_t)journal->size - DIGEST_SIZE;
@@ -685,7 +685,7 @@ static void mend_journal(uint8_t *tar, const struct entry *journal)
     sha256((struct digest *)(bytes + size), bytes, size);
 }
 
-/* A change by somebody who makes its hash anew. */
+/* A change by somebody who also makes the right hash. */
 static void check_journal_change(struct packed *packed, size_t at, const void *bytes, size_t size)
 {
     struct entry entries[5];

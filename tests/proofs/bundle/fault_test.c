@@ -428,7 +428,7 @@ static void insist(enum status status, const struct error *error)
     }
 }
 
-/* Whatever it went through, the bundle has its own `steps` steps and no others. */
+/* No matter what it went through, the bundle has its own `steps` steps and no others. */
 static void check_bundle(const char *path, uint64_t steps_least, uint64_t checkpoint)
 {
     struct bundle *bundle = NULL;

@@ -684,7 +684,7 @@ static const void *nowhere(struct machine *machine, uint32_t tensor)
     return NULL;
 }
 
-static void test_state_root_is_one_whatever_hashes_it(void **state)
+static void test_state_root_is_one_by_every_hasher(void **state)
 {
     struct small_job_options options;
     struct backend far;
@@ -806,7 +806,7 @@ int main(void)
         cmocka_unit_test(test_flipped_bits_of_openings_are_refused),
         cmocka_unit_test(test_places_that_are_not_there_are_refused),
         cmocka_unit_test(test_mutants_of_openings_prove_nothing_false),
-        cmocka_unit_test(test_state_root_is_one_whatever_hashes_it),
+        cmocka_unit_test(test_state_root_is_one_by_every_hasher),
         cmocka_unit_test(test_every_bit_of_a_state_changes_its_root),
         cmocka_unit_test(test_state_root_tells_of_every_nan_and_infinity),
     };

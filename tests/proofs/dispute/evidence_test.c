@@ -1,11 +1,10 @@
 /*
- * Goal: whoever has one wrong element is convicted of it, whoever has none is not, and nothing else
- * is ever upheld.
- * Method: honest steps of the small models and of random tapes, and invented operands for every
- * kind of operation; for each kind and each output one element changed (one ulp, the sign, a NaN,
- * rows swapped) and judged, honest elements judged; every byte of small evidence flipped, cut and
- * grown; pieces of evidence exchanged; parts of sums and
- * of maxima, told honestly, forged so that they come to a false element, and changed afterwards.
+ * Goal: an accused with one wrong element is convicted of it, one with none is not, and nothing
+ * else is ever upheld. Method: honest steps of the small models and of random tapes, and invented
+ * operands for every kind of operation; for each kind and each output one element changed (one ulp,
+ * the sign, a NaN, rows swapped) and judged, honest elements judged; every byte of small evidence
+ * flipped, cut and grown; pieces of evidence exchanged; parts of sums and of maxima, told honestly,
+ * forged so that they come to a false element, and changed afterwards.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -389,7 +388,7 @@ static uint32_t count_guilty(const struct exhibit *exhibit, const struct evidenc
     return guilty;
 }
 
-/* Whoever has the right element tells parts that hold, and none of them convicts. */
+/* An accused with the right element tells parts that hold, and none of them convicts. */
 static void test_honest_parts_are_taken_and_convict_nobody(void **state)
 {
     uint64_t random = 6;
@@ -416,7 +415,7 @@ static void test_honest_parts_are_taken_and_convict_nobody(void **state)
     }
 }
 
-/* Whoever has another element tells parts that do not come to it, or one that is false. */
+/* An accused with another element tells parts that do not come to it, or one that is false. */
 static void test_parts_of_a_false_element_do_not_hold_or_convict(void **state)
 {
     uint64_t random = 7;
@@ -579,7 +578,7 @@ static void test_no_changed_or_cut_evidence_is_upheld(void **state)
             struct evidence_ruling ruling = exhibit_judge(&exhibit, damaged, bytes.size);
 
             if (ruling.answer != EVIDENCE_REFUSED) {
-                /* Another element of what was invented: true, whatever the answer is. */
+                /* Another element of what was invented: true, with either answer. */
                 struct evidence_target other = target;
 
                 other.element = UINT64_MAX;

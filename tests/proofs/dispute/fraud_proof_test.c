@@ -1,11 +1,10 @@
 /*
- * Goal: whoever lies about one element of any output of any kind of operation is convicted, from
- * the walk to the judge's ruling; whoever is honest is not.
- * Method: an accused machine that lies (liar.h) and a claimant's honest one; every output of every
- * operation of random tapes until all outputs of all kinds were lied about, and of the small
- * models; states before and after the step; sums that are asked for in parts, and told falsely; one
- * of 2^23 terms whose parts are asked for theirs; a state that is not finite. No ledger: the judge
- * is asked directly.
+ * Goal: an accused that lies about one element of any output of any kind of operation is convicted,
+ * from the walk to the judge's ruling; an honest one is not. Method: an accused machine that lies
+ * (liar.h) and a claimant's honest one; every output of every operation of random tapes until all
+ * outputs of all kinds were lied about, and of the small models; states before and after the step;
+ * sums that are asked for in parts, and told falsely; one of 2^23 terms whose parts are asked for
+ * theirs; a state that is not finite. No ledger: the judge is asked directly.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -404,7 +403,7 @@ static void tell_long(struct told *told, struct evidence_context *context,
 }
 
 /* A part that does not fit is queried for its own parts; a reply about another element, or about
- * nothing that has parts, begins the descent anew. */
+ * nothing that has parts, begins the descent again. */
 static void test_a_part_that_is_too_long_is_queried_for_its_parts(void **state)
 {
     const int64_t terms = 1 << 23;

@@ -1,7 +1,8 @@
 /*
  * Goal: the rows that are said to be drawn are all that a step reads of its data.
  * Method: two machines run the same job, one on data of which every byte that is in no such row is
- * another one: their states stay the same. A byte of a row that is changed changes them. Tapes in
+ * another one: their states stay the same. A byte of a row that is changed changes them. Windows of
+ * streams, packed rows, samples. Tapes in
  * which something else reads the data, or in which no counter draws.
  */
 #include <stdlib.h>
@@ -110,9 +111,8 @@ static struct digest root_after_step(struct run *run)
 }
 
 /* Step by step, on a machine that goes on: what is said before the step is what it reads. */
-static void hold_to_machine(enum model_kind kind, uint64_t rows_wanted)
+static void hold_to_machine(const struct small_job_options *options, uint64_t rows_wanted)
 {
-    struct small_job_options options;
     struct drawn_job drawn;
     struct drawn_rows *rows = NULL;
     struct run run;
@@ -121,8 +121,7 @@ static void hold_to_machine(enum model_kind kind, uint64_t rows_wanted)
     struct error error;
 
     error_init(&error);
-    options_of(&options, kind);
-    drawn_job_new(&drawn, &options);
+    drawn_job_new(&drawn, options);
     open_at_start(&run, &drawn);
     open_at_start(&other, &drawn);
     assert_int_equal(drawn_rows_open(&rows, drawn.job->tape, &error), STATUS_OK);
@@ -161,10 +160,30 @@ static void hold_to_machine(enum model_kind kind, uint64_t rows_wanted)
 /* Micro-batches and held-out batches, of data and (Llama) mask, of samples and labels. */
 static void test_nothing_but_the_rows_is_read(void **state)
 {
+    struct small_job_options options;
+
     (void)state;
-    hold_to_machine(MODEL_GPT2, 3 * 2 + 2 * 2);
-    hold_to_machine(MODEL_LLAMA, 2 * 3 * 2 + 2 * 2);
-    hold_to_machine(MODEL_MLP, 2 * (3 * 4 + 2 * 4));
+    options_of(&options, MODEL_GPT2);
+    hold_to_machine(&options, 3 * 2 + 2 * 2);
+    options_of(&options, MODEL_LLAMA);
+    hold_to_machine(&options, 2 * 3 * 2 + 2 * 2);
+    options_of(&options, MODEL_MLP);
+    hold_to_machine(&options, 2 * (3 * 4 + 2 * 4));
+}
+
+/* Tokens, targets, mask and reach of each row; behind the last held-out row none. */
+static void test_nothing_but_the_packed_rows_is_read(void **state)
+{
+    struct small_job_options options;
+
+    (void)state;
+    options_of(&options, MODEL_GPT2);
+    options.model.packed = true;
+    options.model.data_count = 600;
+    hold_to_machine(&options, 4 * (3 * 2 + 2 * 2));
+    options.model.data_count = 7;
+    options.model.held_out.batches = 4;
+    hold_to_machine(&options, 4 * (3 * 2 + 7));
 }
 
 /* What comes in some steps is known now. */
@@ -302,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_but_the_rows_is_read),
+        cmocka_unit_test(test_nothing_but_the_packed_rows_is_read),
         cmocka_unit_test(test_rows_of_later_steps_are_the_same_seen_from_before),
         cmocka_unit_test(test_data_that_other_operations_read_is_needed_whole),
         cmocka_unit_test(test_pieces_of_a_step_are_bounded),

@@ -133,7 +133,7 @@ static void test_every_step_is_reached_and_traced(void **state)
     bundle_close(bundle);
 }
 
-static void test_traces_agree_whatever_the_way_to_them(void **state)
+static void test_traces_agree_by_every_way_to_them(void **state)
 {
     struct bundle *bundle = small_bundle_new(small_path("ways"), small_job(), NULL, 20);
     struct digest first = {{0}};
@@ -252,7 +252,7 @@ int main(void)
         cmocka_unit_test(test_two_data_files_keep_their_order),
         cmocka_unit_test(test_job_that_needs_more_memory_is_refused),
         cmocka_unit_test(test_every_step_is_reached_and_traced),
-        cmocka_unit_test(test_traces_agree_whatever_the_way_to_them),
+        cmocka_unit_test(test_traces_agree_by_every_way_to_them),
         cmocka_unit_test(test_step_that_was_not_run_can_be_traced_but_not_passed),
         cmocka_unit_test(test_false_journal_is_refused_at_the_step_that_is_false),
         cmocka_unit_test(test_replay_tells_of_each_step),

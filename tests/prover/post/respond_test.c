@@ -1,9 +1,9 @@
 /*
- * Goal: an honest solver keeps its stake and wins the bond of every claimant, whatever the claim
- * and the queries, also when it is stopped and started between any two moves. Method: the real
- * solver and its answering thread on honest bundles, plain and encrypted; a claimant that claims
- * true and invented states, queries the trace and the state after it, checks the replies, and gives
- * up. The money is counted to the wei.
+ * Goal: an honest solver keeps its stake and wins the bond of every claimant, under any claim and
+ * any queries, also when it is stopped and started between any two moves. Method: the real solver
+ * and its answering thread on honest bundles, plain and encrypted; a claimant that claims true and
+ * invented states, queries the trace and the state after it, checks the replies, and gives up. The
+ * money is counted to the wei.
  */
 #include "tests/support/test.h"
 

@@ -1,8 +1,8 @@
 /*
- * Goal: whoever floods a machine waits for the others: a party's query comes after the turn that
- * runs, and a party that has had its share is refused alone.
- * Method: turns taken one after the other in one thread, so that their order is not the
- * scheduler's; a party of each kind; one thread that must be woken.
+ * Goal: a party that floods a machine waits for the others: a party's query comes after the turn
+ * that runs, and a party that has had its share is refused alone. Method: turns taken one after the
+ * other in one thread, so that their order is not the scheduler's; a party of each kind; one thread
+ * that must be woken.
  */
 #include "tests/support/test.h"
 

@@ -30,7 +30,7 @@ _Noreturn void emulator_give_up(const char *why)
 {
     tell_stuck(why);
     leave();
-    abort(); /* whoever gave up has no other turn */
+    abort(); /* a thread that gave up has no other turn */
 }
 
 void emulator_yield(void)

@@ -45,7 +45,7 @@ struct fake_device_switches {
     uint64_t guilty;           /* kernels that have the fault: 1 << enum cuda_kernel */
     enum fake_fault fault;
 };
-void fake_device_set(const struct fake_device_switches *switches); /* and counts anew */
+void fake_device_set(const struct fake_device_switches *switches); /* and counts from 0 */
 
 /*
  * Memory of the test's that kernels are given as if it were the device's: racecheck knows of it,

@@ -1,6 +1,6 @@
 /*
  * rewrite_check.h - a machine's private rewrite of a tape against the tape itself: the same states
- * and the same tensors. Whatever differs fails the running test.
+ * and the same tensors. Any difference fails the running test.
  */
 #ifndef TESTS_SUPPORT_DEVICE_REWRITE_CHECK_H
 #define TESTS_SUPPORT_DEVICE_REWRITE_CHECK_H

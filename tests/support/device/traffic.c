@@ -473,7 +473,7 @@ static uint64_t least_input(const struct machine_cuda *cuda, const struct op *op
                                     (uint64_t)op->attributes[SOFTMAX_CAUSAL]);
     }
     if (op->kind == OP_GATHER || op->kind == OP_SCHEDULE || op->kind == OP_BATCH_TOKENS ||
-        op->kind == OP_BATCH_SAMPLES) {
+        op->kind == OP_BATCH_SAMPLES || op->kind == OP_BATCH_ROWS) {
         return least_of(size, made);
     }
     return size;

@@ -1,7 +1,7 @@
 /*
  * training_runs.h - the pinned states of the small models: SHA-256 after so many steps.
  *
- * Whatever computes must end there: each instruction set (training_test.c) and each GPU
+ * All that computes must end there: each instruction set (training_test.c) and each GPU
  * (gpu-check).
  */
 #ifndef TESTS_SUPPORT_DEVICE_TRAINING_RUNS_H

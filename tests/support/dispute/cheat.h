@@ -2,7 +2,7 @@
  * cheat.h - bundles of solvers who cheat in one step, in each way that a state can show.
  *
  * The bundle is a whole one: journal, segments and checkpoints agree with each other and with the
- * lie. Whatever fails here ends the program with a sentence.
+ * lie. Any failure here ends the program with a sentence.
  */
 #ifndef TESTS_SUPPORT_DISPUTE_CHEAT_H
 #define TESTS_SUPPORT_DISPUTE_CHEAT_H

@@ -187,7 +187,7 @@ void defendant_close(struct defendant *accused)
     bundle_close(accused->bundle);
 }
 
-/* Parts that come to what it committed to, whatever they are. */
+/* Parts that come to what it committed to, true or not. */
 static void forge(struct buffer *reply, const struct partial_sums_target *queried)
 {
     struct partial_sums_reply read;

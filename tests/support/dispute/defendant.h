@@ -2,8 +2,8 @@
  * defendant.h - who lies in one number and stands by it: a solver whose committed state shows the
  * lie.
  *
- * The bundle holds the lie and is whole otherwise; the accused then answers whatever the ledger
- * asks of it, from a trace of its own in which a number may be wrong, anywhere. Whatever fails here
+ * The bundle holds the lie and is whole otherwise; the accused then answers all that the ledger
+ * asks of it, from a trace of its own in which a number may be wrong, anywhere. Any failure here
  * fails the test.
  */
 #ifndef TESTS_SUPPORT_DISPUTE_DEFENDANT_H

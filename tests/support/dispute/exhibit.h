@@ -3,8 +3,8 @@
  *
  * An exhibit is honest (a step that was run: exhibit_of_model(), exhibit_of_tape()) or invented
  * (one operation of any shape whose tensors hold any numbers: exhibit_of_kind()): the rule's answer
- * is defined either way. Any element can then be changed, and the roots follow. For tests of
- * whoever judges: the judge in C, the contract's rules, the embedded ledger.
+ * is defined either way. Any element can then be changed, and the roots follow. For tests of all
+ * that judge: the judge in C, the contract's rules, the embedded ledger.
  *
  *     exhibit_of_kind(&exhibit, OP_SOFTMAX, MOOD_WILD, seed);
  *     exhibit_any_target(&target, &exhibit, &random);
@@ -13,7 +13,7 @@
  *     exhibit_set(&exhibit, &target, bits ^ 1);
  *     exhibit_evidence(&bytes, &exhibit, &target);      ... upheld, under exhibit.context
  *
- * Whatever fails here ends the program with a sentence.
+ * Any failure here ends the program with a sentence.
  */
 #ifndef TESTS_SUPPORT_DISPUTE_EXHIBIT_H
 #define TESTS_SUPPORT_DISPUTE_EXHIBIT_H
@@ -105,8 +105,8 @@ void exhibit_query(struct buffer *bytes, const struct exhibit *exhibit,
 void exhibit_parts(struct buffer *reply, const struct exhibit *exhibit,
                    const struct evidence_target *target);
 
-/* As if it had been told on a ledger, whatever it is; false: no ledger takes it. The element must
- * have parts. */
+/* As if it had been told on a ledger, true or not; false: no ledger takes it. The element must have
+ * parts. */
 bool exhibit_reply(struct exhibit *exhibit, const struct evidence_target *target,
                    const struct buffer *reply);
 

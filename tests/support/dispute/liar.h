@@ -4,7 +4,7 @@
  * It stands before an honest machine, which it borrows. In trace mode one tensor of the trace is
  * shown with a lie in it, each time alike; what is computed from that tensor stays honest, so the
  * lie is the only one. But where a micro-batch keeps the tensor to itself, the last thing that it
- * hands on is shown with another lie: else nobody would come to look. Whatever fails here ends the
+ * hands on is shown with another lie: else nobody would come to look. Any failure here ends the
  * program with a sentence.
  */
 #ifndef TESTS_SUPPORT_DISPUTE_LIAR_H

@@ -1,7 +1,7 @@
 /*
  * opponents.h - two machines before the same step of a small model: an accused's and a claimant's.
  *
- * Whatever fails here fails the running test.
+ * Any failure here fails the running test.
  */
 #ifndef TESTS_SUPPORT_DISPUTE_OPPONENTS_H
 #define TESTS_SUPPORT_DISPUTE_OPPONENTS_H

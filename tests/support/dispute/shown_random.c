@@ -11,11 +11,11 @@
 #include "tests/support/test.h"
 
 const enum op_kind shown_random_kinds[SHOWN_RANDOM_KINDS] = {
-    OP_STEP_NEXT,       OP_SCHEDULE, OP_FILL,          OP_BATCH_TOKENS, OP_BATCH_SAMPLES,
-    OP_DROPOUT,         OP_GATHER,   OP_SPLIT,         OP_CONCAT,       OP_EXPAND,
-    OP_IM2COL,          OP_COL2IM,   OP_QUANTIZE,      OP_CONTRACT,     OP_CONTRACT_ONES,
-    OP_CONTRACT_ONEHOT, OP_MAX_POOL, OP_MAX_POOL_GRAD, OP_MEAN_POOL,    OP_MEAN_POOL_GRAD,
-    OP_EQUILIBRATE,
+    OP_STEP_NEXT,       OP_SCHEDULE,   OP_FILL,          OP_BATCH_TOKENS, OP_BATCH_SAMPLES,
+    OP_DROPOUT,         OP_GATHER,     OP_SPLIT,         OP_CONCAT,       OP_EXPAND,
+    OP_IM2COL,          OP_COL2IM,     OP_QUANTIZE,      OP_CONTRACT,     OP_CONTRACT_ONES,
+    OP_CONTRACT_ONEHOT, OP_MAX_POOL,   OP_MAX_POOL_GRAD, OP_MEAN_POOL,    OP_MEAN_POOL_GRAD,
+    OP_EQUILIBRATE,     OP_BATCH_ROWS, OP_UNIFORM,
 };
 
 static int64_t pick(uint64_t *seed, int64_t low, int64_t high)
@@ -181,6 +181,44 @@ static void make_batch_samples(struct shown_case *shown, uint64_t *seed, enum op
     any_bytes(shown, 2, seed, DTYPE_U32, 1);
     (void)shown_case_tensor(shown, 3, DTYPE_F32, (uint64_t)(batch * width));
     (void)shown_case_tensor(shown, 4, DTYPE_U32, (uint64_t)batch);
+}
+
+/* Few units, so that some positions are past them and some walks are long; now and then many. */
+static void make_batch_rows(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
+{
+    static const enum dtype types[6] = {DTYPE_U8,  DTYPE_U16,  DTYPE_U32,
+                                        DTYPE_F16, DTYPE_BF16, DTYPE_F32};
+    const enum dtype dtype = types[test_random_below(seed, 6)];
+    const bool real = dtype == DTYPE_F32 || dtype_is_half(dtype);
+    const int64_t together = pick(seed, 1, 3);
+    const int64_t length = pick(seed, 1, 9);
+    const int64_t batch = together * pick(seed, 1, 30);
+    const int64_t units = chance(seed, 4) ? pick(seed, 1000, 9000) : pick(seed, 1, 60);
+
+    shown_case_init(shown, kind, 2, 1);
+    attribute(shown, batch);
+    attribute(shown, length);
+    seed_attributes(shown, seed);
+    attribute(shown, together);
+    attribute(shown, pick(seed, 0, 1));
+    if (real) {
+        float_attribute(shown, seed);
+    } else {
+        attribute(shown, chance(seed, 2) ? UINT32_MAX : (uint32_t)test_random(seed));
+    }
+    attribute(shown, chance(seed, 4) ? 0 : 1);
+    any_bytes(shown, 0, seed, dtype, (uint64_t)(units * together * length));
+    shown->operands[0].role = ROLE_DATA;
+    numbers(shown, 1, seed, 1, 8);
+    outputs(shown, (uint64_t)(batch * length), real ? DTYPE_F32 : DTYPE_U32, DTYPE_U32);
+}
+
+static void make_uniform(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
+{
+    shown_case_init(shown, kind, 1, 1);
+    seed_attributes(shown, seed);
+    any_bytes(shown, 0, seed, DTYPE_U32, 1);
+    outputs(shown, (uint64_t)pick(seed, 1, 1000), DTYPE_U32, DTYPE_U32);
 }
 
 static void make_dropout(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
@@ -542,6 +580,8 @@ void shown_random(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
         [OP_BATCH_TOKENS] = make_batch_tokens,
         [OP_BATCH_SAMPLES] = make_batch_samples,
         [OP_DROPOUT] = make_dropout,
+        [OP_BATCH_ROWS] = make_batch_rows,
+        [OP_UNIFORM] = make_uniform,
         [OP_GATHER] = make_witness,
         [OP_SPLIT] = make_parts,
         [OP_CONCAT] = make_parts,

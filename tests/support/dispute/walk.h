@@ -2,7 +2,7 @@
  * walk.h - a whole walk against a machine that lies in one element (liar.h), or reads other data:
  * the questions, the answers and the evidence at its end, as bytes for a ledger.
  *
- * Whatever fails here fails the running test.
+ * Any failure here fails the running test.
  */
 #ifndef TESTS_SUPPORT_DISPUTE_WALK_H
 #define TESTS_SUPPORT_DISPUTE_WALK_H

@@ -75,7 +75,7 @@ void court_timeout(struct court *court);
 /* The stake of a conviction is shared out. */
 void court_pay(struct court *court);
 
-/* Both ledgers so far. Between disputes only: now and then all begins anew. */
+/* Both ledgers so far. Between disputes only: now and then all begins again. */
 void court_compare(struct court *court);
 
 /* Prints how many queries, replies and evidence were refused: for tests of mutants. */

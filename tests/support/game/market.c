@@ -22,6 +22,7 @@ enum {
     LOOKS_MAX = 30000,
     ROUNDS_MAX = 20000,
     QUIET_ROUNDS = 3,
+    SOON_S = 120, /* a node waits for its turn to draw */
 };
 
 static void check(enum status status, const struct error *error)
@@ -614,7 +615,7 @@ static bool is_quiet(struct market_node *node)
     (void)snprintf(query, sizeof(query),
                    "SELECT (SELECT count(*) FROM tasks WHERE state = 1) + (SELECT count(*) FROM"
                    " actions WHERE state = 1 OR (state = 0 AND (due_s < %llu OR tries > 0)))",
-                   (unsigned long long)node->node.clock.time_s);
+                   (unsigned long long)node->node.clock.time_s + SOON_S);
     return market_node_number(node, query) == 0;
 }
 

@@ -70,7 +70,7 @@ static int player_of(struct scene *scene, const struct address *owner)
             return i;
         }
     }
-    return -1;
+    return SCENE_STRANGER;
 }
 
 void scene_read(struct scene *scene)
@@ -368,13 +368,51 @@ void scene_round(struct scene *scene, uint32_t index, const struct scene_verdict
     scene_read(scene);
 }
 
+static enum game_seat_phase seat_phase(const struct scene *scene, uint32_t index, uint32_t place)
+{
+    for (uint32_t i = scene->record.seat_count; i-- > 0;) {
+        const struct job_record_seat *seat = &scene->record.seats[i];
+
+        if (seat->segment.index == index && seat->place == place) {
+            return seat->phase;
+        }
+    }
+    return GAME_SEAT_CLOSED;
+}
+
+void scene_say(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts)
+{
+    const struct job_segment segment = job_record_segment(&scene->record, index);
+    const bool sealing = stage_clock(&scene->stage) <= job_segment_seal_end(&segment);
+    uint32_t place = 0;
+    int player;
+
+    for (uint32_t n = 0; (player = scene_seat(scene, index, n, &place)) >= 0; n++) {
+        const enum game_seat_phase phase = seat_phase(scene, index, place);
+
+        if (sealing && phase == GAME_SEAT_NONE) {
+            seal(scene, index, place, player, verdicts);
+        } else if (!sealing && phase == GAME_SEAT_SEALED && player != SCENE_STRANGER) {
+            struct ledger_verdict verdict = verdict_of(scene, index, place, player, verdicts);
+
+            reveal(scene, index, &verdict, player, NULL);
+        }
+    }
+}
+
 void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts)
+{
+    scene_rounds_after(scene, index, verdicts, verdicts);
+}
+
+void scene_rounds_after(struct scene *scene, uint32_t index, const struct scene_verdicts *first,
+                        const struct scene_verdicts *later)
 {
     struct job_segment segment;
     uint64_t now_s;
 
     for (int i = 0; i < GAME_PLACES_MAX; i++) {
-        scene_round(scene, index, verdicts, NULL);
+        scene_round(scene, index, i == 0 ? first : later, NULL);
         segment = job_record_segment(&scene->record, index);
         now_s = stage_clock(&scene->stage);
         if (job_segment_waits_for(&segment, now_s) != JOB_SEGMENT_ROUND) {
@@ -565,15 +603,18 @@ void scene_depart(struct scene *scene)
     }
 }
 
-int64_t scene_gain(struct scene *scene, int player)
+int64_t scene_gain_of(wei now, wei before)
 {
-    wei now = stage_money(&scene->stage, player);
-    wei before = scene->before[player];
     const wei unit = WEI_PER_ETHER / 1000;
 
     /* Gas makes it a little less; round to the nearest. */
     return now >= before ? (int64_t)((now - before + unit / 2) / unit)
                          : -(int64_t)((before - now + unit / 2) / unit);
+}
+
+int64_t scene_gain(struct scene *scene, int player)
+{
+    return scene_gain_of(stage_money(&scene->stage, player), scene->before[player]);
 }
 
 int64_t scene_party_gain(struct scene *scene, const int *players, uint32_t count)

@@ -20,6 +20,7 @@ enum {
     SCENE_CLAIM_S = 600,
     SCENE_CLOCK_S = 1200,
     SCENE_SEGMENT_S = 3600,
+    SCENE_STRANGER = STAGE_PLAYERS, /* who is none of the stage's players, and plays by itself */
 };
 
 struct scene {
@@ -60,17 +61,18 @@ void scene_draw(struct scene *scene, uint32_t index);
  * from a step on, is drawn. */
 void scene_commit_for_two(struct scene *scene, uint32_t friends, uint32_t lie);
 
-/* Who holds the n-th seat of the last round of a segment; -1: there are no more. */
+/* Who holds the n-th seat of the last round of a segment; SCENE_STRANGER: nobody of the stage;
+ * -1: there are no more. */
 int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place);
 
 /* What the players say in their seats. */
 struct scene_verdicts {
-    enum game_verdict of[STAGE_PLAYERS]; /* NONE: absent */
-    bool unseen[STAGE_PLAYERS];          /* says that it could not get the states */
-    bool made_up[STAGE_PLAYERS];         /* a right with leaves that nobody has seen */
-    bool lazy[STAGE_PLAYERS];            /* of the last state alone, which anybody can fetch */
-    int copies[STAGE_PLAYERS];           /* a right with the tags of this player; 0: its own */
-    uint32_t false_step;                 /* of FALSE */
+    enum game_verdict of[STAGE_PLAYERS + 1]; /* NONE: absent, as are strangers */
+    bool unseen[STAGE_PLAYERS + 1];          /* says that it could not get the states */
+    bool made_up[STAGE_PLAYERS];             /* a right with leaves that nobody has seen */
+    bool lazy[STAGE_PLAYERS];                /* of the last state alone, which anybody can fetch */
+    int copies[STAGE_PLAYERS];               /* a right with the tags of this player; 0: its own */
+    uint32_t false_step;                     /* of FALSE */
 };
 
 /* One round of a segment: all seats seal, and all reveal; time passes. The claim of an alarm is
@@ -78,8 +80,15 @@ struct scene_verdicts {
 void scene_round(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts,
                  struct hash32 *claim);
 
+/* What players do in their seats of the last round now: they seal until its end, then they reveal;
+ * what they have done they do not do again. No time passes. */
+void scene_say(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts);
+
 /* Rounds until no further one opens; then the claim time passes. */
 void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdicts *verdicts);
+/* The same, of players who say something else in the first round than later. */
+void scene_rounds_after(struct scene *scene, uint32_t index, const struct scene_verdicts *first,
+                        const struct scene_verdicts *later);
 
 /* Another round, or the leg becomes final or void. */
 void scene_settle(struct scene *scene, int player, uint32_t index);
@@ -136,6 +145,7 @@ void scene_pass_blocks(struct scene *scene, uint32_t count);
 /* What a player has more or less than before, in thousandths of an ether; a hundredth of an ether
  * of gas is forgiven where there is a chain. */
 int64_t scene_gain(struct scene *scene, int player);
+int64_t scene_gain_of(wei now, wei before); /* of an account that is no player's */
 
 /* The same, of several players as one party. */
 int64_t scene_party_gain(struct scene *scene, const int *players, uint32_t count);

@@ -15,7 +15,7 @@ enum stage_player {
     STAGE_SOLVER = 1,
     STAGE_VERIFIER = 2,
     STAGE_SECOND = 3, /* another verifier */
-    STAGE_FRIEND = 4, /* of whoever attacks */
+    STAGE_FRIEND = 4, /* of the attacker */
     STAGE_OTHER = 5,  /* another solver */
     STAGE_PLAYERS = 6,
 };

@@ -38,8 +38,8 @@ enum network_panel {
     PANEL_GUESSING,    /* says right without a replay, with leaves that it makes up */
     PANEL_CHALLENGING, /* the same, and challenges itself when somebody else could */
     PANEL_ABSENT,      /* enlists and never shows */
-    PANEL_DENYING,     /* says unseen whatever is true */
-    PANEL_ALARMING,    /* says false whatever is true */
+    PANEL_DENYING,     /* says unseen in every case */
+    PANEL_ALARMING,    /* says false in every case */
     PANEL_FARMING,     /* says unseen or nothing where it may expect more fees by that */
     PANEL_READING,     /* the same, and it reads in the seed who sits in the next round */
 };

@@ -175,7 +175,7 @@ bool network_setting(struct network_setting *setting, const struct network_play 
         uint32_t segment_s;
     } jobs[] = {{12, 5, 600},   {24, 10, 6 * HOUR_S},  {100, 20, 600},  {12, 20, 6 * HOUR_S},
                 {12, 100, 600}, {24, 100, 6 * HOUR_S}, {100, 100, 600}, {12, 1000, 600}};
-    static const double shares[] = {0.0, FARMERS, ALL};
+    static const double shares[] = {0.0, 0.1, 0.2, FARMERS, ALL};
     const size_t job = number % COUNT(jobs);
     const size_t share = number / COUNT(jobs) % COUNT(shares);
     const size_t class = number / COUNT(jobs) / COUNT(shares) % network_class_count;

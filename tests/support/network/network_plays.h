@@ -62,7 +62,7 @@ bool network_gains(const struct network_gain *gain);
 /* Jobs of 5 to 1,000 segments of ten minutes to six hours, panels of 12, 24 and 100 entries, of all
  * classes, with and without a keeper: the setting of a number below NETWORK_SETTINGS. False: the
  * play does not claim to lose at that share. */
-#define NETWORK_SETTINGS 144
+#define NETWORK_SETTINGS 240
 bool network_setting(struct network_setting *setting, const struct network_play *play,
                      uint32_t number);
 

@@ -5,8 +5,7 @@
  * While images are taken, every transaction of any database in this process that is about to be
  * committed with a change in it, and every call of crash_images_take(), first copies the files that
  * were named. Going on from a copy is going on after a kill -9 at that instant: what was written
- * before is there, and nothing else. One at a time in a process. Whatever fails here fails the
- * test.
+ * before is there, and nothing else. One at a time in a process. Any failure here fails the test.
  */
 #ifndef TESTS_SUPPORT_NODE_CRASH_IMAGES_H
 #define TESTS_SUPPORT_NODE_CRASH_IMAGES_H

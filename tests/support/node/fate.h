@@ -3,7 +3,7 @@
  * that call has done what it does.
  *
  * Every call that a node makes (to its disk, its ledger, its children) asks here first. Once the
- * process is dead each of them fails and does nothing, so whatever the node's code still does
+ * process is dead each of them fails and does nothing, so all that the node's code still does
  * before it returns leaves no trace: it is as if it had stopped at that very call.
  */
 #ifndef TESTS_SUPPORT_NODE_FATE_H

@@ -84,11 +84,13 @@ static bool is_well(const struct simulation *simulation)
 
 /* ---- children ------------------------------------------------------------------- */
 
-static enum virtual_answer choose_answer(void *context, uint64_t *takes_ms)
+static enum virtual_answer choose_answer(void *context, uint64_t *takes_ms,
+                                         const struct check_request *request)
 {
     struct simulation *simulation = ((struct simulation_node *)context)->simulation;
     uint64_t luck = below(simulation, 100);
 
+    (void)request;
     *takes_ms = below(simulation, simulation->storm ? 20000 : 8000);
     if (simulation->withheld) {
         return ANSWER_LIES; /* somebody answers, and has it not */

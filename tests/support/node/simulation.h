@@ -8,7 +8,7 @@
  * read and nothing sleeps, so a seed gives the same life wherever it is lived.
  *
  * Storms, in which all of that happens, alternate with calm. A storm is shorter than the periods of
- * the game, so whoever goes on when it is over is online.
+ * the game, so a player that goes on when it is over is online.
  *
  *     simulation.c          the world: time, weather, the lives of nodes
  *     simulation_players.c  client, solvers, lying seats, slanderers, anybody

@@ -528,7 +528,8 @@ bool simulation_waits_for(char what[SIMULATION_WAIT_MAX], const struct simulatio
 
 /* ---- jobs ------------------------------------------------------------------------------ */
 
-/* No node is on the panel: whoever looks at everything finds the lie, and claims as an outsider. */
+/* No node is on the panel: a node that looks at everything finds the lie, and claims as an
+ * outsider. */
 static bool is_captured(const struct simulation *simulation, uint32_t number)
 {
     return simulation->captured && number == 0;

@@ -120,7 +120,7 @@ static void draw_leaves(struct check_result *result, const struct check_request 
     result->has_leaves = true;
 }
 
-/* Whoever got the job tells its header. */
+/* A check that got the job tells its header. */
 static void tell_header(struct check_result *result, const struct check_request *request)
 {
     struct digest id;
@@ -280,7 +280,7 @@ static enum status start(void *context, uint64_t number, const struct check_requ
             assert(place->request != NULL);
             *place->request = *request;
             place->number = number;
-            place->answer = checks->choose(checks->context, &takes_ms);
+            place->answer = checks->choose(checks->context, &takes_ms, request);
             place->ready_ms = checks->now_ms + takes_ms;
             return says == FATE_LAST ? die(error) : STATUS_OK;
         }
@@ -289,12 +289,13 @@ static enum status start(void *context, uint64_t number, const struct check_requ
 }
 
 /* States that are fetched are there, and a trial runs one step. */
-static void do_other_work(struct check_result *result, const struct check_request *request)
+static void do_other_work(const struct virtual_checks *checks, struct check_result *result,
+                          const struct check_request *request)
 {
     tell_header(result, request);
     result->outcome = CHECK_PROVEN;
     result->steps_run = request->trial;
-    result->compute_ns = TRIAL_NS;
+    result->compute_ns = checks->step_ms == 0 ? TRIAL_NS : checks->step_ms * 1000000;
 }
 
 static void answer(struct virtual_checks *checks, const struct virtual_running *place,
@@ -312,7 +313,7 @@ static void answer(struct virtual_checks *checks, const struct virtual_running *
     switch (place->answer) {
     case ANSWER_TRUTH:
         if (place->request->states || place->request->trial) {
-            do_other_work(result, place->request);
+            do_other_work(checks, result, place->request);
         } else if (place->request->disputed) {
             find_move(checks, result, place->request);
         } else {

@@ -34,9 +34,11 @@ struct virtual_checks {
     struct fate *fate;
     uint64_t random;
     uint64_t now_ms;
+    uint64_t step_ms; /* that a step takes, as a trial measures it; 0: very little */
     struct virtual_running running[VIRTUAL_RUNNING_MAX];
-    /* How the next child will end, and after how long. */
-    enum virtual_answer (*choose)(void *context, uint64_t *takes_ms);
+    /* How the child of this request will end, and after how long. */
+    enum virtual_answer (*choose)(void *context, uint64_t *takes_ms,
+                                  const struct check_request *request);
     void *context;
 };
 

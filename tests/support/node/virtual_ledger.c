@@ -272,7 +272,7 @@ static enum status behind(void *self, bool *is_behind, struct error *error)
 }
 
 static enum status next(void *self, struct ledger_entry *entry, uint64_t after, uint32_t depth,
-                        struct error *error)
+                        const struct hash32 *topic, struct error *error)
 {
     struct virtual_ledger *ledger = self;
     bool last;
@@ -282,7 +282,8 @@ static enum status next(void *self, struct ledger_entry *entry, uint64_t after, 
     if (status != STATUS_OK) {
         return status;
     }
-    status = event_log_next(&ledger->index, entry, ledger->payload, after, UINT64_MAX, error);
+    status =
+        event_log_next(&ledger->index, entry, ledger->payload, after, UINT64_MAX, topic, error);
     return end_call(last, status, error);
 }
 

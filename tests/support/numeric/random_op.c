@@ -139,6 +139,38 @@ static void make_batch(struct maker *maker)
     output(maker, DTYPE_U32, samples ? batch : batch * length);
 }
 
+/* Few units, so that some positions are past them and some walks are long. */
+static void make_batch_rows(struct maker *maker)
+{
+    static const enum dtype types[6] = {DTYPE_U8,  DTYPE_U16,  DTYPE_U32,
+                                        DTYPE_F16, DTYPE_BF16, DTYPE_F32};
+    enum dtype dtype = types[below(maker, 6)];
+    bool floats = dtype == DTYPE_F32 || dtype_is_half(dtype);
+    uint64_t unit = from(maker, 1, 3);
+    uint64_t batch = attribute(maker, unit * from(maker, 1, 20));
+    uint64_t length = attribute(maker, from(maker, 1, 40));
+
+    attribute_seed(maker);
+    attribute(maker, unit);
+    attribute(maker, below(maker, 2));
+    if (floats) {
+        attribute_float(maker);
+    } else {
+        attribute(maker, below(maker, 2) == 0 ? UINT32_MAX : below(maker, 300));
+    }
+    attribute(maker, below(maker, 2));
+    input(maker, dtype, length * unit * from(maker, 1, 130));
+    input(maker, DTYPE_U32, 1);
+    output(maker, floats ? DTYPE_F32 : DTYPE_U32, batch * length);
+}
+
+static void make_uniform(struct maker *maker)
+{
+    attribute_seed(maker);
+    input(maker, DTYPE_U32, 1);
+    output(maker, DTYPE_U32, from(maker, 1, 2000));
+}
+
 static void make_parts(struct maker *maker)
 {
     const bool split = maker->op->kind == OP_SPLIT;

@@ -57,7 +57,7 @@ void drawn_job_new(struct drawn_job *drawn, const struct small_job_options *want
 
     error_init(&error);
     memset(drawn, 0, sizeof(*drawn));
-    options.data_dtype = options.held_out.dtype = DTYPE_U8;
+    options.data_dtype = options.held_out.dtype = options.reach_dtype = DTYPE_U8;
     options.held_out.count = options.data_count;
     options.steps = (uint32_t)wanted->steps;
     insist(model_build(&model, &options, &error), &error);

@@ -8,7 +8,7 @@
 
 #include "tests/support/numeric/small_job.h"
 
-#define DRAWN_JOB_DATA 4 /* data tensors, at the most */
+#define DRAWN_JOB_DATA 6 /* data tensors, at the most */
 
 struct drawn_job {
     struct job *job;
@@ -20,7 +20,7 @@ struct drawn_job {
 
 /*
  * The model's options want data_count; with held_out.batches the held-out data is as long as the
- * other. Tokens lie in flat files, samples in .npy.
+ * other. Tokens lie in flat files, samples and packed rows in .npy.
  */
 void drawn_job_new(struct drawn_job *drawn, const struct small_job_options *options);
 void drawn_job_release(struct drawn_job *drawn);

@@ -1,6 +1,6 @@
 /*
  * hostile_mirror.h - what a solver publishes of a bundle, and a program that serves a folder truly,
- * or in whatever way its URL says (tests/verifier/check/hostile_mirror.py). What fails ends the
+ * or in the way that its URL says (tests/verifier/check/hostile_mirror.py). What fails ends the
  * test.
  */
 #ifndef TESTS_SUPPORT_PROOFS_HOSTILE_MIRROR_H

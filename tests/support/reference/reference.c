@@ -165,6 +165,83 @@ static void batch_samples(const struct reference_op *run)
     }
 }
 
+/* The unit at a position: eight Feistel rounds, written out a second time. */
+static uint64_t shuffled_unit(const struct reference_op *run, uint64_t position, uint64_t units)
+{
+    const int64_t *a = run->attributes;
+    uint64_t place = position % units;
+    uint64_t side = 1;
+
+    while (side * side < units) {
+        side++;
+    }
+    uint64_t other = units / side + (units % side != 0);
+
+    for (int walk = 0; walk < 64; walk++) {
+        uint64_t left = place % side;
+        uint64_t right = place / side;
+
+        for (uint32_t round = 0; round < 8; round++) {
+            uint64_t over = round % 2 == 0 ? side : other;
+            uint64_t old = right;
+            uint32_t words[4];
+
+            draw(words, (uint64_t)round << 32 | right, (uint32_t)a[BATCH_STREAM],
+                 (uint32_t)(position / units), (uint32_t)a[BATCH_SEED_LOW],
+                 (uint32_t)a[BATCH_SEED_HIGH]);
+            right = (left +
+                     (uint64_t)((unsigned __int128)((uint64_t)words[1] << 32 | words[0]) * over >>
+                                64)) %
+                    over;
+            left = old;
+        }
+        place = right * side + left;
+        if (place < units) {
+            return place;
+        }
+    }
+    return position % units;
+}
+
+static void batch_rows(const struct reference_op *run)
+{
+    const int64_t *a = run->attributes;
+    const enum dtype dtype = run->reference->tape->tensors[run->op->outputs[0]].dtype;
+    const double past =
+        dtype == DTYPE_U32 ? (double)a[BATCH_ROWS_PAST] : reference_constant(run, BATCH_ROWS_PAST);
+    const uint64_t length = (uint64_t)a[BATCH_LENGTH];
+    const uint64_t together = (uint64_t)a[BATCH_ROWS_UNIT];
+    const uint64_t units = (uint64_t)run->in_count[0] / length / together;
+
+    for (uint64_t b = 0; b < (uint64_t)a[BATCH_COUNT]; b++) {
+        uint64_t unit =
+            (uint64_t)run->in[1][0] * ((uint64_t)a[BATCH_COUNT] / together) + b / together;
+        bool there = a[BATCH_ROWS_ORDER] == 1 || unit < units;
+
+        unit = a[BATCH_ROWS_ORDER] == 1 ? shuffled_unit(run, unit, units) : unit;
+        for (uint64_t t = 0; t < length; t++) {
+            uint64_t from = t + (uint64_t)a[BATCH_ROWS_AHEAD];
+            uint64_t row = unit * together + b % together;
+
+            run->out[0][b * length + t] =
+                there && from < length ? element(run, 0, row * length + from) : past;
+        }
+    }
+}
+
+static void random_words(const struct reference_op *run)
+{
+    const int64_t *a = run->attributes;
+
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        uint32_t words[4];
+
+        draw(words, (uint64_t)i / 4, (uint32_t)a[UNIFORM_STREAM], (uint32_t)run->in[0][0],
+             (uint32_t)a[UNIFORM_SEED_LOW], (uint32_t)a[UNIFORM_SEED_HIGH]);
+        run->out[0][i] = words[i % 4];
+    }
+}
+
 static void dropout(const struct reference_op *run)
 {
     const int64_t *a = run->attributes;
@@ -310,7 +387,9 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_FILL] = fill,
     [OP_BATCH_TOKENS] = batch_tokens,
     [OP_BATCH_SAMPLES] = batch_samples,
+    [OP_BATCH_ROWS] = batch_rows,
     [OP_DROPOUT] = dropout,
+    [OP_UNIFORM] = random_words,
     [OP_GATHER] = gather,
     [OP_SPLIT] = split,
     [OP_CONCAT] = concat,

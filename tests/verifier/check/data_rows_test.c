@@ -1,6 +1,6 @@
 /*
  * Goal: a check fetches the rows of data that its steps draw, and little more; nothing of the data
- * is used that was not proven; whatever mirrors do, the verdict is true or there is none.
+ * is used that was not proven; no matter what mirrors do, the verdict is true or there is none.
  * Method: checks of jobs whose data is a hundred times what their steps draw, over endpoints that
  * lie, stall, break off and know nothing of pieces; the bytes that came are counted. A check is
  * killed while rows come; files in the cache are damaged; hidden data is read.

@@ -1,9 +1,8 @@
 /*
- * Goal: whatever mirrors do, a check comes to the true verdict or to none, in bounded time and
- * space, and the mirror that did wrong is the one that is marked.
- * Method: a whole check, with the same small bundle, over mirrors that truncate, change, swap,
- * drip, stall, flood and redirect, each alone and before a good one; mirrors that are folders,
- * bundles and endpoints.
+ * Goal: no matter what mirrors do, a check comes to the true verdict or to none, in bounded time
+ * and space, and the mirror that did wrong is the one that is marked. Method: a whole check, with
+ * the same small bundle, over mirrors that truncate, change, swap, drip, stall, flood and redirect,
+ * each alone and before a good one; mirrors that are folders, bundles and endpoints.
  */
 #include "tests/support/test.h"
 

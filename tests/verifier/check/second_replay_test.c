@@ -1,8 +1,7 @@
 /*
  * Goal: before anybody is accused another machine computes the disputed step, and where it can that
- * step alone: however slow it is, a lie late in a segment does not hold up a node. Whatever one
- * machine gets wrong, and at whatever time, no honest step is refuted, and no lie goes free that
- * both see.
+ * step alone: however slow it is, a lie late in a segment does not hold up a node. No matter what
+ * one machine gets wrong, and when, no honest step is refuted, and no lie goes free that both see.
  * Method: checks of a segment on two machines of this test (in place of check_machine.c), which
  * count their steps and go wrong in a chosen one: in the first replay, in the way back to the step,
  * in the step itself; and a second one that cannot be opened in the memory that is left.

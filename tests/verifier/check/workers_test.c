@@ -1,8 +1,8 @@
 /*
- * Goal: whatever a child does, the node gets an answer in time, and never a verdict that the child
- * did not find; and the self-test tells true from false with real children.
- * Method: programs in place of the child that say nothing, too much, nonsense, or die; requests and
- * results through the wire, and each byte of them changed.
+ * Goal: no matter what a child does, the node gets an answer in time, and never a verdict that the
+ * child did not find; and the self-test tells true from false with real children. Method: programs
+ * in place of the child that say nothing, too much, nonsense, or die; requests and results through
+ * the wire, and each byte of them changed.
  */
 #include "tests/support/test.h"
 

@@ -54,7 +54,7 @@ run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/p
 check "a second node with the same state is refused" 1 \
     'says err "another node uses this verdict database"'
 run "$L" verifier status --json
-check "its status is told while it runs" 0 'says out "\"jobs\":[]" && says out "\"earned_wei\""'
+check "its status is told while it runs" 0 'says out "\"jobs\":[]" && says out "\"money\""'
 run "$L" verifier claims --json
 check "so are its claims" 0 'says out "\"claims\":[]"'
 run "$L" verifier verdicts export

@@ -1,10 +1,10 @@
 /*
- * Goal: whatever a dispute turns on, the node ends it rightly: the accused's trace begins elsewhere
- * than the state before the step, the state after it is not where the trace ends, the training is
- * said to have diverged and did not, the sum is too long for one transaction; and where the
- * accused is right in everything, the node knows that it is not itself.
- * Method: the real node with its children against an accused whose bundle and trace lie as the
- * case wants it, on the embedded ledger; every event and the money are counted.
+ * Goal: no matter what a dispute turns on, the node ends it rightly: the accused's trace begins
+ * elsewhere than the state before the step, the state after it is not where the trace ends, the
+ * training is said to have diverged and did not, the sum is too long for one transaction; and where
+ * the accused is right in everything, the node knows that it is not itself. Method: the real node
+ * with its children against an accused whose bundle and trace lie as the case wants it, on the
+ * embedded ledger; every event and the money are counted.
  */
 #include "tests/support/test.h"
 
@@ -274,7 +274,7 @@ static void truth_close(struct truth *truth)
     market_close(&truth->market);
 }
 
-/* Another solver lies, and the node, opened anew, looks at everything. */
+/* Another solver lies, and the node, opened again, looks at everything. */
 static void add_a_lie(struct truth *truth, uint64_t seed)
 {
     struct job *job = defendant_job(MODEL_MLP, seed);
@@ -304,7 +304,8 @@ static void test_a_claim_against_the_truth_is_the_last_one(void **state)
     owed = market_owed(&truth.market, MARKET_SOLVER);
     check(store_text(&truth.node.store, fault, "fault", &error), &error);
     assert_non_null(strstr(fault, "the accused is right"));
-    /* A lie elsewhere is not claimed by a machine that cannot be believed, started anew too. */
+    /* A lie elsewhere is not claimed by a machine that cannot be believed, nor after a new
+     * start. */
     add_a_lie(&truth, 16);
     assert_true(truth.node.node.fault);
     for (int i = 0; i < 50; i++) {

@@ -1,9 +1,9 @@
 /*
  * Goal: a solver that lies in one number is convicted by what it answers, or by the clock where it
- * falls silent, at every point, whatever the node goes through.
- * Method: the real node with its children against a solver whose trace holds the lie that its
- * committed state shows; every move goes through the embedded ledger, and the money is counted to
- * the wei. Honest solvers that are accused: tests/prover/post/respond_test.c.
+ * falls silent, at every point, no matter what the node goes through. Method: the real node with
+ * its children against a solver whose trace holds the lie that its committed state shows; every
+ * move goes through the embedded ledger, and the money is counted to the wei. Honest solvers that
+ * are accused: tests/prover/post/respond_test.c.
  */
 #include "tests/support/test.h"
 
@@ -127,7 +127,7 @@ static void play_out(struct market *market, struct market_node *node, struct def
         crash_at_end(&life, market, node, play);
     }
     market_node_close(node);
-    /* Whatever comes after an infinity is wrong too, and may be claimed as well. */
+    /* All that comes after an infinity is wrong too, and may be claimed as well. */
     if (accused->lie.in_trace) {
         assert_int_equal(market_count(market, GAME_CLAIMED, NULL), claims + 1);
     }

@@ -1,9 +1,9 @@
 /*
- * Goal: a move of a dispute that is refused is answered by the kind of the refusal: made anew, sent
- * again, with other evidence, or not at all; never without end, and never silently.
- * Method: each kind of refusal against the list of what it asks for; then the real node and its
- * checks, in this process, whose moves a doctor spoils on the disk before they are sent, on the
- * embedded ledger with a clock of the test's.
+ * Goal: a move of a dispute that is refused is answered by the kind of the refusal: made again,
+ * sent again, with other evidence, or not at all; never without end, and never silently. Method:
+ * each kind of refusal against the list of what it asks for; then the real node and its checks, in
+ * this process, whose moves a doctor spoils on the disk before they are sent, on the embedded
+ * ledger with a clock of the test's.
  */
 #include "tests/support/test.h"
 
@@ -36,9 +36,9 @@ static void check(enum status status, const struct error *error)
 
 static void test_each_refusal_has_its_answer(void **state)
 {
-    static const enum game_refusal_kind anew[] = {GAME_WRONG_CASE, GAME_WRONG_SEGMENT,
-                                                  GAME_BAD_QUERY,  GAME_NOT_QUERIED,
-                                                  GAME_BAD_REPLY,  GAME_BAD_EVIDENCE};
+    static const enum game_refusal_kind remade[] = {GAME_WRONG_CASE, GAME_WRONG_SEGMENT,
+                                                    GAME_BAD_QUERY,  GAME_NOT_QUERIED,
+                                                    GAME_BAD_REPLY,  GAME_BAD_EVIDENCE};
     static const enum game_refusal_kind again[] = {GAME_REFUSED_NOT, GAME_TOO_EARLY,
                                                    GAME_WRONG_TURN, GAME_WRONG_PHASE};
     uint32_t counts[DISPUTE_OTHERWISE + 1] = {0};
@@ -47,8 +47,8 @@ static void test_each_refusal_has_its_answer(void **state)
     for (uint32_t kind = 0; kind < GAME_REFUSAL_KINDS; kind++) {
         counts[dispute_reaction((enum game_refusal_kind)kind)]++;
     }
-    for (size_t i = 0; i < sizeof(anew) / sizeof(anew[0]); i++) {
-        assert_int_equal(dispute_reaction(anew[i]), DISPUTE_ANEW);
+    for (size_t i = 0; i < sizeof(remade) / sizeof(remade[0]); i++) {
+        assert_int_equal(dispute_reaction(remade[i]), DISPUTE_REMAKE);
     }
     for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); i++) {
         assert_int_equal(dispute_reaction(again[i]), DISPUTE_AGAIN);
@@ -56,7 +56,7 @@ static void test_each_refusal_has_its_answer(void **state)
     assert_int_equal(dispute_reaction(GAME_NOT_GUILTY), DISPUTE_OTHERWISE);
     assert_int_equal(dispute_reaction(GAME_TOO_LATE), DISPUTE_OVER);
     assert_int_equal(dispute_reaction(GAME_NOT_YOURS), DISPUTE_OVER);
-    assert_int_equal(counts[DISPUTE_ANEW], sizeof(anew) / sizeof(anew[0]));
+    assert_int_equal(counts[DISPUTE_REMAKE], sizeof(remade) / sizeof(remade[0]));
     assert_int_equal(counts[DISPUTE_AGAIN], sizeof(again) / sizeof(again[0]));
     assert_int_equal(counts[DISPUTE_OTHERWISE], 1);
 }
@@ -282,7 +282,7 @@ static void see_convicted(struct scene *scene, uint32_t refused)
 
 /* ---- tests ----------------------------------------------------------------------------- */
 
-static void test_a_query_that_is_refused_is_made_anew(void **state)
+static void test_a_query_that_is_refused_is_made_again(void **state)
 {
     struct scene scene;
 
@@ -291,7 +291,7 @@ static void test_a_query_that_is_refused_is_made_anew(void **state)
     see_convicted(&scene, 2);
 }
 
-static void test_evidence_that_is_refused_is_made_anew(void **state)
+static void test_evidence_that_is_refused_is_made_again(void **state)
 {
     struct scene scene;
 
@@ -312,7 +312,7 @@ static void test_after_an_acquittal_other_evidence_is_shown(void **state)
     see_convicted(&scene, 2);
 }
 
-static void test_a_move_that_is_lost_from_the_disk_is_made_anew(void **state)
+static void test_a_move_that_is_lost_from_the_disk_is_made_again(void **state)
 {
     struct scene scene;
 
@@ -364,10 +364,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_refusal_has_its_answer),
-        cmocka_unit_test(test_a_query_that_is_refused_is_made_anew),
-        cmocka_unit_test(test_evidence_that_is_refused_is_made_anew),
+        cmocka_unit_test(test_a_query_that_is_refused_is_made_again),
+        cmocka_unit_test(test_evidence_that_is_refused_is_made_again),
         cmocka_unit_test(test_after_an_acquittal_other_evidence_is_shown),
-        cmocka_unit_test(test_a_move_that_is_lost_from_the_disk_is_made_anew),
+        cmocka_unit_test(test_a_move_that_is_lost_from_the_disk_is_made_again),
         cmocka_unit_test(test_refusals_without_end_come_to_an_end),
     };
 

@@ -2,8 +2,8 @@
  * Goal: a node that is killed at any instant loses nothing, doubles nothing, and signs nothing that
  * is false; a node whose machine is at fault, or whose children lie, signs nothing at all.
  * Method: a whole job, honest or not, with a node that is killed -9 again and again at random
- * instants and started anew; the ledger must show what it shows without a kill. Then nodes over
- * children that are made up, which answer whatever the test wants.
+ * instants and started again; the ledger must show what it shows without a kill. Then nodes over
+ * children that are made up, which answer what the test wants.
  */
 #include "tests/support/test.h"
 

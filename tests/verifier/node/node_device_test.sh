@@ -34,7 +34,7 @@ no_such() {
     test_steps 3 1 --device tpu && told 'tpu' out
 }
 
-holds "on a GPU true steps are proven and false ones refuted, whatever its driver reserves" every_kind
+holds "on a GPU true steps are proven and false ones refuted, no matter what its driver reserves" every_kind
 holds "a GPU that is not there is refused" nowhere 2
 holds "a device that nobody knows is refused" no_such
 finish

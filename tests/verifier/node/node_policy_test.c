@@ -245,8 +245,8 @@ static void test_a_claim_that_finds_no_room_is_made_later(void **state)
 
 /* ---- the time of a check ----------------------------------------------------------------- */
 
-/* Whoever checked a job slowly finds its periods too short, and departs from its panel as soon as
- * no solver has it. The log says so once, with the option. */
+/* A node that checked a job slowly finds its periods too short, and departs from its panel as soon
+ * as no solver has it. The log says so once, with the option. */
 static void test_a_node_departs_where_it_is_too_slow(void **state)
 {
     const char *path = make_run("slow", 9, CHEAT_NOT);

@@ -1,10 +1,10 @@
 /*
- * Goal: a node that is killed at any point of a dispute goes on as if nothing had happened, whoever
- * is accused: it loses nothing, says nothing twice and nothing false.
- * Method: a dispute is played to its end once, and before each change of any database and each
- * file that appears, all files are copied. Then it is played on from each copy, which is what a
- * kill at that instant leaves, and must end in the same events and the same money. Checks run in
- * this process, so that a play is the same each time; power is not lost here, so nothing is synced.
+ * Goal: a node that is killed at any point of a dispute goes on as if nothing had happened, with an
+ * honest accused and with a cheat: it loses nothing, says nothing twice and nothing false. Method:
+ * a dispute is played to its end once, and before each change of any database and each file that
+ * appears, all files are copied. Then it is played on from each copy, which is what a kill at that
+ * instant leaves, and must end in the same events and the same money. Checks run in this process,
+ * so that a play is the same each time; power is not lost here, so nothing is synced.
  */
 #include "tests/support/test.h"
 

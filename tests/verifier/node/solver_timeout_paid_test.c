@@ -1,9 +1,8 @@
 /*
- * Goal: whoever said what is right gets bond and fee, though the solver is never seen again; and
- * whoever else has money in the job gets it too.
- * Method: the real node sits in the panel of whole jobs whose solver makes no move after its last
- * commit. Time
- * is the test's. Every wei is looked at, on the embedded ledger and on a chain.
+ * Goal: a seat that said what is right gets bond and fee, though the solver is never seen again;
+ * and all others that have money in the job get it too. Method: the real node sits in the panel of
+ * whole jobs whose solver makes no move after its last commit. Time is the test's. Every wei is
+ * looked at, on the embedded ledger and on a chain.
  */
 #include "tests/support/test.h"
 
@@ -103,8 +102,8 @@ static void see_owed(struct scene *scene, enum market_player player, wei amount)
 {
     char texts[2][WEI_TEXT_SIZE];
 
-    wei_print(texts[0], market_owed(&scene->market, player));
-    wei_print(texts[1], amount);
+    currency_print(texts[0], &currency_coin, market_owed(&scene->market, player));
+    currency_print(texts[1], &currency_coin, amount);
     assert_string_equal(texts[0], texts[1]);
 }
 

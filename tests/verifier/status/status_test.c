@@ -1,9 +1,9 @@
 /*
  * Goal: what the node's metrics and its page say is what its database says; both are well formed,
- * whatever a stranger wrote; the server answers what it should and nothing else.
- * Method: a database is made event by event. The metrics are read by a strict reader of the text
- * format (https://prometheus.io/docs/instrumenting/exposition_formats/) and by promtool where it
- * is installed; the page by chromium where that is.
+ * no matter what a stranger wrote; the server answers what it should and nothing else. Method: a
+ * database is made event by event. The metrics are read by a strict reader of the text format
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/) and by promtool where it is
+ * installed; the page by chromium where that is.
  */
 #include "tests/support/test.h"
 
@@ -457,11 +457,19 @@ static void test_metrics_follow_the_text_format(void **state)
     (void)state;
     make_store(&store, small_path("metrics.db"));
     snapshot = look(&store);
-    snapshot->earned = 550000000000000040u; /* no binary number is that */
+    snapshot->has_money = true;
+    snapshot->money.amounts[MONEY_EARNED] = 550000000000000040u; /* no binary number is that */
+    snapshot->money.amounts[MONEY_GAS] = 7;
+    snapshot->money.bonds = 3500000;
+    snapshot->money.currency = currency_of_token("USDC", 6);
     metrics_of(&text, snapshot);
     read_metrics(buffer_text(&text));
+    assert_non_null(strstr(buffer_text(&text), "\nlockstep_money_moved_total{as=\"earned\","
+                                               "currency=\"USDC\"} 550000000000.00004\n"));
+    assert_non_null(strstr(buffer_text(&text), "\nlockstep_money_moved_total{as=\"gas\","
+                                               "currency=\"eth\"} 0.000000000000000007\n"));
     assert_non_null(
-        strstr(buffer_text(&text), "\nlockstep_earned_ether_total 0.55000000000000004\n"));
+        strstr(buffer_text(&text), "\nlockstep_money{in=\"bonds\",currency=\"USDC\"} 3.5\n"));
     assert_non_null(
         strstr(buffer_text(&text), "\nlockstep_checks_done_total{outcome=\"proven\"} 28\n"));
     assert_non_null(strstr(buffer_text(&text), "\nlockstep_steps_proven_total 280\n"));
@@ -555,6 +563,7 @@ static void test_dashboard_and_alerts_name_only_metrics_that_exist(void **state)
     struct buffer text;
 
     (void)state;
+    snapshot.has_money = true;
     metrics_of(&text, &snapshot);
     keep_metrics_write(&text, &none, &view);
     see_known("packaging/grafana.json", buffer_text(&text));

@@ -1,7 +1,7 @@
 /*
- * Goal: whoever watches a ledger is told what each segment waits for, when it can be final, and of
- * each deadline and bond in time; and of nothing else.
- * Method: events made by hand, looked at from chosen moments.
+ * Goal: a user who watches a ledger is told what each segment waits for, when it can be final, and
+ * of each deadline and bond in time; and of nothing else. Method: events made by hand, looked at
+ * from chosen moments.
  */
 #include "tests/support/test.h"
 

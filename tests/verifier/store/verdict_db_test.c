@@ -117,7 +117,7 @@ static void test_a_contradiction_is_refused(void **state)
     verdict_db_close(verdicts);
 }
 
-/* Whatever was found since, a place says one thing. Another draw is another place. */
+/* No matter what was found since, a place says one thing. Another draw is another place. */
 static void test_a_place_has_one_verdict(void **state)
 {
     const char *path = path_of("places");
@@ -308,7 +308,7 @@ static void test_a_damaged_export_is_refused(void **state)
         assert_int_not_equal(verdict_db_import(&added, verdicts, copy, &error), STATUS_OK);
         json_decref(copy);
     }
-    (void)json_object_set_new(view, "lockstep_verdict_db", json_integer(5));
+    (void)json_object_set_new(view, "lockstep_verdict_db", json_integer(99));
     assert_int_equal(verdict_db_import(&added, verdicts, view, &error), STATUS_REFUSED);
     json_decref(view);
     verdict_db_close(verdicts);

@@ -1,5 +1,5 @@
 /*
- * Goal: whatever an endpoint does, a call ends in time with a true answer or a refusal.
+ * Goal: no matter what an endpoint does, a call ends in time with a true answer or a refusal.
  * Method: a server on loopback that misbehaves in every way it knows, alone and next to a good one.
  * The clock is short only where nothing else ends a call: elsewhere a busy machine has time.
  */

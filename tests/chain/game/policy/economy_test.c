@@ -186,7 +186,7 @@ static void test_break_even_is_where_cheating_gains_nothing(void **state)
     }
 }
 
-/* Served or not, whatever is better for the cheat. */
+/* Served or not, as is better for the cheat. */
 static double best_value(const struct economy *economy, double partners)
 {
     struct economy_cheat served;

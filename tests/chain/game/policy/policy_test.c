@@ -87,7 +87,7 @@ static void test_the_defaults_of_all_roles_agree_with_each_other(void **state)
     see_agreed(policy_open(&refusal, &policy, &terms, NOW_S), &refusal);
 }
 
-static void test_quick_terms_are_taken_by_whoever_was_told_so(void **state)
+static void test_quick_terms_are_taken_only_by_one_that_was_told_so(void **state)
 {
     const struct policy policies[] = {policy_default(), policy_quick()};
     const struct policy_locked locked = nothing_locked(20 * ETH);
@@ -203,7 +203,8 @@ static void test_a_node_wants_its_gas_paid(void **state)
     pace.gas_price++;
     see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace, NOW_S), &refusal,
                 POLICY_FEE, "0.0013 eth", "gas included", "--cost-cover");
-    pace = (struct policy_pace){.segment_ms = 1, .gas_price = 5 * WEI_PER_GWEI, .in_token = true};
+    pace = (struct policy_pace){.segment_ms = 1, .gas_price = 5 * WEI_PER_GWEI};
+    policy.currency = currency_of_token("USDC", 18);
     see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &pace, NOW_S), &refusal,
                 POLICY_FEE, "in a token", "costs in it", "--token-price");
     policy.token_price = ETH; /* the token is worth as much */
@@ -361,7 +362,7 @@ static void test_a_limit_may_be_an_amount(void **state)
                 POLICY_BOND, "is 1 eth", "at most", "--lock-most");
 }
 
-/* A node with 100 ether at its defaults: whatever the terms, it never locks more than two. */
+/* A node with 100 ether at its defaults: under any terms it never locks more than two. */
 static void test_a_node_at_its_defaults_risks_little(void **state)
 {
     const struct policy policy = policy_default();
@@ -665,7 +666,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_defaults_of_all_roles_agree_with_each_other),
-        cmocka_unit_test(test_quick_terms_are_taken_by_whoever_was_told_so),
+        cmocka_unit_test(test_quick_terms_are_taken_only_by_one_that_was_told_so),
         cmocka_unit_test(test_a_policy_without_limits_agrees_to_anything),
         cmocka_unit_test(test_a_node_wants_a_fee_and_a_small_bond),
         cmocka_unit_test(test_a_node_wants_its_replay_paid),

@@ -11,7 +11,7 @@ case $L in
 esac
 command -v valgrind >/dev/null 2>&1 || { echo "1..0 # SKIP valgrind is not installed"; exit 0; }
 . tests/support/tap.sh
-# A set spin count keeps the program from starting itself anew, which valgrind cannot follow.
+# A set spin count keeps the program from starting itself again, which valgrind cannot follow.
 export GOMP_SPINCOUNT=1000
 
 run valgrind -q "$L" --version

@@ -15,8 +15,8 @@
 #include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
 
-/* Who else reads p: nobody, whoever asked for it, or an operation before or behind its product. Or
- * nobody, and the queries have a reach. */
+/* Who else reads p: nobody, an observer that asked for it, or an operation before or behind its
+ * product. Or nobody, and the queries have a reach. */
 enum p_reader { P_ALONE, P_KEPT, P_BEFORE, P_BEHIND, P_REACH };
 
 struct attention_case {

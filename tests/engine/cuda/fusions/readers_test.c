@@ -1,5 +1,5 @@
 /*
- * readers_test.c - who reads what is known after every pattern as if it were found anew.
+ * readers_test.c - who reads what is known after every pattern as if it were found again.
  *
  * Goal: what a pattern has the readers see while it looks on equals what is found in the operations
  * that it leaves.
@@ -77,7 +77,7 @@ static void test_what_is_seen_is_what_would_be_found(void **state)
     }
 }
 
-/* An operation that is forgotten and seen again changes nothing, whatever it reads and makes. */
+/* An operation that is forgotten and seen again changes nothing, with any operands. */
 static void test_forgetting_and_seeing_again_changes_nothing(void **state)
 {
     const struct fusion_facts facts = {0};

@@ -369,7 +369,7 @@ static void test_what_a_machine_cannot_do_is_refused(void **state)
     tape_free(tape);
 }
 
-/* A kernel that no list of device.cu names has 48 KB on every device, whatever it grants others. */
+/* A kernel that no list of device.cu names has 48 KB, also on a device that grants others more. */
 static void test_shared_memory_that_was_not_asked_for_is_refused(void **state)
 {
     const struct device_calls *calls = fake_device_calls();

@@ -130,7 +130,7 @@ static void test_a_model_trains_and_is_hashed_at_once(void **state)
 }
 
 /* A write, and tensors that a step makes, wait for the hashing too. */
-static void test_whatever_is_hashed_is_not_written(void **state)
+static void test_what_is_hashed_is_not_written(void **state)
 {
     struct tape *tape = random_tape(4, 6);
     const uint32_t id = tape->states[0].before;
@@ -178,7 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_roots_beside_steps_are_those_of_the_state_before),
         cmocka_unit_test(test_a_model_trains_and_is_hashed_at_once),
-        cmocka_unit_test(test_whatever_is_hashed_is_not_written),
+        cmocka_unit_test(test_what_is_hashed_is_not_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

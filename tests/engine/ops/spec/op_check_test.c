@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/ops/batch_rows.h"
 #include "engine/ops/spec/op_spec.h"
 #include "tests/support/test.h"
 
@@ -121,6 +122,8 @@ static const struct sample samples[] = {
     /* every second column of a matrix of 4 by 6, backwards, three times */
     {OP_MOVE, 11, {3, 1, 4, 1, 3, 0, 0, 6, 0, -2, 5}, {{F, 24}}, {{F, 36}}},
     {OP_CAST, 0, {0}, {{DTYPE_BF16, 5}}, {{F, 5}}},
+    {OP_BATCH_ROWS, 9, {4, 3, 0, 1, 2, 2, 1, 7, 1}, {{DTYPE_U16, 30}, {U, 1}}, {{U, 12}}},
+    {OP_UNIFORM, 3, {0, 1, 2}, {{U, 1}}, {{U, 7}}},
     {OP_CAST, 0, {0}, {{F, 5}}, {{DTYPE_I32, 5}}},
     {OP_PLACE, 11, {1, 1, 4, 1, 3, 0, 0, 6, 0, -2, 5}, {{F, 12}, {F, 24}}, {{F, 24}}},
     {OP_REDUCE, 3, {2, 1030, REDUCE_MIN}, {{F, 2060}}, {{F, 4}, {U, 4}, {F, 2}, {U, 2}}},
@@ -334,7 +337,7 @@ static void test_tensor_of_another_type_is_named(void **state)
                 if (run_check(&scene) != STATUS_OK) {
                     /* What is selected or moved has the type of the output. */
                     bool moved = scene.op.kind == OP_MOVE || scene.op.kind == OP_PLACE ||
-                                 scene.op.kind == OP_CAST;
+                                 scene.op.kind == OP_CAST || scene.op.kind == OP_BATCH_ROWS;
 
                     assert_refused(&scene, moved || (select && id == 3) ? "'tensor"
                                                                         : scene.tensors[id].name);
@@ -345,7 +348,8 @@ static void test_tensor_of_another_type_is_named(void **state)
                            !(select && id == 0)) {
                     assert_true(id < 2 && (integers || dtype == DTYPE_U8));
                     assert_true(scene.op.kind == OP_BATCH_TOKENS ||
-                                scene.op.kind == OP_BATCH_SAMPLES);
+                                scene.op.kind == OP_BATCH_SAMPLES ||
+                                scene.op.kind == OP_BATCH_ROWS);
                 }
             }
         }
@@ -366,7 +370,8 @@ static void test_tensor_of_another_size_is_refused(void **state)
             set_scene(&scene, &samples[s]);
             scene.tensors[id].count = scene.tensors[id].dims[0] += 1;
             if (kind == OP_FILL || (kind == OP_BATCH_TOKENS && id == 0) ||
-                (kind == OP_EXPAND && id == 1) || (kind == OP_MOVE && id == 0)) {
+                (kind == OP_EXPAND && id == 1) || (kind == OP_MOVE && id == 0) ||
+                (kind == OP_UNIFORM && id == 1)) {
                 assert_int_equal(run_check(&scene), STATUS_OK); /* any size will do */
             } else {
                 assert_refused(&scene, kind == OP_SCHEDULE && id == 0 ? "whole number of rows"
@@ -677,7 +682,7 @@ static void test_pool_window_of_nothing_but_padding_is_refused(void **state)
     }
 }
 
-/* What a rule reads fits one transaction; im2col reads one element, whatever the window. */
+/* What a rule reads fits one transaction; im2col reads one element, for any window. */
 static void test_window_larger_than_a_rule_may_read_is_refused(void **state)
 {
     struct scene scene;
@@ -736,6 +741,28 @@ static void test_data_shorter_than_one_window_is_refused(void **state)
     assert_refused(&scene, "needs at least 5");
 }
 
+static void test_rows_of_a_batch_are_whole_units(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    assert_attribute_refused(OP_BATCH_ROWS, BATCH_ROWS_UNIT, 3, "a batch of 4 rows is not whole");
+    assert_attribute_refused(OP_BATCH_ROWS, BATCH_ROWS_UNIT, 4, "units of 4 rows of 3");
+    assert_attribute_refused(OP_BATCH_ROWS, BATCH_ROWS_AHEAD, 2, "ahead is");
+    assert_attribute_refused(OP_BATCH_ROWS, BATCH_ROWS_ORDER, 2, "order is");
+    set_scene(&scene, sample_of(OP_BATCH_ROWS));
+    scene.tensors[0].count = scene.tensors[0].dims[0] = 6 * BATCH_UNITS_MAX;
+    assert_int_equal(run_check(&scene), STATUS_OK);
+    scene.tensors[0].count = scene.tensors[0].dims[0] = 6 * (BATCH_UNITS_MAX + 1);
+    assert_refused(&scene, "at most 2^31 units");
+    set_scene(&scene, sample_of(OP_BATCH_ROWS));
+    scene.tensors[0].dtype = DTYPE_BF16;
+    scene.tensors[2].dtype = F;
+    assert_int_equal(run_check(&scene), STATUS_OK);
+    scene.op.attributes[BATCH_ROWS_PAST] = 0x7fc00001;
+    assert_refused(&scene, "NaN");
+}
+
 static void test_split_needs_a_width_per_part(void **state)
 {
     struct scene scene;
@@ -775,6 +802,7 @@ int main(void)
         cmocka_unit_test(test_window_larger_than_a_rule_may_read_is_refused),
         cmocka_unit_test(test_rotary_of_odd_width_is_refused),
         cmocka_unit_test(test_data_shorter_than_one_window_is_refused),
+        cmocka_unit_test(test_rows_of_a_batch_are_whole_units),
         cmocka_unit_test(test_split_needs_a_width_per_part),
     };
 
