@@ -50,12 +50,12 @@ out:
 enum status access_encryption_make(struct access_encryption *encryption,
                                    const struct options *options, struct error *error)
 {
-    const char *key = options_text(options, "key");
+    const char *key = options_text(options, "bundle-key");
 
     memset(encryption, 0, sizeof(*encryption));
-    return key != NULL
-               ? key_from_file(&encryption->key, key, error)
-               : key_under_passphrase(encryption, options_text(options, "passphrase-file"), error);
+    return key != NULL ? key_from_file(&encryption->key, key, error)
+                       : key_under_passphrase(
+                             encryption, options_text(options, "bundle-passphrase-file"), error);
 }
 
 static enum status unlock_by_passphrase(struct bundle *bundle, const char *file, bool prompting,
@@ -75,8 +75,8 @@ static enum status unlock_by_passphrase(struct bundle *bundle, const char *file,
 static enum status unlock_bundle(struct bundle *bundle, const struct options *options,
                                  bool prompting, struct error *error)
 {
-    const char *path = options_text(options, "key");
-    const char *file = options_text(options, "passphrase-file");
+    const char *path = options_text(options, "bundle-key");
+    const char *file = options_text(options, "bundle-passphrase-file");
     struct encryption_key key;
     enum status status;
 
