@@ -220,5 +220,9 @@ out:
     notify_close(&keeping->notify);
     keep_page_release(&keeping->page);
     free(keeping);
+    if (status == STATUS_STOPPED) { /* a stop while it opened is no failure */
+        log_info(context->log, "keeper", "%s", error.text);
+        return COMMAND_OK;
+    }
     return status == STATUS_OK ? code : command_fail(context, &error);
 }
