@@ -63,8 +63,9 @@
          .kind = OPTION_REAL,                                                                      \
          .value = "X",                                                                             \
          .help = "share of the segments that is covered, from 0 to 1 (default: by --terms)"},      \
-        JOB_TERMS_AMOUNT("fee", "of a seat of a segment (default: 1.3 times --segment-cost)"),     \
-        JOB_TERMS_AMOUNT("bond", "of a seat, and the least of a claim (default: 20 fees)"),        \
+        JOB_TERMS_AMOUNT("fee",                                                                    \
+                         "what a seat earns with a segment (default: 1.3 times --segment-cost)"),  \
+        JOB_TERMS_AMOUNT("bond", "what a seat puts up, and a claim at least (default: 20 fees)"),  \
         JOB_TERMS_AMOUNT("query-fee", "what a claimant pays the solver for each reply on the "     \
                                       "ledger (default: 0.001eth, or a tenth of the bond)"),       \
         {.name = "panel",                                                                          \

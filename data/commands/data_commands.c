@@ -76,9 +76,9 @@ static const struct option_spec pack_options[] = {
      .value = "WHAT",
      .choices = "cut|split|leave",
      .fallback = "cut",
-     .help =
-         "of an example longer than a row: keep its first tokens, make several examples of it, or "
-         "leave it out"},
+     .help = "what becomes of an example longer than a row: keep its first tokens, make several "
+             "examples of it, or "
+             "leave it out"},
     {.name = "split-on",
      .heading = "data",
      .kind = OPTION_CHOICE,
@@ -110,7 +110,8 @@ static const struct option_spec pack_options[] = {
      .value = "WHAT",
      .choices = "refuse|replace",
      .fallback = "refuse",
-     .help = "of bytes that are no UTF-8: refuse the file and say where, or put U+FFFD there"},
+     .help = "what becomes of bytes that are no UTF-8: refuse the file and say where, or put "
+             "U+FFFD there"},
     {.name = "held-out",
      .heading = "held-out",
      .often = true,

@@ -38,7 +38,7 @@
     {                                                                                              \
         .name = "device-memory", .heading = "machine", .kind = OPTION_SIZE, .value = "BYTES",      \
         .fallback = "0",                                                                           \
-        .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"     \
+        .help = "the most memory of a GPU: what needs more is computed part by part; 0: no limit"  \
     }
 
 struct run {

@@ -32,8 +32,10 @@ static enum status key_from_file(struct encryption_key *key, const char *path, s
 static enum status key_under_passphrase(struct access_encryption *encryption, const char *file,
                                         struct error *error)
 {
-    const struct passphrase_source source = {
-        .file = file, .question = "New passphrase for this bundle: ", .twice = true};
+    const struct passphrase_source source = {.option = "bundle-passphrase-file",
+                                             .file = file,
+                                             .question = "New passphrase for this bundle: ",
+                                             .twice = true};
     struct passphrase *passphrase;
     enum status status;
 
@@ -61,8 +63,10 @@ enum status access_encryption_make(struct access_encryption *encryption,
 static enum status unlock_by_passphrase(struct bundle *bundle, const char *file, bool prompting,
                                         struct error *error)
 {
-    const struct passphrase_source source = {
-        .file = file, .question = prompting ? "Passphrase of the bundle: " : NULL};
+    const struct passphrase_source source = {.option = "bundle-passphrase-file",
+                                             .file = file,
+                                             .question =
+                                                 prompting ? "Passphrase of the bundle: " : NULL};
     struct passphrase *passphrase;
     enum status status;
 

@@ -475,8 +475,8 @@ static enum status import_with(struct bundle_import *import, struct command_cont
 {
     const struct options *options = context->options;
     const char *key_path = options_text(options, "bundle-key");
-    const char *file = options_text(options, "passphrase-file");
-    const struct passphrase_source source = {.file = file};
+    const char *file = options_text(options, "bundle-passphrase-file");
+    const struct passphrase_source source = {.file = file, .option = "bundle-passphrase-file"};
     struct passphrase *passphrase = NULL;
     struct encryption_key key = {{0}};
     enum status status;
@@ -600,7 +600,7 @@ static const struct command commands[] = {
      .example = "lockstep bundle import text.tar.zst text.run",
      OPTIONS_OF(import_options),
      .run = run_import},
-    {.name = "bundle-key",
+    {.name = "key",
      .summary = "write the key of an encrypted bundle to a file, for a verifier",
      .arguments = "BUNDLE FILE",
      .example = "lockstep bundle key text.run text.key",

@@ -26,8 +26,8 @@ enum {
 };
 
 static const struct command_group *const groups[] = {
-    &program_commands, &data_commands,   &job_commands,      &prover_commands,
-    &bundle_commands,  &trace_commands,  &audit_commands,    &verifier_commands,
+    &program_commands, &data_commands,   &job_commands,    &prover_commands,
+    &bundle_commands,  &trace_commands,  &audit_commands,  &verifier_commands,
     &watch_commands,   &wallet_commands, &ledger_commands,
 };
 
@@ -117,13 +117,13 @@ static bool is_known(const char *command, const struct option_spec *spec)
     }
     word->used = true;
     if (!is_among(word->form, form_of(spec))) {
-        print_message("%s: --%s %s, and everywhere it is --%s %s\n", command, spec->name, form_of(spec),
-                  word->name, word->form);
+        print_message("%s: --%s %s, and everywhere it is --%s %s\n", command, spec->name,
+                      form_of(spec), word->name, word->form);
         return false;
     }
     if (strcmp(word->heading, spec->heading == NULL ? "-" : spec->heading) != 0) {
-        print_message("%s: --%s stands under '%s', and everywhere under '%s'\n", command, spec->name,
-                  spec->heading == NULL ? "-" : spec->heading, word->heading);
+        print_message("%s: --%s stands under '%s', and everywhere under '%s'\n", command,
+                      spec->name, spec->heading == NULL ? "-" : spec->heading, word->heading);
         return false;
     }
     return true;
@@ -133,9 +133,9 @@ static bool is_known(const char *command, const struct option_spec *spec)
 static bool is_banned(const char *command, const struct option_spec *spec)
 {
     static const char *const ends[] = {"-most", "-least", "-bytes", "-dir"};
-    static const char *const forms[] = {"DIR", "SIZE", "TEXT_FILE", "PORT", "ADDRESS_PORT"};
-    static const char *const texts[] = {"the same for", "such a ", "and then "};
-    static const char *const starts[] = {"its ", "of it,", "of them", "of these"};
+    static const char *const forms[] = {"DIR", "SIZE", "PORT", "VALUE"};
+    static const char *const texts[] = {"the same for", "such a "};
+    static const char *const starts[] = {"its ", "of ", "and ", "them ", "those "};
     bool banned = false;
 
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
@@ -205,7 +205,7 @@ static void test_help_of_a_large_command_shows_some_ten_options(void **state)
             if (command->option_count > SHORT_MAX && (often < OFTEN_LEAST || often > OFTEN_MOST)) {
                 name_of(name, groups[i], command);
                 print_message("%s: --help shows %zu of %zu options\n", name, often,
-                          command->option_count);
+                              command->option_count);
                 wrong++;
             }
         }
@@ -216,8 +216,8 @@ static void test_help_of_a_large_command_shows_some_ten_options(void **state)
 /* Some options of the tables have an old name of another: "keep" a number, "tape" a file. */
 static void test_old_names_lead_to_words_of_the_table(void **state)
 {
-    static const char *const living[] = {"evidence", "from", "keep", "passphrase-file", "seed",
-                                         "segment",  "state", "tape"};
+    static const char *const living[] = {"evidence", "from",    "keep",  "passphrase-file",
+                                         "seed",     "segment", "state", "tape"};
 
     (void)state;
     for (size_t i = 0; i < RENAMED_OPTION_COUNT; i++) {

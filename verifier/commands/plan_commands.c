@@ -73,11 +73,13 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
      .value = "BYTES",
      .help = "refuse a job that needs more memory"},
     AMOUNT("policy", true, "price", "what an hour of this machine costs, such as 0.0005eth"),
-    AMOUNT("terms", true, "reward",
-           "of the whole job, as in 'job open'; without it there is no money in the plan"),
+    AMOUNT(
+        "terms", true, "reward",
+        "the reward of the whole job, as in 'job open'; without it there is no money in the plan"),
     AMOUNT("terms", true, "stake",
            "what a solver loses when it is convicted (default: the whole reward)"),
-    AMOUNT("terms", false, "fee", "of a seat for a segment (default: 1.3 times --segment-cost)"),
+    AMOUNT("terms", false, "fee",
+           "what a seat earns with a segment (default: 1.3 times --segment-cost)"),
     AMOUNT("terms", false, "gas", "what sealing and revealing a verdict costs"),
     COUNT("terms", true, "seats", "1", 0, GAME_SEATS_MAX,
           "rights that make a covered segment final"),
@@ -91,7 +93,8 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
           "segments that are committed and not yet final when a conviction comes (default: by the "
           "periods of 'job open' and the time of a segment, or of a day)"),
     AMOUNT("terms", false, "segment-cost",
-           "of computing a segment (default: its time at --price, or its reward divided by 1.3)"),
+           "what it costs to compute a segment (default: its time at --price, or its reward "
+           "divided by 1.3)"),
     SHARE("cost", false, "replay", NULL,
           "time of a check over that of training (default: measured with --data, or 1.05)"),
 };

@@ -498,7 +498,7 @@ static int run_watch(struct command_context *context)
 
 static const struct command commands[] = {
     {.name = "watch",
-     .summary = "follow all jobs of a ledger, forecast their verdicts, and give alarms",
+     .summary = "follow all jobs of a ledger, and give alarms",
      .description =
          "Reads the ledger and nothing else; no key is needed, and nothing is replayed. Shows what "
          "each segment waits for and when it can be final, whose turn it is in each dispute, and "
