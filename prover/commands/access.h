@@ -47,8 +47,8 @@ struct access_encryption {
 };
 
 /*
- * With --bundle-key: the key of that file, which is made where it does not exist. Otherwise a new key
- * under a passphrase, with two prompts. Wipe it with access_encryption_wipe().
+ * With --bundle-key: the key of that file, which is made where it does not exist. Otherwise a new
+ * key under a passphrase, with two prompts. Wipe it with access_encryption_wipe().
  */
 MUST_CHECK enum status access_encryption_make(struct access_encryption *encryption,
                                               const struct options *options, struct error *error);
