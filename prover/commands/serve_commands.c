@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
+#include "base/host.h"
 #include "base/io/notify.h"
 #include "base/io/progress.h"
 #include "base/steady.h"
@@ -24,7 +24,6 @@
 
 enum {
     FOLLOW_MS = 3000, /* between two looks at the ledgers of the bundles */
-    NICENESS = 5,     /* training on this machine comes before replies to others */
 };
 
 const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIONS] = {
@@ -258,7 +257,7 @@ int serve_commands_serve(struct command_context *context)
     TRY_OUT(access_machine(&options.machine, context, &error));
     TRY_OUT(open_tree(&tree, context, &options, &error));
     TRY_OUT(open_guards(&guards, context, tree, &error));
-    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+    host_step_back();
     TRY_OUT(serve_until_stopped(context, tree, &guards, &stop, &notify, &code, &error));
 out:
     content_tree_close(tree);
@@ -333,7 +332,7 @@ static void *serve_beside(void *context)
     struct serve *serve = NULL;
     enum status status;
 
-    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+    host_step_back();
     TRY_OUT(content_tree_open(&tree, &tree_options, &beside->error));
     TRY_OUT(open_guards(&guards, beside->context, tree, &beside->error));
     source = vouch_intake_source(tree);
