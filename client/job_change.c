@@ -213,17 +213,21 @@ static int report(const struct change *change, const struct change_kind *kind, w
 {
     struct command_context *context = change->context;
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
+    char plain[WEI_TEXT_SIZE];
     char text[WEI_TEXT_SIZE];
+    struct sheet sheet;
 
     hex_write(key, change->key.bytes, HASH32_SIZE, true);
-    if (context->json) {
-        wei_print_plain(text, amount);
-        return command_emit(context, json_pack("{s:s, s:s, s:s}", "job", key, "move", kind->done,
-                                               "withdrawn_wei", text));
+    wei_print_plain(plain, amount);
+    sheet_init(&sheet);
+    sheet_merge(&sheet, json_pack("{s:s, s:s, s:s}", "job", key, "move", kind->done,
+                                  "withdrawn_wei", plain));
+    sheet_print(&sheet, "%s: job %.14s\n", kind->done, key);
+    if (kind->withdraws) {
+        currency_print(text, ledger_get_currency(change->ledger), amount);
+        sheet_print(&sheet, "%s came back\n", text);
     }
-    fprintf(context->out, "%s: job %.14s\n", kind->done, key);
-    return kind->withdraws ? job_moves_report(context, ledger_get_currency(change->ledger), amount)
-                           : COMMAND_OK;
+    return command_show(context, &sheet);
 }
 
 static int run(struct command_context *context, const struct change_kind *kind)
@@ -232,12 +236,14 @@ static int run(struct command_context *context, const struct change_kind *kind)
     struct error error;
     wei amount = 0;
     enum status status;
+    int code;
 
     error_init(&error);
     status = make(&change, kind, &amount, &error);
+    code = status == STATUS_OK ? report(&change, kind, amount) : command_fail(context, &error);
     ledger_close(change.ledger);
     signer_free(change.signer);
-    return status == STATUS_OK ? report(&change, kind, amount) : command_fail(context, &error);
+    return code;
 }
 
 int job_change_close(struct command_context *context)

@@ -62,30 +62,25 @@ static void report_move(struct collector *collector, const struct due_move *move
     bool of_claim = move->kind == DUE_MOVE_TIMEOUT || move->kind == DUE_MOVE_LAPSE;
     bool of_segment = of_claim || move->kind == DUE_MOVE_DRAW || move->kind == DUE_MOVE_SETTLE;
     const char *name = due_move_name(move->kind);
+    json_t *one = json_pack("{s:s}", "move", name);
     char claim[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(claim, move->claim.bytes, HASH32_SIZE, true);
-    if (collector->context->json) {
-        json_t *one = json_pack("{s:s}", "move", name);
-
-        if (of_segment) {
-            (void)json_object_set_new(one, "segment", json_integer(move->index));
-        }
-        if (of_claim) {
-            (void)json_object_set_new(one, "claim", json_string(claim));
-        }
-        (void)json_array_append_new(collector->done, one);
-        return;
+    if (of_claim) {
+        command_tell(collector->context, "%s: claim %.18s... on segment %u\n", name, claim,
+                     move->index);
+    } else if (of_segment) {
+        command_tell(collector->context, "%s: segment %u\n", name, move->index);
+    } else {
+        command_tell(collector->context, "%s: the job\n", name);
+    }
+    if (of_segment) {
+        (void)json_object_set_new(one, "segment", json_integer(move->index));
     }
     if (of_claim) {
-        fprintf(collector->context->out, "%s: claim %.18s... on segment %u\n", name, claim,
-                move->index);
-    } else if (of_segment) {
-        fprintf(collector->context->out, "%s: segment %u\n", name, move->index);
-    } else {
-        fprintf(collector->context->out, "%s: the job\n", name);
+        (void)json_object_set_new(one, "claim", json_string(claim));
     }
-    (void)fflush(collector->context->out);
+    (void)json_array_append_new(collector->done, one);
 }
 
 static bool is_same(const struct due_move *a, const struct due_move *b)
@@ -181,11 +176,8 @@ static enum status withdraw(struct collector *collector, struct error *error)
         return status;
     }
     collector->withdrawn += amount;
-    if (!collector->context->json) {
-        currency_print(text, ledger_get_currency(collector->ledger), amount);
-        fprintf(collector->context->out, "withdraw: %s came back\n", text);
-        (void)fflush(collector->context->out);
-    }
+    currency_print(text, ledger_get_currency(collector->ledger), amount);
+    command_tell(collector->context, "withdraw: %s came back\n", text);
     return STATUS_OK;
 }
 
@@ -230,22 +222,17 @@ static int report(struct collector *collector)
     bool waits = job_wait_describe(&left, record, collector->clock.time_s);
 
     hex_write(key, record->key.bytes, HASH32_SIZE, true);
-    if (context->json) {
-        wei_print_plain(withdrawn, collector->withdrawn);
-        return command_emit(
-            context, json_pack("{s:s, s:s, s:i, s:i, s:i, s:O, s:o, s:s}", "job", key, "phase",
-                               job_status_phase(record), "segments", (int)record->segment_count,
-                               "committed", (int)record->committed, "final", (int)record->finalized,
-                               "done", collector->done, "waits_for", job_wait_json(&left),
-                               "withdrawn_wei", withdrawn));
-    }
+    wei_print_plain(withdrawn, collector->withdrawn);
     terms_time(time, collector->clock.time_s);
-    fprintf(context->out, "job %.18s...: %s, %u of %u segments final; it is %s there\n", key,
-            job_status_phase(record), record->finalized, record->segment_count, time);
-    if (waits) {
-        fprintf(context->out, "waits for %s\n", left.text);
-    }
-    return COMMAND_OK;
+    return command_say(context,
+                       json_pack("{s:s, s:s, s:i, s:i, s:i, s:O, s:o, s:s}", "job", key, "phase",
+                                 job_status_phase(record), "segments", (int)record->segment_count,
+                                 "committed", (int)record->committed, "final",
+                                 (int)record->finalized, "done", collector->done, "waits_for",
+                                 job_wait_json(&left), "withdrawn_wei", withdrawn),
+                       "job %.18s...: %s, %u of %u segments final; it is %s there\n%s%s%s", key,
+                       job_status_phase(record), record->finalized, record->segment_count, time,
+                       waits ? "waits for " : "", waits ? left.text : "", waits ? "\n" : "");
 }
 
 /* ---- the command -------------------------------------------------------------------------- */

@@ -137,8 +137,8 @@ static enum status fetch_state(struct fetching *fetching, struct error *error)
                                            .whole = whole,
                                            .progress = show_progress,
                                            .context = &fetching->progress};
-    progress_init(&fetching->progress, fetching->context->json ? NULL : stderr, "fetching", "KiB",
-                  0, 0, steady_seconds());
+    progress_init(&fetching->progress, command_people(fetching->context) == NULL ? NULL : stderr,
+                  "fetching", "KiB", 0, 0, steady_seconds());
     status = piece_fetch_run(&fetching->fetch, fetching->path, error);
     if (fetching->progress.drawn_s >= 0) {
         progress_finish(&fetching->progress,
@@ -156,23 +156,21 @@ static int report_fetched(const struct fetching *fetching)
     struct command_context *context = fetching->context;
     const struct piece_fetch *fetch = &fetching->fetch;
     char root[HEX_SIZE(DIGEST_SIZE)];
+    json_t *facts;
 
     hex_encode(root, fetching->place.root.bytes, DIGEST_SIZE);
-    if (context->json) {
-        json_t *json =
-            json_pack("{s:s, s:s, s:I, s:I, s:b, s:I, s:I}", "file", fetching->path, "root", root,
+    facts = json_pack("{s:s, s:s, s:I, s:I, s:b, s:I, s:I}", "file", fetching->path, "root", root,
                       "step", (json_int_t)fetching->place.step, "segment",
                       (json_int_t)fetching->place.segment, "final", (int)fetching->final, "bytes",
                       (json_int_t)fetch->total, "resumed", (json_int_t)fetch->resumed);
-
-        job_source_report(&fetching->source, json);
-        return command_emit(context, json);
+    job_source_report(&fetching->source, facts);
+    if (command_people(context) != NULL) {
+        job_source_report(&fetching->source, NULL);
     }
-    job_source_report(&fetching->source, NULL);
-    fprintf(context->out, "%s: the state before step %" PRIu64 ", root %.16s..., as committed%s\n",
-            fetching->path, fetching->place.step, root,
-            fetching->final ? " and final" : "; the segment is NOT final and may turn out false");
-    return COMMAND_OK;
+    return command_say(
+        context, facts, "%s: the state before step %" PRIu64 ", root %.16s..., as committed%s\n",
+        fetching->path, fetching->place.step, root,
+        fetching->final ? " and final" : "; the segment is NOT final and may turn out false");
 }
 
 /* Makes a folder of Hugging Face of what was fetched, where that is asked for. */
@@ -225,7 +223,7 @@ int job_fetch_run(struct command_context *context)
 out:
     /* JSON has the mirrors in the one object that a success prints, and a failure prints its
      * own. */
-    if (status != STATUS_OK && !context->json) {
+    if (status != STATUS_OK && command_people(context) != NULL) {
         job_source_report(&fetching->source, NULL);
     }
     code = status == STATUS_OK ? report_fetched(fetching) : command_fail(context, &error);
@@ -324,13 +322,11 @@ out:
         return command_fail(context, &error);
     }
     hex_encode(root, place.root.bytes, DIGEST_SIZE);
-    if (context->json) {
-        return command_emit(context, json_pack("{s:s, s:I, s:I, s:b}", "root", root, "step",
-                                               (json_int_t)place.step, "segment",
-                                               (json_int_t)place.segment, "final", (int) final));
-    }
-    fprintf(context->out, "%s: the state before step %" PRIu64 ", %s segment %u, as committed%s\n",
-            arguments[1], place.step, place.end ? "the end of" : "within", place.segment,
-            final ? " and final" : "; the segment is NOT final and may turn out false");
-    return COMMAND_OK;
+    return command_say(context,
+                       json_pack("{s:s, s:I, s:I, s:b}", "root", root, "step",
+                                 (json_int_t)place.step, "segment", (json_int_t)place.segment,
+                                 "final", (int) final),
+                       "%s: the state before step %" PRIu64 ", %s segment %u, as committed%s\n",
+                       arguments[1], place.step, place.end ? "the end of" : "within", place.segment,
+                       final ? " and final" : "; the segment is NOT final and may turn out false");
 }

@@ -110,16 +110,16 @@ static bool is_over(const struct listed *listed)
     return listed->job.phase == GAME_PHASE_CLOSED;
 }
 
-static void print_rate(FILE *out, const struct currency *currency, bool known, wei amount)
+static void print_rate(struct sheet *sheet, const struct currency *currency, bool known, wei amount)
 {
     char text[WEI_TEXT_SIZE];
 
     currency_print_about(text, currency, amount);
-    fprintf(out, "%12.12s  ", known ? text : "not measured");
+    sheet_print(sheet, "%12.12s  ", known ? text : "not measured");
 }
 
-static void print_line(FILE *out, const struct listed *listed, const struct job_policy *policy,
-                       uint64_t now_s, bool per_hour)
+static void print_line(struct sheet *sheet, const struct listed *listed,
+                       const struct job_policy *policy, uint64_t now_s, bool per_hour)
 {
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char reward[WEI_TEXT_SIZE];
@@ -133,18 +133,19 @@ static void print_line(FILE *out, const struct listed *listed, const struct job_
     terms_time(deadline, listed->terms.deadline_s);
     (void)snprintf(segments, sizeof(segments), "%u/%u", listed->job.finalized,
                    listed->job.segments);
-    fprintf(out, "%.14s  %-7s  ", key, phase_word(listed, now_s));
+    sheet_print(sheet, "%.14s  %-7s  ", key, phase_word(listed, now_s));
     if (per_hour) { /* in place of what 'job show' has too: a line fits a terminal */
-        print_rate(out, &listed->currency, listed->price.measured, listed->price.hour);
-        print_rate(out, &listed->currency, listed->price.million > 0, listed->price.million);
-        fprintf(out, "%11s  ", reward);
+        print_rate(sheet, &listed->currency, listed->price.measured, listed->price.hour);
+        print_rate(sheet, &listed->currency, listed->price.million > 0, listed->price.million);
+        sheet_print(sheet, "%11s  ", reward);
     } else {
-        fprintf(out, "%7s  %11s  %11s  %-10.10s  ", segments, reward, stake, deadline);
+        sheet_print(sheet, "%7s  %11s  %11s  %-10.10s  ", segments, reward, stake, deadline);
     }
-    fprintf(out, "%s\n", is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
+    sheet_print(sheet, "%s\n",
+                is_over(listed) ? "-" : job_policy_word(policy, &listed->terms, now_s));
     if (listed->card.title[0] != '\0' || listed->card.model[0] != '\0') {
-        fprintf(out, "  %.74s\n",
-                listed->card.title[0] != '\0' ? listed->card.title : listed->card.model);
+        sheet_print(sheet, "  %.74s\n",
+                    listed->card.title[0] != '\0' ? listed->card.title : listed->card.model);
     }
 }
 
@@ -260,20 +261,17 @@ static json_t *listed_json(const struct listed *listed, uint64_t now_s)
 
 /* ---- job list --------------------------------------------------------------------------- */
 
-static void show_one(struct command_context *context, json_t *array, const struct listed *listed,
-                     const struct job_policy *policy, uint64_t now_s)
+static void show_one(struct sheet *sheet, json_t *array, const struct listed *listed,
+                     const struct job_policy *policy, uint64_t now_s, bool per_hour)
 {
-    if (array != NULL) {
-        json_t *job = listed_json(listed, now_s);
+    json_t *job = listed_json(listed, now_s);
 
-        if (!is_over(listed)) {
-            (void)json_object_set_new(job, "refused_by",
-                                      job_policy_json(policy, &listed->terms, now_s));
-        }
-        (void)json_array_append_new(array, job);
-    } else {
-        print_line(context->out, listed, policy, now_s, options_flag(context->options, "per-hour"));
+    if (!is_over(listed)) {
+        (void)json_object_set_new(job, "refused_by",
+                                  job_policy_json(policy, &listed->terms, now_s));
     }
+    (void)json_array_append_new(array, job);
+    print_line(sheet, listed, policy, now_s, per_hour);
 }
 
 /* A job to show. */
@@ -299,9 +297,10 @@ static void find_price(struct listed *listed, const struct options *options, wei
 }
 
 /* Fills rows with the jobs to show, newest first. */
-static enum status find_rows(struct row *rows, uint64_t *row_count, struct command_context *context,
-                             struct listed *ring, uint64_t room, uint64_t count, wei machine,
-                             struct ledger *ledger, uint64_t now_s, struct error *error)
+static enum status find_rows(struct row *rows, uint64_t *row_count,
+                             const struct command_context *context, struct listed *ring,
+                             uint64_t room, uint64_t count, wei machine, struct ledger *ledger,
+                             uint64_t now_s, struct error *error)
 {
     *row_count = 0;
     for (uint64_t i = 0; i < count && i < room; i++) {
@@ -321,19 +320,20 @@ static enum status find_rows(struct row *rows, uint64_t *row_count, struct comma
     return STATUS_OK;
 }
 
-static void print_head(FILE *out, bool per_hour)
+static void print_head(struct sheet *sheet, bool per_hour)
 {
     if (per_hour) {
-        fprintf(out, "%-14s  %-7s  %12s  %12s  %11s  %s\n", "job", "is", "an hour", "10^6 tokens",
-                "reward", "policy");
+        sheet_print(sheet, "%-14s  %-7s  %12s  %12s  %11s  %s\n", "job", "is", "an hour",
+                    "10^6 tokens", "reward", "policy");
     } else {
-        fprintf(out, "%-14s  %-7s  %7s  %11s  %11s  %-10s  %s\n", "job", "is", "final", "reward",
-                "stake", "deadline", "policy");
+        sheet_print(sheet, "%-14s  %-7s  %7s  %11s  %11s  %-10s  %s\n", "job", "is", "final",
+                    "reward", "stake", "deadline", "policy");
     }
 }
 
-static enum status list(struct command_context *context, json_t *array, struct listed *ring,
-                        uint64_t room, struct ledger *ledger, struct error *error)
+static enum status list(struct sheet *sheet, json_t *array, const struct command_context *context,
+                        struct listed *ring, uint64_t room, struct ledger *ledger,
+                        struct error *error)
 {
     bool per_hour = options_flag(context->options, "per-hour");
     struct row *rows = calloc(room, sizeof(*rows));
@@ -352,11 +352,9 @@ static enum status list(struct command_context *context, json_t *array, struct l
     if (per_hour) {
         qsort(rows, shown, sizeof(*rows), compare_hours);
     }
-    if (array == NULL) {
-        print_head(context->out, per_hour);
-    }
+    print_head(sheet, per_hour);
     for (uint64_t i = 0; i < shown; i++) {
-        show_one(context, array, rows[i].listed, &policy, clock.time_s);
+        show_one(sheet, array, rows[i].listed, &policy, clock.time_s, per_hour);
     }
 out:
     free(rows);
@@ -367,57 +365,64 @@ int job_list_run(struct command_context *context)
 {
     uint64_t room = options_number(context->options, "count");
     struct listed *ring = calloc(room, sizeof(*ring));
-    json_t *array = context->json ? json_array() : NULL;
+    json_t *array = json_array();
     struct ledger *ledger = NULL;
+    struct sheet sheet;
     struct error error;
     enum status status;
 
     error_init(&error);
+    sheet_init(&sheet);
     TRY_OUT(ring == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for a list")
                          : open_reader(&ledger, context, &error));
-    TRY_OUT(list(context, array, ring, room, ledger, &error));
+    TRY_OUT(list(&sheet, array, context, ring, room, ledger, &error));
 out:
     ledger_close(ledger);
     free(ring);
+    sheet_set(&sheet, "jobs", array);
     if (status != STATUS_OK) {
-        json_decref(array);
+        sheet_release(&sheet);
         return command_fail(context, &error);
     }
-    return context->json ? command_emit(context, json_pack("{s:o}", "jobs", array)) : COMMAND_OK;
+    return command_show(context, &sheet);
 }
 
 /* ---- job show --------------------------------------------------------------------------- */
 
-static void print_amount(FILE *out, const struct currency *currency, const char *what, wei amount)
+static void print_amount(struct sheet *sheet, const struct currency *currency, const char *what,
+                         wei amount)
 {
     char text[WEI_TEXT_SIZE];
 
     currency_print(text, currency, amount);
-    fprintf(out, "%-12s %s\n", what, text);
+    sheet_print(sheet, "%-12s %s\n", what, text);
 }
 
-static void print_escrow(FILE *out, const struct currency *currency, const struct game_terms *terms)
+static void print_escrow(struct sheet *sheet, const struct currency *currency,
+                         const struct game_terms *terms)
 {
     char text[WEI_TEXT_SIZE];
 
     currency_print(text, currency, game_escrow(terms));
-    fprintf(out, "%-12s %s; what nobody earns of it comes back when the job is over\n", "escrow",
-            text);
+    sheet_print(sheet, "%-12s %s; what nobody earns of it comes back when the job is over\n",
+                "escrow", text);
 }
 
 /* What the client says of it. */
-static void print_card(FILE *out, const struct job_card *card)
+static void print_card(struct sheet *sheet, const struct job_card *card)
 {
     if (card->title[0] != '\0') {
-        fprintf(out, "title        %s\n", card->title);
+        sheet_print(sheet, "title        %s\n", card->title);
     }
     if (card->model[0] != '\0') {
-        fprintf(out, "model        %s, %" PRIu64 " parameters\n", card->model, card->parameters);
+        sheet_print(sheet, "model        %s, %" PRIu64 " parameters\n", card->model,
+                    card->parameters);
     }
     if (card->tokens + card->samples > 0) {
-        fprintf(out, "learns from  %" PRIu64 " %s; %.2f MiB of data, checkpoints of %.2f MiB\n",
-                card->tokens + card->samples, card->tokens > 0 ? "tokens" : "samples",
-                (double)card->data_bytes / 1048576.0, (double)card->checkpoint_bytes / 1048576.0);
+        sheet_print(
+            sheet, "learns from  %" PRIu64 " %s; %.2f MiB of data, checkpoints of %.2f MiB\n",
+            card->tokens + card->samples, card->tokens > 0 ? "tokens" : "samples",
+            (double)card->data_bytes / 1048576.0, (double)card->checkpoint_bytes / 1048576.0);
     }
 }
 
@@ -437,7 +442,7 @@ static enum status find_card(struct job_card *card, struct ledger *ledger, const
 }
 
 /* What a void burned, and until when a refusal stands. */
-static void print_trouble(FILE *out, const struct listed *listed)
+static void print_trouble(struct sheet *sheet, const struct listed *listed)
 {
     char burned[WEI_TEXT_SIZE];
     char time[TERMS_TIME_SIZE];
@@ -445,19 +450,20 @@ static void print_trouble(FILE *out, const struct listed *listed)
     if (listed->job.barred) {
         currency_print(burned, &listed->currency,
                        listed->job.missing_escrow + listed->job.missing_pool);
-        fprintf(out,
-                "barred       %s of escrow and pool burned; 'lockstep job resume' puts it back\n",
-                burned);
+        sheet_print(
+            sheet,
+            "barred       %s of escrow and pool burned; 'lockstep job resume' puts it back\n",
+            burned);
     }
     if (listed->job.refused_until_s != 0) {
         terms_time(time, listed->job.refused_until_s);
-        fprintf(out,
-                "refused      until %s claims may come; then what nobody vouched for is void\n",
-                time);
+        sheet_print(sheet,
+                    "refused      until %s claims may come; then what nobody vouched for is void\n",
+                    time);
     }
 }
 
-static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
+static void print_listed(struct sheet *sheet, const struct listed *listed, uint64_t now_s)
 {
     const struct currency *currency = &listed->currency;
     const struct game_terms *terms = &listed->terms;
@@ -466,45 +472,46 @@ static void print_listed(FILE *out, const struct listed *listed, uint64_t now_s)
     char time[TERMS_TIME_SIZE];
 
     hex_write(text, listed->key.bytes, HASH32_SIZE, true);
-    fprintf(out, "job          %s\n", text);
+    sheet_print(sheet, "job          %s\n", text);
     hex_encode(text, terms->job_id.bytes, DIGEST_SIZE);
-    fprintf(out, "id           %s\n", text);
-    print_card(out, &listed->card);
+    sheet_print(sheet, "id           %s\n", text);
+    print_card(sheet, &listed->card);
     address_print(text, &listed->job.client);
-    fprintf(out, "client       %s\n", text);
+    sheet_print(sheet, "client       %s\n", text);
     if (!address_is_zero(&listed->job.solver)) {
         address_print(text, &listed->job.solver);
-        fprintf(out, "solver       %s\n", text);
+        sheet_print(sheet, "solver       %s\n", text);
     }
     terms_time(time, terms->deadline_s);
-    fprintf(out, "is           %s, deadline %s\n", phase_word(listed, now_s), time);
-    fprintf(out, "segments     %u of %u steps: %u committed, %u final\n", listed->job.segments,
-            terms->segment_steps, listed->job.committed, listed->job.finalized);
-    print_trouble(out, listed);
-    print_amount(out, currency, "a segment", terms->reward);
-    print_amount(out, currency, "stake", terms->stake);
-    fprintf(out, "panel        %u entries; a solver waits for %u\n", listed->job.panel,
-            terms->panel_least);
-    fprintf(out, "seats        %u for each covered segment, %.4g %% are covered\n", terms->seats,
-            terms->coverage_ppm / 1e4);
+    sheet_print(sheet, "is           %s, deadline %s\n", phase_word(listed, now_s), time);
+    sheet_print(sheet, "segments     %u of %u steps: %u committed, %u final\n",
+                listed->job.segments, terms->segment_steps, listed->job.committed,
+                listed->job.finalized);
+    print_trouble(sheet, listed);
+    print_amount(sheet, currency, "a segment", terms->reward);
+    print_amount(sheet, currency, "stake", terms->stake);
+    sheet_print(sheet, "panel        %u entries; a solver waits for %u\n", listed->job.panel,
+                terms->panel_least);
+    sheet_print(sheet, "seats        %u for each covered segment, %.4g %% are covered\n",
+                terms->seats, terms->coverage_ppm / 1e4);
     if (terms->seats > 0) {
-        print_amount(out, currency, "fee", terms->fee);
+        print_amount(sheet, currency, "fee", terms->fee);
     }
-    print_amount(out, currency, "bond", terms->bond);
+    print_amount(sheet, currency, "bond", terms->bond);
     terms_period(periods[0], terms->segment_period_s);
     terms_period(periods[1], terms->seal_period_s);
     terms_period(periods[2], terms->reveal_period_s);
     terms_period(periods[3], terms->claim_period_s);
     terms_period(periods[4], terms->clock_s);
-    fprintf(out, "periods      segment %s, seal %s, reveal %s, claim %s, clock %s\n", periods[0],
-            periods[1], periods[2], periods[3], periods[4]);
+    sheet_print(sheet, "periods      segment %s, seal %s, reveal %s, claim %s, clock %s\n",
+                periods[0], periods[1], periods[2], periods[3], periods[4]);
     if (!address_is_zero(&terms->keeper)) {
         address_print(text, &terms->keeper);
-        fprintf(out, "keeper       %s\n", text);
+        sheet_print(sheet, "keeper       %s\n", text);
     }
-    print_escrow(out, currency, terms);
+    print_escrow(sheet, currency, terms);
     if (listed->job.open_claims > 0) {
-        fprintf(out, "claims       %u are open\n", listed->job.open_claims);
+        sheet_print(sheet, "claims       %u are open\n", listed->job.open_claims);
     }
 }
 
@@ -512,6 +519,7 @@ int job_list_show(struct command_context *context)
 {
     struct listed listed = {.price = {0}};
     struct ledger *ledger = NULL;
+    struct sheet sheet;
     struct ledger_clock clock = {0};
     struct error error;
     enum status status;
@@ -529,9 +537,8 @@ out:
     if (status != STATUS_OK) {
         return command_fail(context, &error);
     }
-    if (context->json) {
-        return command_emit(context, listed_json(&listed, clock.time_s));
-    }
-    print_listed(context->out, &listed, clock.time_s);
-    return COMMAND_OK;
+    sheet_init(&sheet);
+    sheet_merge(&sheet, listed_json(&listed, clock.time_s));
+    print_listed(&sheet, &listed, clock.time_s);
+    return command_show(context, &sheet);
 }

@@ -75,13 +75,10 @@ out:
 
 int job_moves_report(struct command_context *context, const struct currency *currency, wei amount)
 {
+    char plain[WEI_TEXT_SIZE];
     char text[WEI_TEXT_SIZE];
 
-    if (context->json) {
-        wei_print_plain(text, amount);
-        return command_emit(context, json_pack("{s:s}", "withdrawn_wei", text));
-    }
+    wei_print_plain(plain, amount);
     currency_print(text, currency, amount);
-    fprintf(context->out, "%s came back\n", text);
-    return COMMAND_OK;
+    return command_say(context, json_pack("{s:s}", "withdrawn_wei", plain), "%s came back\n", text);
 }

@@ -487,7 +487,7 @@ static enum status make_job(struct job **job, const struct options *options, str
 }
 
 /* What is read, and as what pictures. */
-static void print_shapes(FILE *out, const struct job *job)
+static void print_shapes(struct sheet *sheet, const struct job *job)
 {
     const struct tape *tape = job->tape;
     uint32_t at = 0;
@@ -498,123 +498,129 @@ static void print_shapes(FILE *out, const struct job *job)
         if (tensor->role == ROLE_DATA) {
             char root[HEX_SIZE(DIGEST_SIZE)];
 
-            fprintf(out, "  %-10s %s (%" PRIu64, tensor->name, dtype_name(tensor->dtype),
-                    tensor->dims[0]);
+            sheet_print(sheet, "  %-10s %s (%" PRIu64, tensor->name, dtype_name(tensor->dtype),
+                        tensor->dims[0]);
             for (uint32_t i = 1; i < tensor->rank; i++) {
-                fprintf(out, ", %" PRIu64, tensor->dims[i]);
+                sheet_print(sheet, ", %" PRIu64, tensor->dims[i]);
             }
             hex_encode(root, job->data_roots[at++].bytes, DIGEST_SIZE);
-            fprintf(out, "), root %.16s...\n", root);
+            sheet_print(sheet, "), root %.16s...\n", root);
         }
     }
     for (uint32_t i = 0; i < tape->op_count; i++) {
         if (tape->ops[i].kind == OP_IM2COL) {
             const int64_t *image = tape->ops[i].attributes;
 
-            fprintf(out, "  pictures   %" PRId64 " high, %" PRId64 " wide, %" PRId64 " channels\n",
-                    image[IMAGE_HEIGHT], image[IMAGE_WIDTH], image[IMAGE_CHANNELS]);
+            sheet_print(sheet,
+                        "  pictures   %" PRId64 " high, %" PRId64 " wide, %" PRId64 " channels\n",
+                        image[IMAGE_HEIGHT], image[IMAGE_WIDTH], image[IMAGE_CHANNELS]);
             return;
         }
     }
 }
 
-static void print_memory(FILE *out, const struct step_memory *memory)
+static void print_memory(struct sheet *sheet, const struct step_memory *memory)
 {
     char text[STEP_MEMORY_TEXT];
 
     step_memory_text(text, memory->cpu);
-    fprintf(out, "a step       on a CPU   %s; the data stays in its files\n", text);
+    sheet_print(sheet, "a step       on a CPU   %s; the data stays in its files\n", text);
     if (memory->data_hoist < memory->data) {
-        fprintf(out, "             of which it reads %.2f MiB, with --hoist %.2f MiB\n",
-                (double)memory->data / 1048576.0, (double)memory->data_hoist / 1048576.0);
+        sheet_print(sheet, "             of which it reads %.2f MiB, with --hoist %.2f MiB\n",
+                    (double)memory->data / 1048576.0, (double)memory->data_hoist / 1048576.0);
     }
     step_memory_text(text, memory->gpu);
-    fprintf(out, "             on a GPU   %s\n", text);
+    sheet_print(sheet, "             on a GPU   %s\n", text);
 }
 
 /* Whole rows and how often, or windows. */
-static void print_rows(FILE *out, const struct job_facts *facts)
+static void print_rows(struct sheet *sheet, const struct job_facts *facts)
 {
     const uint64_t step = facts->micro_batches * facts->batch;
 
     if (facts->rows == 0) {
-        fprintf(out, "windows      of %" PRIu64 " tokens, drawn from any place with replacement\n",
-                facts->length);
+        sheet_print(sheet,
+                    "windows      of %" PRIu64 " tokens, drawn from any place with replacement\n",
+                    facts->length);
         return;
     }
     if (facts->in_order) {
-        fprintf(out, "rows         %" PRIu64 " of %" PRIu64 " tokens, in their order\n",
-                facts->rows, facts->length);
+        sheet_print(sheet, "rows         %" PRIu64 " of %" PRIu64 " tokens, in their order\n",
+                    facts->rows, facts->length);
         return;
     }
-    fprintf(out, "rows         %" PRIu64 " of %" PRIu64 " tokens, each %" PRIu64 " time%s",
-            facts->rows, facts->length, facts->epochs, facts->epochs == 1 ? "" : "s");
+    sheet_print(sheet, "rows         %" PRIu64 " of %" PRIu64 " tokens, each %" PRIu64 " time%s",
+                facts->rows, facts->length, facts->epochs, facts->epochs == 1 ? "" : "s");
     if (facts->rows_of_next == 0) {
-        fputc('\n', out);
+        sheet_print(sheet, "\n");
     } else if (facts->rows_of_next < step) {
-        fprintf(out, "; the last step takes %" PRIu64 " rows of the next epoch\n",
-                facts->rows_of_next);
+        sheet_print(sheet, "; the last step takes %" PRIu64 " rows of the next epoch\n",
+                    facts->rows_of_next);
     } else {
-        fprintf(out, ", and %" PRIu64 " once more\n", facts->rows_of_next);
+        sheet_print(sheet, ", and %" PRIu64 " once more\n", facts->rows_of_next);
     }
 }
 
-static void print_job(FILE *out, const struct job *job, const struct step_memory *memory)
+static void print_job(struct sheet *sheet, const struct job *job, const struct step_memory *memory)
 {
     struct tape_footprint footprint = tape_footprint(job->tape);
     const struct tape *brief = job->tape->brief;
     const uint64_t keep = job_keep_default(job);
+    struct buffer precision;
     struct job_facts facts;
     char id[HEX_SIZE(DIGEST_SIZE)];
 
     hex_encode(id, job->id.bytes, DIGEST_SIZE);
-    fprintf(out, "job          %s\n", id);
+    sheet_print(sheet, "job          %s\n", id);
     if (job->title[0] != '\0') {
-        fprintf(out, "title        %s\n", job->title);
+        sheet_print(sheet, "title        %s\n", job->title);
     }
     job_facts(&facts, job);
-    fprintf(out, "model        %s%s%" PRIu64 " parameters\n", job->model,
-            job->model[0] == '\0' ? "" : "; ", facts.parameters);
+    sheet_print(sheet, "model        %s%s%" PRIu64 " parameters\n", job->model,
+                job->model[0] == '\0' ? "" : "; ", facts.parameters);
     if (facts.tokens + facts.samples > 0) {
-        fprintf(out, "learns from  %" PRIu64 " %s\n", facts.tokens + facts.samples,
-                facts.tokens > 0 ? "tokens" : "samples");
+        sheet_print(sheet, "learns from  %" PRIu64 " %s\n", facts.tokens + facts.samples,
+                    facts.tokens > 0 ? "tokens" : "samples");
     }
     if (facts.tokens > 0) {
-        print_rows(out, &facts);
+        print_rows(sheet, &facts);
     }
-    fprintf(out, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n", job->steps,
-            job_segments(job), job->segment_length);
+    sheet_print(sheet, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n",
+                job->steps, job_segments(job), job->segment_length);
     if (brief != NULL) {
-        fprintf(out,
-                "program      %u operations on %u tensors; %u micro-batches of %u of them, in "
-                "groups of %u\n",
-                brief->op_count, brief->tensor_count, brief->repeat.times, brief->repeat.op_count,
-                brief->repeat.group);
+        sheet_print(sheet,
+                    "program      %u operations on %u tensors; %u micro-batches of %u of them, in "
+                    "groups of %u\n",
+                    brief->op_count, brief->tensor_count, brief->repeat.times,
+                    brief->repeat.op_count, brief->repeat.group);
     } else {
-        fprintf(out, "program      %u operations on %u tensors\n", job->tape->op_count,
-                job->tape->tensor_count);
+        sheet_print(sheet, "program      %u operations on %u tensors\n", job->tape->op_count,
+                    job->tape->tensor_count);
     }
-    fprintf(out, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
-            job->tape->state_count, (double)footprint.state / 1048576.0);
-    fprintf(out, "a run        %.2f MiB on disk, with ",
-            (double)job_bundle_bytes(job, keep, 0) / 1048576.0);
+    sheet_print(sheet, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
+                job->tape->state_count, (double)footprint.state / 1048576.0);
+    sheet_print(sheet, "a run        %.2f MiB on disk, with ",
+                (double)job_bundle_bytes(job, keep, 0) / 1048576.0);
     if (keep == 0) {
-        fprintf(out, "all checkpoints\n");
+        sheet_print(sheet, "all checkpoints\n");
     } else {
-        fprintf(out, "the newest %" PRIu64 " checkpoints\n", keep);
+        sheet_print(sheet, "the newest %" PRIu64 " checkpoints\n", keep);
     }
-    fprintf(out, "data         %u tensor%s, %.2f MiB\n", job->data_count,
-            job->data_count == 1 ? "" : "s", (double)footprint.data / 1048576.0);
-    print_shapes(out, job);
+    sheet_print(sheet, "data         %u tensor%s, %.2f MiB\n", job->data_count,
+                job->data_count == 1 ? "" : "s", (double)footprint.data / 1048576.0);
+    print_shapes(sheet, job);
     hex_encode(id, job->first_state_root.bytes, DIGEST_SIZE);
-    fprintf(out, "first state  %s, root %.16s...\n",
-            job->first_state_given ? "given as a checkpoint" : "drawn from the seed", id);
-    fprintf(out, "rules        version %u\n", job->rules_version);
-    job_precision_print(out, job->tape);
-    print_memory(out, memory);
+    sheet_print(sheet, "first state  %s, root %.16s...\n",
+                job->first_state_given ? "given as a checkpoint" : "drawn from the seed", id);
+    sheet_print(sheet, "rules        version %u\n", job->rules_version);
+    buffer_init(&precision, SHEET_SIZE_MAX);
+    job_precision_print(&precision, job->tape);
+    sheet_print(sheet, "%s", buffer_text(&precision));
+    buffer_release(&precision);
+    print_memory(sheet, memory);
     if (job->requirements.memory != 0) {
-        fprintf(out, "needs        %.2f MiB of memory\n",
-                (double)job->requirements.memory / 1048576.0);
+        sheet_print(sheet, "needs        %.2f MiB of memory\n",
+                    (double)job->requirements.memory / 1048576.0);
     }
 }
 
@@ -643,13 +649,13 @@ static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const
                            options_text(options, "base"), facts.length);
 }
 
-static void print_tokens(FILE *out, const struct job_tokens *tokens)
+static void print_tokens(struct sheet *sheet, const struct job_tokens *tokens)
 {
-    fprintf(out, "tokens       the largest is %" PRIu32 "\n", tokens->largest);
+    sheet_print(sheet, "tokens       the largest is %" PRIu32 "\n", tokens->largest);
     if (tokens->first.size > 0) {
-        fprintf(out, "first row    %s\n", buffer_text(&tokens->first));
+        sheet_print(sheet, "first row    %s\n", buffer_text(&tokens->first));
     } else if (tokens->unread.status != STATUS_OK) {
-        fprintf(out, "first row    not shown: %s\n", tokens->unread.text);
+        sheet_print(sheet, "first row    not shown: %s\n", tokens->unread.text);
     }
 }
 
@@ -658,36 +664,28 @@ static int emit_job(struct command_context *context, const struct job *job, cons
                     const struct job_tokens *tokens)
 {
     struct step_memory memory;
+    struct sheet sheet;
     struct error error;
-    json_t *view;
 
     error_init(&error);
     if (step_memory_plan(&memory, job->tape, &error) != STATUS_OK) {
         return command_fail(context, &error);
     }
-    if (!context->json) {
-        print_job(context->out, job, &memory);
-        if (tokens != NULL) {
-            print_tokens(context->out, tokens);
-        }
-        if (path != NULL) {
-            fprintf(context->out, "written to   %s\n", path);
-        }
-        return COMMAND_OK;
+    sheet_init(&sheet);
+    sheet_merge(&sheet, job_json(job));
+    sheet_set(&sheet, "step_memory", step_memory_json(&memory));
+    sheet_set(&sheet, "precision", job_precision_json(job->tape));
+    print_job(&sheet, job, &memory);
+    if (tokens != NULL) {
+        sheet_set(&sheet, "largest_token", json_integer(tokens->largest));
+        sheet_set(&sheet, "first_row", json_string(buffer_text(&tokens->first)));
+        print_tokens(&sheet, tokens);
     }
-    view = job_json(job);
-    if (view != NULL) {
-        (void)json_object_set_new(view, "step_memory", step_memory_json(&memory));
-        (void)json_object_set_new(view, "precision", job_precision_json(job->tape));
+    if (path != NULL) {
+        sheet_set(&sheet, "path", json_string(path));
+        sheet_print(&sheet, "written to   %s\n", path);
     }
-    if (view != NULL && tokens != NULL) {
-        (void)json_object_set_new(view, "largest_token", json_integer(tokens->largest));
-        (void)json_object_set_new(view, "first_row", json_string(buffer_text(&tokens->first)));
-    }
-    if (view != NULL && path != NULL) {
-        (void)json_object_set_new(view, "path", json_string(path));
-    }
-    return command_emit(context, view);
+    return command_show(context, &sheet);
 }
 
 int job_new_run(struct command_context *context)
@@ -771,10 +769,8 @@ int job_new_show(struct command_context *context)
 out:
     if (status != STATUS_OK) {
         code = command_fail(context, &error);
-    } else if (text != NULL && context->json) {
-        code = command_emit(context, json_pack("{s:s}", "tape", text));
     } else if (text != NULL) {
-        code = fputs(text, context->out) >= 0 ? COMMAND_OK : COMMAND_UNKNOWN;
+        code = command_say(context, json_pack("{s:s}", "tape", text), "%s", text);
     } else {
         code = emit_job(context, job, NULL, NULL);
     }

@@ -236,12 +236,9 @@ static int report_opened(struct command_context *context, const struct hash32 *k
     char escrow[WEI_TEXT_SIZE];
 
     hex_write(text, key->bytes, HASH32_SIZE, true);
-    if (context->json) {
-        wei_print_plain(escrow, game_escrow(terms));
-        return command_emit(context, json_pack("{s:s, s:s}", "job", text, "escrow_wei", escrow));
-    }
-    fprintf(context->out, "%s\n", text);
-    return COMMAND_OK;
+    wei_print_plain(escrow, game_escrow(terms));
+    return command_say(context, json_pack("{s:s, s:s}", "job", text, "escrow_wei", escrow), "%s\n",
+                       text);
 }
 
 /* Settles all that needs no key: the deadline, the refusals, and that the user agrees. */

@@ -493,33 +493,26 @@ static int show_address(struct serving *serving, const struct listen_place *plac
     struct command_context *context = serving->context;
     char url[LISTEN_URL_MAX];
     char what[32] = "the job";
-    int code = COMMAND_OK;
 
     if (serving->job_count > 1) {
         (void)snprintf(what, sizeof(what), "%" PRIu32 " jobs", serving->job_count);
     }
     listen_place_url(url, place, options_text(context->options, "certificate") != NULL);
-    if (context->json) {
-        code =
-            command_emit(context, json_pack("{s:s, s:i, s:b, s:b, s:b}", "serving", url, "jobs",
-                                            (int)serving->job_count, "takes_pushes",
-                                            serving->token[0] != '\0', "first_state",
-                                            serving->has_state, "keeps", serving->keeper != NULL));
-    } else {
-        fprintf(context->out,
-                "serving %s%s%s at %s%s%s\n"
-                "%s"
-                "'lockstep job open --contact URL' tells it on the ledger    Ctrl-C ends it\n",
-                what, options_list_count(context->options, "data") > 0 ? " and its data" : "",
-                serving->has_state ? " and its first state" : "", url,
-                serving->token[0] != '\0' ? ", and taking in what is pushed" : "",
-                serving->keeper != NULL ? ", and keeping its states" : "",
-                serving->jobs[0].job->first_state_given && !serving->has_state
-                    ? "its first state is not served: --first-state FILE serves it\n"
-                    : "");
-    }
-    (void)fflush(context->out);
-    return code;
+    return command_say(
+        context,
+        json_pack("{s:s, s:i, s:b, s:b, s:b}", "serving", url, "jobs", (int)serving->job_count,
+                  "takes_pushes", serving->token[0] != '\0', "first_state", serving->has_state,
+                  "keeps", serving->keeper != NULL),
+        "serving %s%s%s at %s%s%s\n"
+        "%s"
+        "'lockstep job open --contact URL' tells it on the ledger    Ctrl-C ends it\n",
+        what, options_list_count(context->options, "data") > 0 ? " and its data" : "",
+        serving->has_state ? " and its first state" : "", url,
+        serving->token[0] != '\0' ? ", and taking in what is pushed" : "",
+        serving->keeper != NULL ? ", and keeping its states" : "",
+        serving->jobs[0].job->first_state_given && !serving->has_state
+            ? "its first state is not served: --first-state FILE serves it\n"
+            : "");
 }
 
 int job_serve_run(struct command_context *context)

@@ -125,11 +125,6 @@ int command_usage(struct command_context *context, const char *format, ...)
     return command_fail(context, &error);
 }
 
-int command_emit(struct command_context *context, json_t *result)
-{
-    return command_say(context, result, "%s", "");
-}
-
 /* As one line of JSON. */
 static void write_facts(struct buffer *text, const struct sheet *sheet)
 {

@@ -108,8 +108,6 @@ int command_show(struct command_context *context, struct sheet *sheet);
 int command_say(struct command_context *context, json_t *facts, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-int command_emit(struct command_context *context, json_t *result);
-
 /* Writes a line for people at once, before the result: how work goes on. Nothing with --json. */
 void command_tell(const struct command_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -283,41 +283,36 @@ static int emit_result(struct command_context *context, const struct evaluation 
     char state[HEX_SIZE(DIGEST_SIZE)];
     char id[HEX_SIZE(DIGEST_SIZE)];
     char data[HEX_SIZE(DIGEST_SIZE)];
-    json_t *roots = context->json ? json_array() : NULL;
+    json_t *roots = json_array();
+    struct sheet sheet;
 
     hex_encode(id, this->job->id.bytes, DIGEST_SIZE);
     hex_encode(state, this->job->first_state_root.bytes, DIGEST_SIZE);
-    if (!context->json) {
-        fprintf(context->out, "loss         %.6f\n", loss);
-        /* Perplexity is e to the loss of a token; a loss over pictures has none. */
-        if (this->of_tokens) {
-            fprintf(context->out, "perplexity   %.4f\n", exp(loss));
-        }
-        if (isfinite(accuracy)) {
-            fprintf(context->out, "accuracy     %.2f %%\n", 100.0 * accuracy);
-        }
-        fprintf(context->out, "of           %s\nstate        %s\n", this->state, state);
+    sheet_init(&sheet);
+    sheet_print(&sheet, "loss         %.6f\n", loss);
+    /* Perplexity is e to the loss of a token; a loss over pictures has none. */
+    if (this->of_tokens) {
+        sheet_print(&sheet, "perplexity   %.4f\n", exp(loss));
     }
+    if (isfinite(accuracy)) {
+        sheet_print(&sheet, "accuracy     %.2f %%\n", 100.0 * accuracy);
+    }
+    sheet_print(&sheet, "of           %s\nstate        %s\n", this->state, state);
     for (uint32_t i = 0; i < this->job->data_count; i++) {
         hex_encode(data, this->job->data_roots[i].bytes, DIGEST_SIZE);
-        if (context->json) {
-            (void)json_array_append_new(roots, json_string(data));
-        } else {
-            fprintf(context->out, "data         %s\n", data);
-        }
+        (void)json_array_append_new(roots, json_string(data));
+        sheet_print(&sheet, "data         %s\n", data);
     }
-    if (!context->json) {
-        fprintf(context->out, "job          %s\n", id);
-        if (out != NULL) {
-            fprintf(context->out, "written to   %s\n", out);
-        }
-        return COMMAND_OK;
+    sheet_print(&sheet, "job          %s\n", id);
+    if (out != NULL) {
+        sheet_print(&sheet, "written to   %s\n", out);
     }
-    return command_emit(
-        context, json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:s*}", "loss", number_json(loss),
-                           "perplexity", number_json(this->of_tokens ? exp(loss) : (double)NAN),
-                           "accuracy", number_json(accuracy), "path", this->state, "state_root",
-                           state, "data_roots", roots, "job", id, "out", out));
+    sheet_merge(&sheet,
+                json_pack("{s:o, s:o, s:o, s:s, s:s, s:o, s:s, s:s*}", "loss", number_json(loss),
+                          "perplexity", number_json(this->of_tokens ? exp(loss) : (double)NAN),
+                          "accuracy", number_json(accuracy), "path", this->state, "state_root",
+                          state, "data_roots", roots, "job", id, "out", out));
+    return command_show(context, &sheet);
 }
 
 int job_eval_run(struct command_context *context)

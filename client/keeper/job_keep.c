@@ -77,7 +77,6 @@ static int show(struct keeping *keeping)
     struct keeper_counts counts = keeper_counts(keeping->keeper);
     const struct job_standing *standing = &keeping->page.sight.view.standing;
     const char *phase = standing->read ? standing->phase : "";
-    int code = COMMAND_OK;
 
     keep_page_take(&keeping->page, keeping->keeper);
     counts.looked_s = 0; /* that alone is no news */
@@ -86,44 +85,30 @@ static int show(struct keeping *keeping)
     }
     keeping->shown = counts;
     keeping->has_shown = true;
-    if (context->json) {
-        code = command_emit(
-            context,
-            json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "phase",
-                      phase, "committed", (int)record->committed, "final", (int)record->finalized,
-                      "covered", (int)counts.pending, "held", (int)counts.held, "vouched",
-                      (int)counts.noted, "handed", (json_int_t)counts.handed, "announced",
-                      (json_int_t)counts.announced, "brought", (json_int_t)counts.brought,
-                      "refused", (json_int_t)counts.refused, "right", (json_int_t)counts.right,
-                      "false", (json_int_t)counts.wrong, "failed", (json_int_t)counts.failed));
-    } else {
-        fprintf(context->out,
-                "%s: %u of %u segments final; %" PRIu64 " covered ones wait, %" PRIu64
-                " with their states here, %" PRIu64 " vouched on the ledger\n",
-                phase, record->finalized, record->segment_count, counts.pending, counts.held,
-                counts.noted);
-    }
-    (void)fflush(context->out);
-    return code;
+    return command_say(
+        context,
+        json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "phase",
+                  phase, "committed", (int)record->committed, "final", (int)record->finalized,
+                  "covered", (int)counts.pending, "held", (int)counts.held, "vouched",
+                  (int)counts.noted, "handed", (json_int_t)counts.handed, "announced",
+                  (json_int_t)counts.announced, "brought", (json_int_t)counts.brought, "refused",
+                  (json_int_t)counts.refused, "right", (json_int_t)counts.right, "false",
+                  (json_int_t)counts.wrong, "failed", (json_int_t)counts.failed),
+        "%s: %u of %u segments final; %" PRIu64 " covered ones wait, %" PRIu64
+        " with their states here, %" PRIu64 " vouched on the ledger\n",
+        phase, record->finalized, record->segment_count, counts.pending, counts.held, counts.noted);
 }
 
 static int show_address(struct keeping *keeping)
 {
     struct command_context *context = keeping->context;
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
-    int code = COMMAND_OK;
+    const char *contact = keeper_contact(keeping->keeper);
 
     hex_write(key, keeper_record(keeping->keeper)->key.bytes, HASH32_SIZE, true);
-    if (context->json) {
-        code = command_emit(context, json_pack("{s:s, s:s}", "keeping", key, "serving",
-                                               keeper_contact(keeping->keeper)));
-    } else {
-        fprintf(context->out, "keeping job %.14s, found at %s    Ctrl-C ends it\n", key,
-                keeper_contact(keeping->keeper)[0] == '\0' ? "no address"
-                                                           : keeper_contact(keeping->keeper));
-    }
-    (void)fflush(context->out);
-    return code;
+    return command_say(context, json_pack("{s:s, s:s}", "keeping", key, "serving", contact),
+                       "keeping job %.14s, found at %s    Ctrl-C ends it\n", key,
+                       contact[0] == '\0' ? "no address" : contact);
 }
 
 /* ---- the command ------------------------------------------------------------------- */

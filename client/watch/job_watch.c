@@ -148,24 +148,17 @@ static void draw_view(struct job_watcher *watching, bool last)
     buffer_release(&text);
 }
 
-static int print_json(struct job_watcher *watching)
-{
-    struct command_context *context = watching->context;
-    int code = command_emit(context, job_text_json(&watching->sight.view));
-
-    (void)fflush(context->out);
-    return code;
-}
-
-static void print_line(struct job_watcher *watching)
+static int show_line(struct job_watcher *watching)
 {
     struct buffer text;
+    int code;
 
     buffer_init(&text, JOB_TEXT_SIZE_MAX);
     job_text_line(&text, &watching->sight.view);
-    fprintf(watching->context->out, "%s\n", buffer_text(&text));
-    (void)fflush(watching->context->out);
+    code = command_say(watching->context, job_text_json(&watching->sight.view), "%s\n",
+                       buffer_text(&text));
     buffer_release(&text);
+    return code;
 }
 
 /* Without a terminal: a line for each change. */
@@ -189,10 +182,8 @@ static int show_news(struct job_watcher *watching)
               strcmp(watching->shown_copies, view->copies) != 0;
     if (watching->screen.terminal) {
         draw_view(watching, false);
-    } else if (is_news && watching->context->json) {
-        code = print_json(watching);
     } else if (is_news) {
-        print_line(watching);
+        code = show_line(watching);
     }
     watching->shown_read = watching->source.record.read;
     watching->shown_end = view->curve.loss.end;
@@ -212,14 +203,11 @@ static int show_last(struct job_watcher *watching)
     if (watching->screen.terminal) {
         draw_view(watching, true);
     } else if (options_flag(watching->context->options, "once")) {
-        if (watching->context->json) {
-            code = print_json(watching);
-        } else {
-            buffer_init(&text, JOB_TEXT_SIZE_MAX);
-            job_text_write(&text, &watching->sight.view, SCREEN_COLUMNS, SCREEN_ROWS, false);
-            fputs(buffer_text(&text), watching->context->out);
-            buffer_release(&text);
-        }
+        buffer_init(&text, JOB_TEXT_SIZE_MAX);
+        job_text_write(&text, &watching->sight.view, SCREEN_COLUMNS, SCREEN_ROWS, false);
+        code = command_say(watching->context, job_text_json(&watching->sight.view), "%s",
+                           buffer_text(&text));
+        buffer_release(&text);
     }
     (void)pthread_mutex_unlock(&watching->sight.lock);
     return code;
@@ -337,7 +325,7 @@ static enum status watch_job(struct job_watcher *watching, int *code, struct err
     TRY(watch_mirrors_open(&watching->mirrors, &mirrors, error));
     TRY(open_page(watching, error));
     /* The screen only once everything else is open: an error then stands on a plain terminal. */
-    screen_init(&watching->screen, once || watching->context->json ? NULL : watching->context->out);
+    screen_init(&watching->screen, once ? NULL : command_people(watching->context));
     TRY(open_keep(watching, error));
     TRY(once ? look_once(watching, error) : follow_job(watching, code, error));
     return STATUS_OK;

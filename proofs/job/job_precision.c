@@ -86,27 +86,27 @@ json_t *job_precision_json(const struct tape *tape)
                      "wide", bits < WIDE ? wide_of(brief) : json_array());
 }
 
-static void print_names(FILE *out, const char *what, const json_t *names)
+static void print_names(struct buffer *out, const char *what, const json_t *names)
 {
     size_t at;
     json_t *name;
 
     json_array_foreach(names, at, name)
     {
-        fprintf(out, "%s%s", at == 0 ? what : ", ", json_string_value(name));
+        buffer_add_format(out, "%s%s", at == 0 ? what : ", ", json_string_value(name));
     }
     if (json_array_size(names) > 0) {
-        fprintf(out, "\n");
+        buffer_add_format(out, "\n");
     }
 }
 
-void job_precision_print(FILE *out, const struct tape *tape)
+void job_precision_print(struct buffer *out, const struct tape *tape)
 {
     json_t *view = job_precision_json(tape);
     const int64_t bits = json_integer_value(json_object_get(view, "bits"));
 
     if (bits > 0) {
-        fprintf(out, "products     %" PRId64 " bits\n", bits);
+        buffer_add_format(out, "products     %" PRId64 " bits\n", bits);
         print_names(out, "  channels shifted: ", json_object_get(view, "shifted"));
         print_names(out, "  22 bits for: ", json_object_get(view, "wide"));
     }

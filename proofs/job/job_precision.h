@@ -6,12 +6,13 @@
 #define PROOFS_JOB_JOB_PRECISION_H
 
 #include <jansson.h>
-#include <stdio.h>
 
+#include "base/buffer.h"
 #include "engine/tape/tape.h"
 
 /* {"bits": 14, "shifted": [names of the shifts], "wide": [second operands of products with 22]} */
 json_t *job_precision_json(const struct tape *tape);
-void job_precision_print(FILE *out, const struct tape *tape);
+/* Lines, each with its end. */
+void job_precision_print(struct buffer *out, const struct tape *tape);
 
 #endif /* PROOFS_JOB_JOB_PRECISION_H */

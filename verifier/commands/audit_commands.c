@@ -308,10 +308,9 @@ static void tell_one(struct audits *audits, size_t index)
         audits->reports[index].about = json_array_get(audits->entries, index);
     }
     audits->code = worse_code(audits->code, view->result.answer);
-    if (context->json) {
-        (void)json_array_append_new(audits->json, audit_view_json(view));
-    } else {
-        audit_view_print(context->out, view);
+    (void)json_array_append_new(audits->json, audit_view_json(view));
+    if (command_people(context) != NULL) { /* at once: an audit may take hours */
+        audit_view_print(command_people(context), view);
     }
 }
 
@@ -424,10 +423,10 @@ out:
         code = command_fail(context, &error);
         /* A failure is not a finding. */
         code = code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code;
-    } else if (context->json) {
-        int emitted = command_emit(context, json_pack("{s:O}", "audits", audits.json));
+    } else {
+        int shown = command_say(context, json_pack("{s:O}", "audits", audits.json), "%s", "");
 
-        code = emitted == COMMAND_OK ? code : emitted;
+        code = shown == COMMAND_OK ? code : shown;
     }
     audits_close(&audits);
     signer_free(signer);

@@ -88,25 +88,26 @@ static json_t *view_of(const struct judged *judged)
     return view;
 }
 
-static void print_judged(FILE *out, const struct judged *judged)
+static void print_judged(struct sheet *sheet, const struct judged *judged)
 {
     if (judged->status != STATUS_OK) {
-        fprintf(out, "%s: proves nothing\n  %s\n", judged->path, judged->error.text);
+        sheet_print(sheet, "%s: proves nothing\n  %s\n", judged->path, judged->error.text);
         return;
     }
-    fprintf(out, "%s: %s\n", judged->path, answers[judged->ruling.answer]);
+    sheet_print(sheet, "%s: %s\n", judged->path, answers[judged->ruling.answer]);
     if (judged->ruling.answer == EVIDENCE_REFUSED) {
-        fprintf(out, "  %s\n", evidence_reason_text(judged->ruling.reason));
+        sheet_print(sheet, "  %s\n", evidence_reason_text(judged->ruling.reason));
     }
     if (judged->ruling.answer == EVIDENCE_UPHELD) {
-        fprintf(out, "  the solver who committed to this is convicted by it:\n");
+        sheet_print(sheet, "  the solver who committed to this is convicted by it:\n");
     }
-    fprintf(out, "  job     %s\n  step    %" PRIu64 "\n", judged->job, judged->step);
-    fprintf(out, "  before  %s\n  after   %s%s\n  trace   %s\n", judged->before, judged->after,
-            judged->placed ? "" : "  (the segments' roots are not in the file)", judged->trace);
+    sheet_print(sheet, "  job     %s\n  step    %" PRIu64 "\n", judged->job, judged->step);
+    sheet_print(sheet, "  before  %s\n  after   %s%s\n  trace   %s\n", judged->before,
+                judged->after, judged->placed ? "" : "  (the segments' roots are not in the file)",
+                judged->trace);
     if (judged->ruling.wanted != judged->ruling.found) {
-        fprintf(out, "  an element is 0x%08x there, and by its rule 0x%08x\n", judged->ruling.found,
-                judged->ruling.wanted);
+        sheet_print(sheet, "  an element is 0x%08x there, and by its rule 0x%08x\n",
+                    judged->ruling.found, judged->ruling.wanted);
     }
 }
 
@@ -123,23 +124,19 @@ int audit_evidence(struct command_context *context)
 {
     json_t *views = json_array();
     int code = COMMAND_OK;
+    struct sheet sheet;
+    int shown;
 
+    sheet_init(&sheet);
     for (size_t i = 0; i < context->options->argument_count; i++) {
         struct judged judged;
 
         judge_path(&judged, context->options->arguments[i]);
         code = worse_code(code, code_of(&judged));
-        if (context->json) {
-            (void)json_array_append_new(views, view_of(&judged));
-        } else {
-            print_judged(context->out, &judged);
-        }
+        (void)json_array_append_new(views, view_of(&judged));
+        print_judged(&sheet, &judged);
     }
-    if (context->json) {
-        int emitted = command_emit(context, json_pack("{s:o}", "evidence", views));
-
-        return emitted == COMMAND_OK ? code : emitted;
-    }
-    json_decref(views);
-    return code;
+    sheet_set(&sheet, "evidence", views);
+    shown = command_show(context, &sheet);
+    return shown == COMMAND_OK ? code : shown;
 }

@@ -38,40 +38,42 @@ out:
 
 /* ---- verify -------------------------------------------------------------- */
 
-static void print_lines(FILE *out, const json_t *audit)
+static void print_lines(struct sheet *sheet, const json_t *audit)
 {
     char value[CITATION_VALUE_MAX];
     const char *label;
 
     for (size_t i = 0; citation_line(&label, value, audit, i); i++) {
         if (label != NULL) {
-            fprintf(out, "  %-34s %s\n", label, value);
+            sheet_print(sheet, "  %-34s %s\n", label, value);
         }
     }
 }
 
-static void print_report(FILE *out, const char *path, const json_t *report, const char *signer)
+static void print_report(struct sheet *sheet, const char *path, const json_t *report,
+                         const char *signer)
 {
     const json_t *audits = json_object_get(report, "audits");
     const json_t *audit;
     size_t i;
 
-    fprintf(out, "%s: %s, of %s\n", path,
-            signer == NULL ? "not signed: anybody may have written it" : "as it was signed",
-            strict_json_text_or(report, "date", "?"));
+    sheet_print(sheet, "%s: %s, of %s\n", path,
+                signer == NULL ? "not signed: anybody may have written it" : "as it was signed",
+                strict_json_text_or(report, "date", "?"));
     if (signer != NULL) {
-        fprintf(out, "  signer       %s\n", signer);
+        sheet_print(sheet, "  signer       %s\n", signer);
     }
     json_array_foreach(audits, i, audit)
     {
         const json_t *result = json_object_get(audit, "result");
 
-        fprintf(out, "  answer       %s\n", strict_json_text_or(result, "answer", "?"));
-        print_lines(out, audit);
+        sheet_print(sheet, "  answer       %s\n", strict_json_text_or(result, "answer", "?"));
+        print_lines(sheet, audit);
     }
 }
 
-static int verify_one(struct command_context *context, const char *path, json_t *list)
+static int verify_one(struct sheet *sheet, json_t *list, struct command_context *context,
+                      const char *path)
 {
     struct file_bytes bytes = {0};
     json_t *report = NULL;
@@ -96,32 +98,32 @@ static int verify_one(struct command_context *context, const char *path, json_t 
     }
     is_signed = !address_is_zero(&signer);
     address_print(address, &signer);
-    if (context->json) {
-        (void)json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "file", path, "signer",
-                                                    is_signed ? json_string(address) : json_null(),
-                                                    "report", report));
-    } else {
-        print_report(context->out, path, report, is_signed ? address : NULL);
-        json_decref(report);
-    }
+    print_report(sheet, path, report, is_signed ? address : NULL);
+    (void)json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "file", path, "signer",
+                                                is_signed ? json_string(address) : json_null(),
+                                                "report", report));
     return is_signed ? COMMAND_OK : COMMAND_UNKNOWN;
 }
 
+/* What is read before a report that is refused is told to people alone. */
 int audit_report_verify(struct command_context *context)
 {
     json_t *list = json_array();
     int code = COMMAND_OK;
+    struct sheet sheet;
+    int shown = COMMAND_OK;
 
+    sheet_init(&sheet);
     for (size_t i = 0; i < context->options->argument_count && code != COMMAND_REFUSED; i++) {
-        int one = verify_one(context, context->options->arguments[i], list);
+        int one = verify_one(&sheet, list, context, context->options->arguments[i]);
 
         code = one == COMMAND_OK ? code : one;
     }
-    if (context->json && code != COMMAND_REFUSED && json_array_size(list) > 0) {
-        int emitted = command_emit(context, json_pack("{s:O}", "reports", list));
-
-        code = emitted == COMMAND_OK ? code : emitted;
+    if (json_array_size(list) > 0 && (code != COMMAND_REFUSED || command_people(context) != NULL)) {
+        sheet_set(&sheet, "reports", json_incref(list));
+        shown = command_show(context, &sheet);
     }
     json_decref(list);
-    return code;
+    sheet_release(&sheet);
+    return shown == COMMAND_OK ? code : shown;
 }

@@ -578,21 +578,20 @@ static int show(struct claiming *claiming)
 {
     struct command_context *context = claiming->setup.context;
     bool lost = strcmp(claiming->outcome, "refuted") == 0 || claiming->why[0] != '\0';
-    int code = lost ? COMMAND_REFUSED : COMMAND_OK;
+    struct sheet sheet;
+    int shown;
 
-    if (context->json) {
-        int emitted = command_emit(context, view_of(claiming));
-
-        return emitted == COMMAND_OK ? code : emitted;
-    }
+    sheet_init(&sheet);
+    sheet_merge(&sheet, view_of(claiming));
     if (claiming->whole && (claiming->why[0] != '\0' || strcmp(claiming->outcome, "right") == 0)) {
-        (void)fprintf(context->out, "segment %" PRIu32 " is %s%s%s\n",
-                      claiming->segment.committed.index, claiming->outcome,
-                      claiming->why[0] == '\0' ? "" : ", and not claimed: ", claiming->why);
+        sheet_print(&sheet, "segment %" PRIu32 " is %s%s%s\n", claiming->segment.committed.index,
+                    claiming->outcome,
+                    claiming->why[0] == '\0' ? "" : ", and not claimed: ", claiming->why);
     } else {
-        (void)fprintf(context->out, "the claim is %s\n", claiming->outcome);
+        sheet_print(&sheet, "the claim is %s\n", claiming->outcome);
     }
-    return code;
+    shown = command_show(context, &sheet);
+    return shown == COMMAND_OK && lost ? COMMAND_REFUSED : shown;
 }
 
 static enum status open_setup(struct claiming *claiming, struct error *error)

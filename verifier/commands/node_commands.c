@@ -326,28 +326,19 @@ static void log_wrong(void *context, const char *line)
 
 static int show_self_test(struct command_context *context, const struct self_test_result *result)
 {
-    int code = result->wrong == 0 ? COMMAND_OK : COMMAND_REFUSED;
+    int shown = command_say(
+        context,
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:s}", "proven", (json_int_t)result->proven, "refuted",
+                  (json_int_t)result->refuted, "cannot_tell", (json_int_t)result->cannot_tell,
+                  "fault", (json_int_t)result->fault, "wrong", (json_int_t)result->wrong,
+                  "first_wrong", result->first_wrong),
+        "true steps proven %" PRIu64 ", false steps refuted %" PRIu64
+        ", withheld ones unanswered %" PRIu64 ", pretended faults found %" PRIu64
+        "; wrong answers %" PRIu64 "\n%s%s",
+        result->proven, result->refuted, result->cannot_tell, result->fault, result->wrong,
+        result->wrong > 0 ? result->first_wrong : "", result->wrong > 0 ? "\n" : "");
 
-    if (context->json) {
-        int emitted = command_emit(
-            context,
-            json_pack("{s:I, s:I, s:I, s:I, s:I, s:s}", "proven", (json_int_t)result->proven,
-                      "refuted", (json_int_t)result->refuted, "cannot_tell",
-                      (json_int_t)result->cannot_tell, "fault", (json_int_t)result->fault, "wrong",
-                      (json_int_t)result->wrong, "first_wrong", result->first_wrong));
-
-        return emitted == COMMAND_OK ? code : emitted;
-    }
-    (void)fprintf(context->out,
-                  "true steps proven %" PRIu64 ", false steps refuted %" PRIu64
-                  ", withheld ones unanswered %" PRIu64 ", pretended faults found %" PRIu64
-                  "; wrong answers %" PRIu64 "\n",
-                  result->proven, result->refuted, result->cannot_tell, result->fault,
-                  result->wrong);
-    if (result->wrong > 0) {
-        (void)fprintf(context->out, "%s\n", result->first_wrong);
-    }
-    return code;
+    return shown == COMMAND_OK && result->wrong > 0 ? COMMAND_REFUSED : shown;
 }
 
 static int run_self_test(struct running_node *running)
@@ -552,16 +543,14 @@ out:
         return command_fail(context, &error);
     }
     if (!import) {
-        return context->json && context->options->argument_count > 1
-                   ? command_emit(context,
-                                  json_pack("{s:s}", "path", context->options->arguments[1]))
+        return context->options->argument_count > 1
+                   ? command_say(context,
+                                 json_pack("{s:s}", "path", context->options->arguments[1]), "%s",
+                                 "")
                    : COMMAND_OK;
     }
-    if (context->json) {
-        return command_emit(context, json_pack("{s:I}", "added", (json_int_t)added));
-    }
-    (void)fprintf(context->out, "%" PRIu64 " verdicts are new\n", added);
-    return COMMAND_OK;
+    return command_say(context, json_pack("{s:I}", "added", (json_int_t)added),
+                       "%" PRIu64 " verdicts are new\n", added);
 }
 
 /* ---- the table ------------------------------------------------------------ */

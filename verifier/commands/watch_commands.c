@@ -180,58 +180,59 @@ static json_t *view_json(const struct watching *watching)
 
 /* ---- for people --------------------------------------------------------- */
 
-static void print_segment(FILE *out, const struct job_record *job, uint32_t index, uint64_t now_s)
+static void print_segment(struct sheet *sheet, const struct job_record *job, uint32_t index,
+                          uint64_t now_s)
 {
     const struct job_record_segment *segment = &job->segments[index];
     uint64_t final_s = job_status_forecast(job, index, now_s);
     char moment[MOMENT_SIZE];
 
     print_moment(moment, final_s);
-    (void)fprintf(out, "  segment %u  %s", index,
-                  job_segment_wait_word(job_record_waits_for(job, index, now_s)));
+    sheet_print(sheet, "  segment %u  %s", index,
+                job_segment_wait_word(job_record_waits_for(job, index, now_s)));
     if (segment->draw.covered) {
         const struct job_segment state = job_record_segment(job, index);
 
-        (void)fprintf(out, "  rights %u of %u, unseen %u%s", segment->draw.rights,
-                      state.tally.wanted, segment->draw.unseen,
-                      segment->draw.vouched || segment->has_vouch ? ", vouched" : "");
+        sheet_print(sheet, "  rights %u of %u, unseen %u%s", segment->draw.rights,
+                    state.tally.wanted, segment->draw.unseen,
+                    segment->draw.vouched || segment->has_vouch ? ", vouched" : "");
     }
     if (segment->open_claims > 0) {
-        (void)fprintf(out, "  claims open %u", segment->open_claims);
+        sheet_print(sheet, "  claims open %u", segment->open_claims);
     }
     if (final_s == 0) {
-        (void)fprintf(out, "  final: nobody can say yet\n");
+        sheet_print(sheet, "  final: nobody can say yet\n");
     } else {
-        (void)fprintf(out, "  final not before %s\n", moment);
+        sheet_print(sheet, "  final not before %s\n", moment);
     }
 }
 
-static void print_job(FILE *out, const struct job_record *job, uint64_t now_s)
+static void print_job(struct sheet *sheet, const struct job_record *job, uint64_t now_s)
 {
     char key[HEX_SIZE(HASH32_SIZE)];
     char moment[MOMENT_SIZE];
     uint32_t shown = 0;
 
     hex_encode(key, job->key.bytes, HASH32_SIZE);
-    (void)fprintf(out, "job 0x%.16s  %s  committed %u of %u, final %u", key, job_status_phase(job),
-                  job->committed, job->segment_count, job->finalized);
+    sheet_print(sheet, "job 0x%.16s  %s  committed %u of %u, final %u", key, job_status_phase(job),
+                job->committed, job->segment_count, job->finalized);
     if (job->phase == GAME_PHASE_RUNNING && !job->ended && job->due_s > 0 &&
         job->committed < job->segment_count) {
         print_moment(moment, job->due_s);
-        (void)fprintf(out, "  next due %s", moment);
+        sheet_print(sheet, "  next due %s", moment);
     }
-    (void)fprintf(out, "\n");
+    sheet_print(sheet, "\n");
     for (uint32_t i = job->finalized; i < job->committed && shown < SEGMENTS_SHOWN_MAX; i++) {
-        print_segment(out, job, i, now_s);
+        print_segment(sheet, job, i, now_s);
         shown++;
     }
     if (job->finalized + shown < job->committed) {
-        (void)fprintf(out, "  and %u segments after these\n",
-                      job->committed - job->finalized - shown);
+        sheet_print(sheet, "  and %u segments after these\n",
+                    job->committed - job->finalized - shown);
     }
 }
 
-static void print_claims(FILE *out, const struct job_record *job)
+static void print_claims(struct sheet *sheet, const struct job_record *job)
 {
     for (uint32_t i = 0; i < job->claim_count; i++) {
         const struct job_record_claim *claim = &job->claims[i];
@@ -243,52 +244,51 @@ static void print_claims(FILE *out, const struct job_record *job)
         }
         hex_encode(key, claim->key.bytes, HASH32_SIZE);
         print_moment(moment, claim->deadline_s);
-        (void)fprintf(out, "claim 0x%.16s  segment %u step %u  %s's turn until %s\n", key,
-                      claim->index, claim->step, turn_name(claim), moment);
+        sheet_print(sheet, "claim 0x%.16s  segment %u step %u  %s's turn until %s\n", key,
+                    claim->index, claim->step, turn_name(claim), moment);
     }
 }
 
-static void print_alarm(FILE *out, const char *word, const struct watch_alarm *alarm)
+static void print_alarm(struct sheet *sheet, const char *word, const struct watch_alarm *alarm)
 {
     char key[HEX_SIZE(HASH32_SIZE)];
     char moment[MOMENT_SIZE];
 
     hex_encode(key, alarm->job.bytes, HASH32_SIZE);
-    (void)fprintf(out, "%s %s  job 0x%.16s segment%s %u", word, watch_alarm_name(alarm->kind), key,
-                  alarm->last == alarm->index ? "" : "s", alarm->index);
+    sheet_print(sheet, "%s %s  job 0x%.16s segment%s %u", word, watch_alarm_name(alarm->kind), key,
+                alarm->last == alarm->index ? "" : "s", alarm->index);
     if (alarm->last != alarm->index) {
-        (void)fprintf(out, " to %u", alarm->last);
+        sheet_print(sheet, " to %u", alarm->last);
     }
-    (void)fprintf(out, ": %s", alarm->text);
+    sheet_print(sheet, ": %s", alarm->text);
     if (alarm->due_s != 0) {
         print_moment(moment, alarm->due_s);
-        (void)fprintf(out, "; until %s", moment);
+        sheet_print(sheet, "; until %s", moment);
     }
-    (void)fprintf(out, "\n");
+    sheet_print(sheet, "\n");
 }
 
-static void print_view(const struct watching *watching)
+static void print_view(struct sheet *sheet, const struct watching *watching)
 {
-    FILE *out = watching->context->out;
     const struct board *board = &watching->board;
 
     for (uint32_t i = 0; i < board->count; i++) {
         if (board->jobs[i].phase != GAME_PHASE_CLOSED) {
-            print_job(out, &board->jobs[i], watching->clock.time_s);
+            print_job(sheet, &board->jobs[i], watching->clock.time_s);
         }
     }
     for (uint32_t i = 0; i < board->count; i++) {
-        print_claims(out, &board->jobs[i]);
+        print_claims(sheet, &board->jobs[i]);
     }
     if (board->left_out > 0) {
-        (void)fprintf(out, "%u more jobs are not watched: %d is the most\n", board->left_out,
-                      WATCH_JOBS_MAX);
+        sheet_print(sheet, "%u more jobs are not watched: %d is the most\n", board->left_out,
+                    WATCH_JOBS_MAX);
     }
     for (uint32_t i = 0; i < watching->alarm_count; i++) {
-        print_alarm(out, "ALARM", &watching->alarms[i]);
+        print_alarm(sheet, "ALARM", &watching->alarms[i]);
     }
     if (watching->alarm_count == 0) {
-        (void)fprintf(out, "no alarms\n");
+        sheet_print(sheet, "no alarms\n");
     }
 }
 
@@ -337,20 +337,14 @@ static bool has_alarm(const struct watch_alarm *alarms, uint32_t count,
 static void print_change(const struct watching *watching, bool begins,
                          const struct watch_alarm *alarm)
 {
-    json_t *object;
-    char *line;
+    struct sheet sheet;
 
-    if (!watching->context->json) {
-        print_alarm(watching->context->out, begins ? "ALARM" : "over", alarm);
-        return;
-    }
-    object = alarm_json(alarm);
-    (void)json_object_set_new(object, "event", json_string(begins ? "alarm" : "over"));
-    (void)json_object_set_new(object, "time", json_integer((json_int_t)watching->clock.time_s));
-    line = json_dumps(object, JSON_COMPACT);
-    (void)fprintf(watching->context->out, "%s\n", line == NULL ? "{}" : line);
-    free(line);
-    json_decref(object);
+    sheet_init(&sheet);
+    sheet_merge(&sheet, alarm_json(alarm));
+    sheet_set(&sheet, "event", json_string(begins ? "alarm" : "over"));
+    sheet_set(&sheet, "time", json_integer((json_int_t)watching->clock.time_s));
+    print_alarm(&sheet, begins ? "ALARM" : "over", alarm);
+    (void)command_show(watching->context, &sheet);
 }
 
 static void tell_changes(const struct watching *watching)
@@ -435,7 +429,8 @@ static int watch_until_stopped(struct watching *watching)
 {
     struct command_context *context = watching->context;
     bool once = options_flag(context->options, "once");
-    int code = COMMAND_OK;
+    struct sheet sheet;
+    int code;
     struct error error;
     enum status status;
 
@@ -458,11 +453,10 @@ static int watch_until_stopped(struct watching *watching)
     if (!once) {
         return COMMAND_OK;
     }
-    if (context->json) {
-        code = command_emit(context, view_json(watching));
-    } else {
-        print_view(watching);
-    }
+    sheet_init(&sheet);
+    sheet_merge(&sheet, view_json(watching));
+    print_view(&sheet, watching);
+    code = command_show(context, &sheet);
     return code == COMMAND_OK && watching->alarm_count > 0 ? COMMAND_REFUSED : code;
 }
 
