@@ -336,19 +336,26 @@ def what_trains_a_strangers_program_is_confined():
         assert one.stop() == 0, one.said()
 
 
+def parent_and_words(process):
+    """Of a process that has not ended, else (None, [])."""
+    try:
+        with open("/proc/%s/stat" % process, encoding="utf-8", errors="replace") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        with open("/proc/%s/cmdline" % process, encoding="utf-8", errors="replace") as line:
+            return (None, []) if fields[0] == "Z" else (int(fields[1]), line.read().split("\0"))
+    except OSError:  # it ended
+        return None, []
+
+
 def trainings(one):
-    """The children of a node that train, and the devices they train on."""
+    """What trains for a node, each below a child that resumes, and the devices it trains on."""
     found = {}
-    for path in glob.glob("/proc/[0-9]*/stat"):
-        try:
-            with open(path, encoding="utf-8", errors="replace") as stat:
-                fields = stat.read().rpartition(")")[2].split()
-            with open(path[:-4] + "cmdline", encoding="utf-8", errors="replace") as line:
-                words = line.read().split("\0")
-        except OSError:  # it ended
-            continue
-        if int(fields[1]) == one.process.pid and fields[0] != "Z" and words[1:3] == ["prover", "resume"]:
-            found[int(path.split("/")[2])] = words[words.index("--device") + 1]
+    for path in glob.glob("/proc/[0-9]*"):
+        parent, words = parent_and_words(path[6:])
+        if "--lockstep-trainer" in words:
+            above, words = parent_and_words(parent)
+            if above == one.process.pid and words[1:3] == ["prover", "resume"]:
+                found[int(path[6:])] = words[words.index("--device") + 1]
     return found
 
 
