@@ -62,7 +62,7 @@ static struct trainer_plan plan_of(const struct command_context *context,
                                 .measures = measures,
                                 .keeps_unpaid = attempt->with_ledger,
                                 .keep = attempt_keep(context, bundle_job(attempt->bundle)),
-                                .every = options_number(options, "every"),
+                                .every = options_number(options, "keep-every"),
                                 .falsifies = options_given(options, "falsify"),
                                 .falsify = options_number(options, "falsify")};
 
