@@ -439,14 +439,17 @@ def a_job_whose_training_fails_is_given_back():
 
         def start(who, **more):
             return town.start(who, "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
-                              "--threads", "1", "--measure", "0.05",
+                              "--threads", "1", "--measure", "0.05", "--page", "0",
                               more=dict(more, LOCKSTEP_LOCKS=town.path(who)))
 
-        broken = start("greedy", LOCKSTEP_EVERY="nonsense")
+        broken = start("greedy", LOCKSTEP_KEEP_EVERY="nonsense")
         town.until(lambda: "is given back" in broken.said(), "no more is tried")
         town.pass_time(5 * PERIOD_S + 1)  # the time of its first segment
         town.until_count(1, "released", key)
         town.until(lambda: jobs_of(town, "greedy").get("lost") == 1, "it is lost")
+        page = re.search(r"http://\S+", broken.said()).group()
+        ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+        assert "<b>Works, and has lost jobs</b>" in ask(page, timeout=60).read().decode()
         town.until(lambda: [offer for offer in jobs_of(town, "greedy")["offers"]
                             if offer["job"] == key and "begun here before" in offer["why"]],
                    "and not taken again")

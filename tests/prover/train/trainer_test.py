@@ -174,7 +174,7 @@ def a_mistake_leaves_nothing_behind():
 
 try:
     lockstep("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16", "--length",
-             "8", "--batch", "1", "--vocabulary", "128", "--steps", str(STEPS), "--segment", "100",
+             "8", "--batch", "1", "--vocabulary", "128", "--steps", str(STEPS), "--segment-steps", "100",
              "--out", path("a.job"))
     finish(start("run", "measure"))
     MEASURE = end_of("measure")
