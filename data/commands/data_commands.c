@@ -269,12 +269,7 @@ static const struct option_spec check_options[] = {
      .help = "where the sources are, by the last part of their names (default: where the manifest "
              "says)",
      .command_line_only = true},
-    {.name = "tokenizer",
-     .heading = "data",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "FOLDER",
-     .help = "the tokenizer's folder, where it is no longer where the manifest says"},
+    DATA_TOKENIZER_OPTION,
 };
 
 struct moved {

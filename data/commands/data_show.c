@@ -37,12 +37,7 @@ const struct option_spec data_show_options[DATA_SHOW_OPTIONS] = {
      .kind = OPTION_FLAG,
      .help = "tokens as numbers, not as text",
      .command_line_only = true},
-    {.name = "tokenizer",
-     .heading = "data",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "FOLDER",
-     .help = "the tokenizer's folder, where it is no longer where the manifest says"},
+    DATA_TOKENIZER_OPTION,
 };
 
 struct show {
