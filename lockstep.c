@@ -10,6 +10,7 @@
 #include "data/commands/data_commands.h"
 #include "engine/cpu/isa/isa.h"
 #include "prover/commands/commands.h"
+#include "prover/train/trainer_child.h"
 #include "verifier/check/workers.h"
 #include "verifier/commands/commands.h"
 #include "verifier/dispute/dispute_child.h"
@@ -35,6 +36,9 @@ int main(int argc, char **argv)
     host_wait_quietly(argv);
     if (workers_asked(argc, argv)) {
         return workers_serve(&dispute_child); /* a child of a verifier's node */
+    }
+    if (trainer_child_asked(argc, argv)) {
+        return trainer_child_serve(); /* a child of 'prover run' */
     }
     if (isa_trouble(trouble, sizeof(trouble))) {
         fprintf(stderr, "lockstep: %s\n", trouble);
