@@ -24,7 +24,7 @@ static const struct command_group *const groups[] = {
     &trace_commands,    /* trace root, node, open, check */
     &audit_commands,    /* audit */
     &generate_commands, /* generate */
-    &verifier_commands, /* verifier run, status, claims, verdicts */
+    &verifier_commands, /* verifier node, status, claims, verdicts */
     &watch_commands,    /* watch */
     &wallet_commands,   /* wallet new, import, list, address, sign */
     &ledger_commands,   /* ledger init, faucet, deploy, status, watch */
