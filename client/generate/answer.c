@@ -11,8 +11,8 @@
 void answer_init(struct answer *answer, const struct tokenizer *tokenizer,
                  const struct answer_stops *stops, FILE *out, bool terminal)
 {
-    *answer = (struct answer){
-        .tokenizer = tokenizer, .stops = stops, .out = out, .terminal = terminal};
+    *answer =
+        (struct answer){.tokenizer = tokenizer, .stops = stops, .out = out, .terminal = terminal};
     buffer_init(&answer->text, ANSWER_SIZE_MAX);
     for (size_t i = 0; i < stops->text_count; i++) {
         const size_t size = strlen(stops->texts[i]);

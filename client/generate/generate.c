@@ -32,6 +32,7 @@
 
 static const struct option_spec options[] = {
     {.name = "prompt",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "TEXT",
      .help = "what the model goes on with; with --chat the first message",
@@ -42,43 +43,49 @@ static const struct option_spec options[] = {
      .help = "a file with the prompt, which may have several lines",
      .command_line_only = true},
     {.name = "chat",
-     .kind = OPTION_FLAG,
-     .help = "a conversation: each line of standard input is a message",
-     .command_line_only = true},
-    {.name = "layout",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "NAME",
-     .fallback = "auto",
-     .help = "with --chat: how the conversation is laid out: auto (as the tokenizer's template "
-             "says), or a name of 'data pack --chat'",
+     .help = "hold a conversation, in which each line of standard input is a message, laid out so: "
+             "auto (as the tokenizer's template says), llama2, llama3, llama3.1, qwen3, gemma3, "
+             "mistral-v1, mistral-v3",
      .choices = "auto|llama2|llama3|llama3.1|qwen3|gemma3|mistral-v1|mistral-v3",
      .command_line_only = true},
     {.name = "system",
+     .heading = "data",
      .kind = OPTION_TEXT,
      .value = "TEXT",
      .help = "with --chat: a system message before the conversation",
      .command_line_only = true},
     {.name = "date",
+     .heading = "data",
      .kind = OPTION_TEXT,
      .value = "TEXT",
      .help = "with --chat: today's date, for layouts that say it (default: the template's own)",
      .command_line_only = true},
-    {.name = "base",
-     .kind = OPTION_TEXT,
-     .value = "DIR",
-     .help = "of a bundle or a model file: the folder that the training began with",
-     .command_line_only = true},
-    {.name = "step",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .help = "of a bundle: the state after so many steps (default: the newest checkpoint)",
-     .command_line_only = true},
     {.name = "tokenizer",
+     .heading = "data",
      .kind = OPTION_TEXT,
-     .value = "DIR",
+     .value = "FOLDER",
      .help = "the tokenizer's folder (default: the model's); 'bytes': tokens are bytes",
      .command_line_only = true},
+    {.name = "base",
+     .heading = "model",
+     .often = true,
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "the folder that the training began with, for a bundle or a model file",
+     .command_line_only = true},
+    {.name = "step",
+     .heading = "model",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .help = "the state of a bundle after so many steps (default: the newest checkpoint)",
+     .command_line_only = true},
     {.name = "tokens",
+     .heading = "answer",
+     .often = true,
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "256",
@@ -87,6 +94,7 @@ static const struct option_spec options[] = {
      .help = "the most tokens of an answer",
      .command_line_only = true},
     {.name = "context",
+     .heading = "answer",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = TOKENS_MAX,
@@ -95,42 +103,51 @@ static const struct option_spec options[] = {
              "conversation 4096)",
      .command_line_only = true},
     {.name = "temperature",
+     .heading = "answer",
+     .often = true,
      .kind = OPTION_REAL,
-     .value = "T",
+     .value = "X",
      .fallback = "1",
      .help = "below 1 likely tokens become likelier; 0: always the likeliest",
      .command_line_only = true},
     {.name = "top-k",
+     .heading = "answer",
      .kind = OPTION_INTEGER,
-     .value = "K",
+     .value = "N",
      .fallback = "0",
      .maximum = UINT32_MAX,
-     .help = "choose among the K likeliest tokens; 0: among all",
+     .help = "choose among the N likeliest tokens; 0: among all",
      .command_line_only = true},
     {.name = "top-p",
+     .heading = "answer",
      .kind = OPTION_REAL,
-     .value = "P",
+     .value = "X",
      .fallback = "1",
      .help = "choose among the likeliest tokens that have this share of the probability; 1: all",
      .command_line_only = true},
-    {.name = "seed",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .fallback = "1",
-     .help = "what is drawn: the same seed gives the same text on every machine",
-     .command_line_only = true},
     {.name = "stop",
+     .heading = "answer",
      .kind = OPTION_LIST,
      .value = "TEXT",
      .help = "end the answer before this text, or at the token that is called so; may be repeated",
      .command_line_only = true},
+    {.name = "seed",
+     .heading = "training",
+     .often = true,
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .fallback = "1",
+     .help = "what tokens are drawn by: the same seed gives the same text on every machine",
+     .command_line_only = true},
     {.name = "logits",
+     .heading = "answer",
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "write the logits that each token was chosen by, as binary32",
      .command_line_only = true},
     RUN_ISA_OPTION,
     {.name = "threads",
+     .heading = "machine",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = MACHINE_THREADS_MAX,
@@ -172,7 +189,7 @@ static enum status open_tokenizer(struct generation *generation, struct error *e
                                         given != NULL ? given : generation->source.folder);
 
     if (status != STATUS_OK && given == NULL) {
-        error_advise(error, "name another with --tokenizer DIR; 'bytes' stands for the bytes");
+        error_advise(error, "name another with --tokenizer FOLDER; 'bytes' stands for the bytes");
     }
     return status;
 }
@@ -180,10 +197,10 @@ static enum status open_tokenizer(struct generation *generation, struct error *e
 static enum status find_layout(const struct chat_layout **layout,
                                const struct generation *generation, struct error *error)
 {
-    const char *name = options_text(generation->context->options, "layout");
+    const char *name = options_text(generation->context->options, "chat");
 
     *layout = NULL;
-    if (!options_flag(generation->context->options, "chat")) {
+    if (name == NULL) {
         return STATUS_OK;
     }
     if (strcmp(name, "auto") == 0) {
@@ -236,8 +253,8 @@ static enum status machine_of(struct machine_options *machine, const struct opti
 }
 
 /* The longest sequence: what is asked for, as far as the model goes. */
-static enum status context_of(uint32_t *context, const struct generation *generation,
-                              size_t prompt, struct error *error)
+static enum status context_of(uint32_t *context, const struct generation *generation, size_t prompt,
+                              struct error *error)
 {
     const struct options *given = generation->context->options;
     const uint32_t longest = model_source_longest(&generation->source);
@@ -250,7 +267,7 @@ static enum status context_of(uint32_t *context, const struct generation *genera
                              "--context %" PRIu64 ": the model takes sequences of %u tokens",
                              wanted, longest);
         }
-    } else if (options_flag(given, "chat")) {
+    } else if (options_text(given, "chat") != NULL) {
         wanted = wanted > CHAT_CONTEXT ? wanted : CHAT_CONTEXT;
     }
     *context = (uint32_t)(wanted < longest ? wanted : longest);
@@ -300,8 +317,7 @@ static enum status open_generation(struct generation *generation, struct error *
     TRY(sampler_init(&probe, &generation->rule, 1, error)); /* before the weights are read */
     sampler_release(&probe);
     TRY(model_source_open(&generation->source, given->arguments[0], options_text(given, "base"),
-                          options_given(given, "step") ? options_number(given, "step")
-                                                       : UINT64_MAX,
+                          options_given(given, "step") ? options_number(given, "step") : UINT64_MAX,
                           error));
     TRY(open_tokenizer(generation, error));
     TRY(find_layout(&layout, generation, error));
@@ -444,14 +460,14 @@ static int report_json(struct generation *generation, const struct buffer *text,
 {
     const double seconds = outcome->seconds_writing;
 
-    return command_emit(
-        generation->context,
-        json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f}", "text",
-                  json_stringn(buffer_text(text), text->size), "tokens", tokens, "end", outcome->end, "prompt_tokens",
-                  (json_int_t)outcome->prompt_tokens, "seed",
-                  (json_int_t)generation->sampler.rule.seed, "seconds_reading",
-                  outcome->seconds_reading, "tokens_per_second",
-                  seconds > 0.0 ? outcome->tokens / seconds : 0.0));
+    return command_emit(generation->context,
+                        json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f}", "text",
+                                  json_stringn(buffer_text(text), text->size), "tokens", tokens,
+                                  "end", outcome->end, "prompt_tokens",
+                                  (json_int_t)outcome->prompt_tokens, "seed",
+                                  (json_int_t)generation->sampler.rule.seed, "seconds_reading",
+                                  outcome->seconds_reading, "tokens_per_second",
+                                  seconds > 0.0 ? outcome->tokens / seconds : 0.0));
 }
 
 /* Answers the question, and keeps the answer in a conversation. */
@@ -480,8 +496,8 @@ static enum status answer_question(struct generation *generation, struct outcome
     make_valid(&valid, &answer.text);
     TRY_OUT(buffer_check(&valid, error, "the answer"));
     if (generation->question.layout != NULL) {
-        TRY_OUT(question_add(&generation->question, error, CHAT_ASSISTANT,
-                             buffer_text(&valid), valid.size));
+        TRY_OUT(question_add(&generation->question, error, CHAT_ASSISTANT, buffer_text(&valid),
+                             valid.size));
     }
     if (context->json) {
         *code = report_json(generation, &valid, json_incref(tokens), outcome);
@@ -551,8 +567,8 @@ static const char *next_line(size_t *size, struct lines *lines, struct stop *sto
     }
 }
 
-static enum status say(struct generation *generation, const char *text, size_t size,
-                       struct outcome *outcome, int *code, struct error *error)
+static enum status say_message(struct generation *generation, const char *text, size_t size,
+                               struct outcome *outcome, int *code, struct error *error)
 {
     struct question *question = &generation->question;
 
@@ -572,8 +588,8 @@ static enum status say(struct generation *generation, const char *text, size_t s
 }
 
 /* Begins with the prompt, if there is one. */
-static enum status converse(struct generation *generation, const char *prompt, size_t size,
-                            int *code, struct error *error)
+static enum status hold_conversation(struct generation *generation, const char *prompt, size_t size,
+                                     int *code, struct error *error)
 {
     const struct options *given = generation->context->options;
     const char *system = options_text(given, "system");
@@ -599,7 +615,7 @@ static enum status converse(struct generation *generation, const char *prompt, s
             break;
         }
         if (size > 0) {
-            TRY_OUT(say(generation, prompt, size, &outcome, code, error));
+            TRY_OUT(say_message(generation, prompt, size, &outcome, code, error));
         }
         prompt = NULL;
     }
@@ -612,35 +628,35 @@ out:
 
 static enum status check_options(const struct options *given, struct error *error)
 {
-    static const char *const of_chats[] = {"layout", "system", "date"};
+    static const char *const of_chats[] = {"system", "date"};
 
     for (size_t i = 0; i < sizeof(of_chats) / sizeof(of_chats[0]); i++) {
-        if (!options_flag(given, "chat") && options_given(given, of_chats[i])) {
+        if (options_text(given, "chat") == NULL && options_given(given, of_chats[i])) {
             return error_set(error, STATUS_USAGE, "--%s says nothing without --chat", of_chats[i]);
         }
     }
     if (options_text(given, "prompt") != NULL && options_text(given, "prompt-file") != NULL) {
         return error_set(error, STATUS_USAGE, "one of --prompt and --prompt-file is enough");
     }
-    if (!options_flag(given, "chat") && options_text(given, "prompt") == NULL &&
+    if (options_text(given, "chat") == NULL && options_text(given, "prompt") == NULL &&
         options_text(given, "prompt-file") == NULL) {
         (void)error_set(error, STATUS_USAGE, "there is nothing to go on with");
-        error_advise(error, "say --prompt TEXT, --prompt-file FILE or --chat");
+        error_advise(error, "say --prompt TEXT, --prompt-file FILE or --chat auto");
         return STATUS_USAGE;
     }
     return STATUS_OK;
 }
 
-static enum status speak(struct generation *generation, const char *prompt, size_t size, int *code,
-                         struct error *error)
+static enum status speak_answer(struct generation *generation, const char *prompt, size_t size,
+                                int *code, struct error *error)
 {
     struct outcome outcome = {.end = ""};
 
     TRY(open_generation(generation, error));
-    if (options_flag(generation->context->options, "chat")) {
-        TRY(converse(generation, prompt, size, code, error));
+    if (options_text(generation->context->options, "chat") != NULL) {
+        TRY(hold_conversation(generation, prompt, size, code, error));
     } else {
-        TRY(say(generation, prompt, size, &outcome, code, error));
+        TRY(say_message(generation, prompt, size, &outcome, code, error));
     }
     if (stop_requested(&generation->stop)) {
         *code = COMMAND_UNKNOWN;
@@ -659,10 +675,10 @@ static enum status run_all(struct generation *generation, int *code, struct erro
     TRY(check_options(given, error));
     TRY(stop_open(&generation->stop, error));
     if (path == NULL) {
-        return speak(generation, prompt, prompt == NULL ? 0 : strlen(prompt), code, error);
+        return speak_answer(generation, prompt, prompt == NULL ? 0 : strlen(prompt), code, error);
     }
     TRY(file_read(&bytes, error, path, ENCODE_SIZE_MAX));
-    status = speak(generation, (const char *)bytes.data, bytes.size, code, error);
+    status = speak_answer(generation, (const char *)bytes.data, bytes.size, code, error);
     file_bytes_release(&bytes);
     return status;
 }
@@ -694,14 +710,14 @@ static const struct command commands[] = {
      .summary = "let a model go on with a text, or answer",
      .description =
          "MODEL is a folder as Hugging Face publishes it, or what 'job fetch --hf' and 'bundle "
-         "export --hf --merge' make; a bundle, or a model file, with --base DIR. The text comes "
+         "export --hf --merge' make; a bundle, or a model file, with --base FOLDER. The text comes "
          "as it is made. The same prompt, options and seed give the same text on every machine, "
          "with every number of threads and every instruction set. Ends at the tokenizer's end of "
          "text, at a --stop, or after --tokens.",
      .arguments = "MODEL",
      .example = "lockstep generate base --prompt 'Once upon a time' --tokens 50\n"
                 "lockstep generate tune.run --base base --prompt 'Is 7 prime?' --temperature 0\n"
-                "lockstep generate tuned --chat --system 'Answer in one sentence.'",
+                "lockstep generate tuned --chat auto --system 'Answer in one sentence.'",
      .options = options,
      .option_count = sizeof(options) / sizeof(options[0]),
      .run = generate_run},

@@ -20,8 +20,7 @@ static bool has_file(const char *folder, const char *name)
 {
     char path[FILE_PATH_MAX];
 
-    return file_path_join(path, sizeof(path), NULL, folder, name) == STATUS_OK &&
-           file_exists(path);
+    return file_path_join(path, sizeof(path), NULL, folder, name) == STATUS_OK && file_exists(path);
 }
 
 static enum status newest_step(uint64_t *step, struct bundle *bundle, struct error *error)
@@ -43,7 +42,8 @@ static enum status open_state(struct model_source *source, const char *path, uin
     TRY(bundle_open(&source->bundle, path, BUNDLE_READ, error));
     if (bundle_is_locked(source->bundle)) {
         (void)error_set(error, STATUS_REFUSED, "%s is encrypted", path);
-        error_advise(error, "export the model with 'bundle export --hf DIR --merge', and name DIR");
+        error_advise(error,
+                     "export the model with 'bundle export --hf FOLDER --merge', and name FOLDER");
         return STATUS_REFUSED;
     }
     if (step == UINT64_MAX) {
@@ -65,7 +65,7 @@ static enum status needs_base(const char *path, bool bundle, struct error *error
 {
     (void)error_set(error, STATUS_USAGE, "%s is %s: it has no %s", path,
                     bundle ? "a bundle" : "no folder of a model", BASE_CONFIG_NAME);
-    error_advise(error, "name the folder that the training began with: --base DIR");
+    error_advise(error, "name the folder that the training began with: --base FOLDER");
     return STATUS_USAGE;
 }
 
@@ -126,7 +126,7 @@ uint32_t model_source_longest(const struct model_source *source)
     const struct base_config *config = &source->config;
 
     return config->window != 0 && config->window < config->positions ? config->window
-                                                                      : config->positions;
+                                                                     : config->positions;
 }
 
 /* How the files call and hold a tensor. One that is not there is named when it is read. */

@@ -10,10 +10,8 @@ enum status question_init(struct question *question, struct error *error,
                           const struct tokenizer *tokenizer, const struct chat_layout *layout,
                           const char *date)
 {
-    *question = (struct question){.tokenizer = tokenizer,
-                                  .layout = layout,
-                                  .date = date,
-                                  .end_of_turn = VOCABULARY_NONE};
+    *question = (struct question){
+        .tokenizer = tokenizer, .layout = layout, .date = date, .end_of_turn = VOCABULARY_NONE};
     if (layout != NULL) {
         TRY(chat_layout_check(layout, error, tokenizer));
     }
@@ -115,8 +113,8 @@ enum status question_lay_out(struct question *question, struct error *error)
 {
     struct chat_message *answer = &question->messages[question->count];
 
-    *answer = (struct chat_message){
-        .role = CHAT_ASSISTANT, .text = "x", .size = 1, .learned = true};
+    *answer =
+        (struct chat_message){.role = CHAT_ASSISTANT, .text = "x", .size = 1, .learned = true};
     parts_clear(&question->parts);
     TRY(chat_lay_out(&question->parts, error, question->layout, question->tokenizer, question->date,
                      question->messages, question->count + 1));

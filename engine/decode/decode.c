@@ -150,8 +150,8 @@ static enum status allocate_kept(struct decode *decode, struct error *error)
     for (uint32_t i = 0; i < model->attention_count; i++) {
         const size_t size = kept_count(decode, &model->attentions[i]);
 
-        decode->layers[i] = (struct kept_layer){decode->kept_bytes + count,
-                                                decode->kept_bytes + count + size};
+        decode->layers[i] =
+            (struct kept_layer){decode->kept_bytes + count, decode->kept_bytes + count + size};
         count += 2 * size;
     }
     return STATUS_OK;
@@ -163,8 +163,7 @@ static enum status open_all(struct decode *decode, const struct decode_options *
                             struct error *error)
 {
     struct model_options model = *options->model;
-    const uint32_t many =
-        options->context < TOKENS_TOGETHER ? options->context : TOKENS_TOGETHER;
+    const uint32_t many = options->context < TOKENS_TOGETHER ? options->context : TOKENS_TOGETHER;
 
     model.decoding = options->context;
     model.precision = PRECISION_DEFAULT;
@@ -297,7 +296,8 @@ enum status decode_take(struct decode *decode, const uint32_t *tokens, size_t co
                         struct error *error)
 {
     const uint32_t before = decode->attend.before;
-    const uint32_t many = (uint32_t)decode->many.model.tape->tensors[decode->many.model.input].count;
+    const uint32_t many =
+        (uint32_t)decode->many.model.tape->tensors[decode->many.model.input].count;
     uint64_t control;
     enum status status;
 

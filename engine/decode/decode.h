@@ -45,7 +45,7 @@ MUST_CHECK enum status decode_take(struct decode *decode, const uint32_t *tokens
 uint32_t decode_count(const struct decode *decode);
 /* The most that it takes. */
 uint32_t decode_context(const struct decode *decode);
-/* Forgets all tokens but the first `count`; the logits are those of no text until more are taken. */
+/* Forgets all tokens but the first `count`; the logits say nothing until more are taken. */
 void decode_forget(struct decode *decode, uint32_t count);
 
 /* One number for each token of the vocabulary. */

@@ -81,7 +81,7 @@ static float sum_from(const float *p, uint32_t count, float tau)
     return fold_total(&parts);
 }
 
-static void softmax(struct sampler *sampler)
+static void take_softmax(struct sampler *sampler)
 {
     const uint32_t count = sampler->vocabulary;
     const float *z = sampler->z;
@@ -164,7 +164,7 @@ static float noise_of(uint32_t word)
     return scalar_log(e);
 }
 
-static uint32_t draw(const struct sampler *sampler, const struct sampler_choice *choice)
+static uint32_t draw_token(const struct sampler *sampler, const struct sampler_choice *choice)
 {
     const uint32_t stream = sampler->drawn / SAMPLER_SLICE;
     const uint64_t first = (uint64_t)(sampler->drawn % SAMPLER_SLICE) * sampler->vocabulary;
@@ -206,9 +206,9 @@ void sampler_next(struct sampler_choice *choice, struct sampler *sampler, const 
         for (uint32_t i = 0; i < sampler->vocabulary; i++) {
             sampler->z[i] = logits[i] * factor;
         }
-        softmax(sampler);
+        take_softmax(sampler);
         find_thresholds(choice, sampler);
-        choice->token = draw(sampler, choice);
+        choice->token = draw_token(sampler, choice);
     }
     sampler->drawn++;
     float_control_give_back(control);

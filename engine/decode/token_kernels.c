@@ -26,9 +26,8 @@ static float dot_chunk(const struct token_product *product, size_t row, const fl
 
     fold_init(&fold);
     for (size_t i = from; i < to; i++) {
-        fold_multiply_add(&fold,
-                          number_at(product->matrix, product->dtype, row * product->row_stride + i),
-                          x[i]);
+        fold_multiply_add(
+            &fold, number_at(product->matrix, product->dtype, row * product->row_stride + i), x[i]);
     }
     return real_stored(fold_total(&fold));
 }

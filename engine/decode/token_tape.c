@@ -10,8 +10,8 @@
 /* A product that reads fewer elements runs on one thread. */
 #define SERIAL_ELEMENTS 65536
 /* Rows of a matrix that a thread takes at a time are a multiple of this. */
-#define ROWS_TOGETHER 8
-#define ALIGNMENT     64
+#define ROWS_TOGETHER   8
+#define ALIGNMENT       64
 
 enum token_run {
     RUN_NEVER = 0, /* the rounding of a product's operands: these products have none */
@@ -133,7 +133,7 @@ static enum status sort_operations(struct token_tape *own, const uint32_t *maker
         const struct op *op = &tape->ops[at];
 
         own->products[at].x = TENSOR_NONE;
-        own->runs[at] = op->kind == OP_QUANTIZE      ? RUN_NEVER
+        own->runs[at] = op->kind == OP_QUANTIZE       ? RUN_NEVER
                         : is_lasting(own, op, makers) ? RUN_ONCE
                                                       : RUN_EACH;
         if (op->kind == OP_CONTRACT) {
@@ -175,7 +175,7 @@ static bool has_memory(const struct token_tape *own, uint32_t id, const uint32_t
            (makers[id] == UINT32_MAX || own->runs[makers[id]] != RUN_NEVER);
 }
 
-static size_t aligned(uint64_t size)
+static size_t aligned_size(uint64_t size)
 {
     return (size_t)((size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
@@ -189,14 +189,14 @@ static enum status allocate_block(struct token_tape *own, const uint32_t *makers
     size_t at = 0;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        size += has_memory(own, id, makers) ? aligned(tensor_size(&tape->tensors[id])) : 0;
+        size += has_memory(own, id, makers) ? aligned_size(tensor_size(&tape->tensors[id])) : 0;
     }
     for (uint32_t i = 0; i < tape->op_count; i++) {
         const struct kernel *kernel = &own->team->table.kernels[tape->ops[i].kind];
 
-        if (own->runs[i] != RUN_NEVER && own->products[i].x == TENSOR_NONE &&
-            kernel->run != NULL && kernel->scratch_size != NULL) {
-            const size_t needs = aligned(kernel->scratch_size(&tape->ops[i], 1));
+        if (own->runs[i] != RUN_NEVER && own->products[i].x == TENSOR_NONE && kernel->run != NULL &&
+            kernel->scratch_size != NULL) {
+            const size_t needs = aligned_size(kernel->scratch_size(&tape->ops[i], 1));
 
             scratch = needs > scratch ? needs : scratch;
         }
@@ -211,7 +211,7 @@ static enum status allocate_block(struct token_tape *own, const uint32_t *makers
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         if (has_memory(own, id, makers)) {
             own->memory[id] = own->block + at;
-            at += aligned(tensor_size(&tape->tensors[id]));
+            at += aligned_size(tensor_size(&tape->tensors[id]));
         }
     }
     for (uint32_t i = 0; i < own->model.constant_count; i++) {

@@ -40,8 +40,8 @@ struct token_tape {
     uint8_t *scratch;
     struct token_product_op *products; /* per operation */
     uint8_t *runs;                     /* per operation: enum token_run */
-    uint32_t *attention_at;            /* per attention: the first operation that reads its result */
-    uint32_t body_end;                 /* from here on nothing is kept for later tokens */
+    uint32_t *attention_at; /* per attention: the first operation that reads its result */
+    uint32_t body_end;      /* from here on nothing is kept for later tokens */
 };
 
 /* Is asked for the result of attention number `index`, in tape->memory[]. */

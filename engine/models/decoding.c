@@ -1,8 +1,9 @@
 /*
  * decoding.c - what differs in a tape that goes on with a text: it has no attention of its own.
  *
- * Attention over keys and values that were kept reads a tensor that grows, and a tape has none such.
- * So its result is an input, and the model says from which queries, keys and values it follows.
+ * Attention over keys and values that were kept reads a tensor that grows, and a tape has no such
+ * tensor. So its result is an input, and the model says from which queries, keys and values it
+ * follows.
  */
 #include <stdlib.h>
 

@@ -31,7 +31,7 @@ MUST_CHECK enum status adapter_merge(float *weight, const struct adapter *adapte
 
 /* All of a tensor of binary32. The caller frees it, also after a failure. */
 MUST_CHECK enum status adapter_read_part(float **values, const struct safetensors *file,
-                                              const struct safetensors_entry *entry,
-                                              struct error *error);
+                                         const struct safetensors_entry *entry,
+                                         struct error *error);
 
 #endif /* PROOFS_BUNDLE_ADAPTER_H */

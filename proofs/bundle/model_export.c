@@ -164,9 +164,9 @@ static enum status read_exported(float *values, const struct exporter *exporter,
     }
     TRY(weights_read(values, exported->from, 0, count, error));
     adapter_find(&adapter, exporter->tape, exporter->state, exported->from->entry->name);
-    return adapter.a == NULL ? STATUS_OK
-                             : adapter_merge(values, &adapter, exporter->state, count,
-                                             exporter->in_first, error);
+    return adapter.a == NULL
+               ? STATUS_OK
+               : adapter_merge(values, &adapter, exporter->state, count, exporter->in_first, error);
 }
 
 static enum status write_tensor(struct safetensors_writer *writer, const struct exporter *exporter,
@@ -637,8 +637,8 @@ enum status model_weights_open(struct model_weights **weights, const char *base,
         return error_set(error, STATUS_NO_MEMORY, "no memory for a model");
     }
     made->options = (struct model_export){.base = base, .job = job, .state = state};
-    made->exporter = (struct exporter){
-        .options = &made->options, .job = job, .tape = job->tape, .state = state};
+    made->exporter =
+        (struct exporter){.options = &made->options, .job = job, .tape = job->tape, .state = state};
     status = open_base(&made->exporter, error);
     if (status != STATUS_OK) {
         model_weights_close(made);

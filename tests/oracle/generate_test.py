@@ -144,7 +144,7 @@ def a_bundle_says_what_its_export_says():
         data = base.write_data()[0]
         job, run, out = (path("generate.%s.%s" % (stem, end)) for end in ("job", "run", "hf"))
         ask("job", "new", "--base", folder, "--data", data, "--data-type", "u8", "--length", "8",
-            "--batch", "2", "--steps", "4", "--segment", "2", "--rate", "0.05", "--calibrate", "none",
+            "--batch", "2", "--steps", "4", "--segment-steps", "2", "--rate", "0.05", "--calibrate", "none",
             "--out", job, *more)
         ask("prover", "run", job, "--data", data, "--first-state" if stem == "all" else "--data",
             folder, "--bundle", run)
@@ -185,7 +185,7 @@ def mistakes_are_named():
     broken = dict(weights)
     del broken["h.1.ln_1.weight"]
     reference.write_folder(path("hole"), config, broken, "F32")
-    said = generate(path("hole"), wanted=2)["error"]["message"]
+    said = generate(path("hole"), wanted=3)["error"]["message"]
     assert "h.1.ln_1.weight" in said, said
     reference.write_folder(path("shape"), config, weights | {"ln_f.bias": torch.zeros(31)}, "F32")
     said = generate(path("shape"), wanted=1)["error"]["message"]

@@ -31,7 +31,7 @@ def model(name="model", **more):
 
 
 def talk(lines, *more, wanted=0):
-    done = subprocess.run([LOCKSTEP, "generate", model(), "--chat", "--layout", "llama3", *more],
+    done = subprocess.run([LOCKSTEP, "generate", model(), "--chat", "llama3", *more],
                           input=lines.encode(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           check=False)
     assert done.returncode == wanted, (done.returncode, done.stdout, done.stderr)
@@ -96,7 +96,7 @@ def test_ctrl_c_ends_an_answer_and_a_conversation():
     running.send_signal(signal.SIGINT)
     rest, said = running.communicate(timeout=20)
     assert running.returncode == 2 and rest.endswith(b"\n") and said == b"", (running.returncode, said)
-    running = subprocess.Popen([LOCKSTEP, "generate", model(), "--chat", "--layout", "llama3",
+    running = subprocess.Popen([LOCKSTEP, "generate", model(), "--chat", "llama3",
                                 "--tokens", "4"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
     running.stdin.write(b"the\n")
@@ -114,8 +114,8 @@ def test_hostile_folders_and_prompts_are_refused():
         said = ask("generate", *words, wanted=wanted)["error"]["message"]
         assert part in said, (words, said)
 
-    refused("template", model(), "--chat", "--prompt", "x")
-    refused("no layout 'odd'", model(), "--chat", "--layout", "odd", "--prompt", "x", wanted=3)
+    refused("template", model(), "--chat", "auto", "--prompt", "x")
+    refused("no layout 'odd'", model(), "--chat", "odd", "--prompt", "x", wanted=3)
     refused("nothing to go on with", model(), wanted=3)
     with open(path("bad"), "wb") as file:
         file.write(b"the\xff")

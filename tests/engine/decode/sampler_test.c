@@ -159,12 +159,9 @@ static void test_temperature_zero_takes_the_first_largest(void **state)
 static void test_numbers_out_of_range_are_refused(void **state)
 {
     static const struct sampler_rule wrong[] = {
-        {.temperature = -1.0f, .top_p = 1.0f},
-        {.temperature = 1e-4f, .top_p = 1.0f},
-        {.temperature = 101.0f, .top_p = 1.0f},
-        {.temperature = NAN, .top_p = 1.0f},
-        {.temperature = 1.0f, .top_p = 0.0f},
-        {.temperature = 1.0f, .top_p = NAN},
+        {.temperature = -1.0f, .top_p = 1.0f},  {.temperature = 1e-4f, .top_p = 1.0f},
+        {.temperature = 101.0f, .top_p = 1.0f}, {.temperature = NAN, .top_p = 1.0f},
+        {.temperature = 1.0f, .top_p = 0.0f},   {.temperature = 1.0f, .top_p = NAN},
     };
     struct sampler sampler;
     struct error error;
