@@ -119,14 +119,14 @@ void buffer_add_text(struct buffer *buffer, const char *text)
     buffer_add(buffer, text, strlen(text));
 }
 
-void buffer_add_format(struct buffer *buffer, const char *format, ...)
+void buffer_add_list(struct buffer *buffer, const char *format, va_list arguments)
 {
-    va_list arguments;
+    va_list again;
     int length;
 
-    va_start(arguments, format);
-    length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
+    va_copy(again, arguments);
+    length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     if (length < 0) {
         fail_buffer(buffer, STATUS_BAD_FORMAT);
         return;
@@ -134,10 +134,17 @@ void buffer_add_format(struct buffer *buffer, const char *format, ...)
     if (reserve_bytes(buffer, (size_t)length) != STATUS_OK) {
         return;
     }
-    va_start(arguments, format);
     vsnprintf((char *)buffer->data + buffer->size, (size_t)length + 1, format, arguments);
-    va_end(arguments);
     buffer->size += (size_t)length;
+}
+
+void buffer_add_format(struct buffer *buffer, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    buffer_add_list(buffer, format, arguments);
+    va_end(arguments);
 }
 
 const char *buffer_text(const struct buffer *buffer)

@@ -7,6 +7,7 @@
 #ifndef BASE_BUFFER_H
 #define BASE_BUFFER_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,8 @@ void buffer_add_u64(struct buffer *buffer, uint64_t value);
 void buffer_add_text(struct buffer *buffer, const char *text); /* without its NUL */
 void buffer_add_format(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void buffer_add_list(struct buffer *buffer, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /* The bytes as a string; "" while there are none. */
 const char *buffer_text(const struct buffer *buffer);

@@ -85,23 +85,6 @@ static enum status check_running(const struct change *change, struct error *erro
                            "'lockstep job close' takes back a job that is open");
 }
 
-static enum status confirm(const struct change *change, const char *question, struct error *error)
-{
-    const struct command_context *context = change->context;
-
-    if (context->json || options_flag(context->options, "yes")) {
-        return STATUS_OK;
-    }
-    if (isatty(STDIN_FILENO) != 1) {
-        (void)error_set(error, STATUS_USAGE, "no terminal to confirm it on");
-        error_advise(error, "--yes does it without a prompt");
-        return STATUS_USAGE;
-    }
-    return command_confirms(question)
-               ? STATUS_OK
-               : error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
-}
-
 /* ---- close ------------------------------------------------------------------- */
 
 static enum status look_close(struct change *change, struct error *error)
@@ -141,11 +124,11 @@ static enum status look_resume(struct change *change, struct error *error)
     }
     currency_print(escrow, ledger_get_currency(change->ledger), change->job.missing_escrow);
     currency_print(pool, ledger_get_currency(change->ledger), change->job.missing_pool);
-    if (!change->context->json) {
+    if (command_people(change->context) != NULL) {
         fprintf(stderr, "a void burned %s of the escrow and %s of the pool; you put both back\n",
                 escrow, pool);
     }
-    return confirm(change, "Resume the job?", error);
+    return command_confirm(change->context, "Resume the job?", error);
 }
 
 static enum status send_resume(struct change *change, struct error *error)
@@ -189,13 +172,13 @@ static enum status look_refuse(struct change *change, struct error *error)
                     change->job.segments - change->job.finalized, 0, false);
     currency_print(stake, ledger_get_currency(change->ledger), lost.stake);
     currency_print(yours, ledger_get_currency(change->ledger), lost.escrow + lost.pool);
-    if (!change->context->json) {
+    if (command_people(change->context) != NULL) {
         fprintf(stderr,
                 "%" PRIu32 " segments are open; where none of them is vouched for or about to be "
                 "paid, %s of your money burns, and %s of the solver's\n",
                 open, yours, stake);
     }
-    return confirm(change, "Refuse what is open?", error);
+    return command_confirm(change->context, "Refuse what is open?", error);
 }
 
 static enum status send_refuse(struct change *change, struct error *error)

@@ -61,18 +61,10 @@ const struct option_spec job_open_options[JOB_OPEN_OPTIONS] = {
 static enum status confirm(struct command_context *context, const struct game_terms *terms,
                            const struct currency *currency, struct error *error)
 {
-    if (context->json || options_flag(context->options, "yes")) {
-        return STATUS_OK;
+    if (command_asks(context)) {
+        job_terms_show(stderr, currency, terms, context->options);
     }
-    job_terms_show(stderr, currency, terms, context->options);
-    if (isatty(STDIN_FILENO) != 1) {
-        (void)error_set(error, STATUS_USAGE, "no terminal to confirm the escrow on");
-        error_advise(error, "--yes opens it without a prompt");
-        return STATUS_USAGE;
-    }
-    return command_confirms("Open the job with this escrow?")
-               ? STATUS_OK
-               : error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
+    return command_confirm(context, "Open the job with this escrow?", error);
 }
 
 /* ---- the contact -------------------------------------------------------------------------- */

@@ -78,13 +78,8 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
      .value = "KEY",
      .help = "also be the keeper of this job on a ledger, as 'job keep' is: with --account, and "
              "what it keeps in --folder"},
-    {.name = "contact",
-     .heading = "serving",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "URL",
-     .help =
-         "with --keeper-of: where others find what is served (default: the address of --serve)"},
+    KEEPER_CONTACT_OPTION(
+        "with --keeper-of: where others find what is served (default: the address of --serve)"),
     CHAIN_POLL_OPTION("with --keeper-of: how often to look at the ledger"),
     {.name = "page",
      .heading = "serving",

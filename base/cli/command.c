@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define NAME_TEXT_MAX 128
 
@@ -82,7 +83,12 @@ static int fail_in_json(struct command_context *context, const struct error *err
     if (failure != NULL && advice[0] != '\0') {
         json_object_set_new(failure, "advice", json_string(advice));
     }
-    (void)command_emit(context, json_pack("{s:o, s:i}", "error", failure, "exit", code));
+    failure = json_pack("{s:o, s:i}", "error", failure, "exit", code);
+    if (failure == NULL || json_dumpf(failure, context->out, JSON_COMPACT) != 0 ||
+        fputc('\n', context->out) == EOF) {
+        fprintf(stderr, "lockstep: cannot write the failure as JSON\n");
+    }
+    json_decref(failure);
     return code;
 }
 
@@ -121,18 +127,74 @@ int command_usage(struct command_context *context, const char *format, ...)
 
 int command_emit(struct command_context *context, json_t *result)
 {
-    int failed = result == NULL || json_dumpf(result, context->out, JSON_COMPACT) != 0 ||
-                 fputc('\n', context->out) == EOF;
-
-    json_decref(result);
-    if (failed) {
-        fprintf(stderr, "lockstep: cannot write the result as JSON\n");
-        return COMMAND_UNKNOWN;
-    }
-    return COMMAND_OK;
+    return command_say(context, result, "%s", "");
 }
 
-bool command_confirms(const char *question)
+/* As one line of JSON. */
+static void write_facts(struct buffer *text, const struct sheet *sheet)
+{
+    sheet_json_write(text, sheet);
+    buffer_add_text(text, "\n");
+}
+
+int command_show(struct command_context *context, struct sheet *sheet)
+{
+    int code = COMMAND_OK;
+    struct buffer text;
+    struct error error;
+
+    error_init(&error);
+    buffer_init(&text, SHEET_SIZE_MAX);
+    if (context->json) {
+        write_facts(&text, sheet);
+    } else {
+        sheet_text_write(&text, sheet);
+    }
+    if (sheet_check(sheet, &error) != STATUS_OK ||
+        buffer_check(&text, &error, "the result") != STATUS_OK) {
+        code = command_fail(context, &error);
+    } else if (fwrite(buffer_text(&text), 1, text.size, context->out) != text.size ||
+               fflush(context->out) != 0) {
+        fprintf(stderr, "lockstep: cannot write the result\n");
+        code = COMMAND_UNKNOWN;
+    }
+    buffer_release(&text);
+    sheet_release(sheet);
+    return code;
+}
+
+int command_say(struct command_context *context, json_t *facts, const char *format, ...)
+{
+    struct sheet sheet;
+    va_list arguments;
+
+    sheet_init(&sheet);
+    sheet_merge(&sheet, facts);
+    va_start(arguments, format);
+    sheet_print_list(&sheet, format, arguments);
+    va_end(arguments);
+    return command_show(context, &sheet);
+}
+
+FILE *command_people(const struct command_context *context)
+{
+    return context->json ? NULL : context->out;
+}
+
+void command_tell(const struct command_context *context, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!context->json) {
+        va_start(arguments, format);
+        (void)vfprintf(context->out, format, arguments);
+        va_end(arguments);
+        (void)fflush(context->out);
+    }
+}
+
+/* Asks on stderr; is the line that comes on stdin "y" or "yes", in capitals or not? */
+static bool is_confirmed(const char *question)
 {
     char answer[8] = "";
 
@@ -143,4 +205,25 @@ bool command_confirms(const char *question)
     }
     answer[strcspn(answer, "\r\n")] = '\0';
     return strcasecmp(answer, "y") == 0 || strcasecmp(answer, "yes") == 0;
+}
+
+bool command_asks(const struct command_context *context)
+{
+    return !context->json && !options_flag(context->options, "yes");
+}
+
+enum status command_confirm(const struct command_context *context, const char *question,
+                            struct error *error)
+{
+    if (!command_asks(context)) {
+        return STATUS_OK;
+    }
+    if (isatty(STDIN_FILENO) != 1) {
+        (void)error_set(error, STATUS_USAGE, "nobody is there to confirm it");
+        error_advise(error, "--yes does it without a prompt");
+        return STATUS_USAGE;
+    }
+    return is_confirmed(question)
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
 }

@@ -15,6 +15,7 @@
 #include "base/cli/options.h"
 #include "base/error.h"
 #include "base/io/log.h"
+#include "base/sheet/sheet.h"
 
 /* The exit codes of every command. */
 enum command_exit {
@@ -78,8 +79,12 @@ struct command_context {
     bool json; /* results and errors are JSON objects on out */
 };
 
-/* Asks on stderr; is the line that comes on stdin "y" or "yes", in capitals or not? */
-MUST_CHECK bool command_confirms(const char *question);
+/* Will command_confirm() ask? Not with --json, and not with --yes. */
+bool command_asks(const struct command_context *context);
+
+/* Asks on stderr; "y" or "yes" is taken from stdin, which must be a terminal. */
+MUST_CHECK enum status command_confirm(const struct command_context *context, const char *question,
+                                       struct error *error);
 
 /* The options that every command has: --help, --json, --config, --log-level, --log-format. */
 extern const struct option_table command_common_options;
@@ -91,8 +96,26 @@ int command_fail(struct command_context *context, const struct error *error);
 int command_usage(struct command_context *context, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Writes result as one line of JSON; takes the reference. NULL is reported as out of memory. */
+/*
+ * What --json says is known to these alone (scripts/check-house). A command makes a sheet
+ * (base/sheet/sheet.h) of its result: facts for programs, text for people.
+ */
+
+/* Writes the sheet's facts as one line of JSON, or its text. Releases the sheet. */
+int command_show(struct command_context *context, struct sheet *sheet);
+
+/* The same of facts and a few lines; takes the reference. NULL is reported as out of memory. */
+int command_say(struct command_context *context, json_t *facts, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 int command_emit(struct command_context *context, json_t *result);
+
+/* Writes a line for people at once, before the result: how work goes on. Nothing with --json. */
+void command_tell(const struct command_context *context, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Where people read results; NULL with --json: for what draws on a terminal. */
+FILE *command_people(const struct command_context *context);
 
 enum command_exit command_exit_of(enum status status);
 

@@ -324,31 +324,30 @@ static const char *grade_name(enum doctor_grade grade)
     return "broken";
 }
 
-static void write_finding(struct command_context *context, json_t *list, const char *name,
-                          const struct doctor_finding *finding)
+static void add_finding(struct sheet *sheet, json_t *list, const char *name,
+                        const struct doctor_finding *finding)
 {
+    const char *grade = grade_name(finding->grade);
     char text[sizeof(finding->text) * 6];
     char advice[sizeof(finding->advice) * 6];
 
     log_escape(text, sizeof(text), finding->text, 0);
     log_escape(advice, sizeof(advice), finding->advice, 0);
-    if (list != NULL) {
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "check", name, "grade",
-                                              grade_name(finding->grade), "text", text, "advice",
-                                              advice));
-        return;
-    }
-    fprintf(context->out, "%-7s %-11s %s\n", grade_name(finding->grade), name, text);
+    (void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s}", "check", name, "grade",
+                                                grade, "text", text, "advice", advice));
+    sheet_print(sheet, "%-7s %-11s %s\n", grade, name, text);
     if (advice[0] != '\0') {
-        fprintf(context->out, "%-19s %s\n", "", advice);
+        sheet_print(sheet, "%-19s %s\n", "", advice);
     }
 }
 
 int doctor_run(struct command_context *context)
 {
-    json_t *list = context->json ? json_array() : NULL;
+    json_t *list = json_array();
     bool broken = false;
+    struct sheet sheet;
 
+    sheet_init(&sheet);
     for (size_t i = 0; i < context->group_count; i++) {
         for (size_t j = 0; j < context->groups[i]->check_count; j++) {
             const struct doctor_check *check = &context->groups[i]->checks[j];
@@ -356,12 +355,12 @@ int doctor_run(struct command_context *context)
 
             check->look(&finding, context);
             broken = broken || finding.grade == DOCTOR_BROKEN;
-            write_finding(context, list, check->name, &finding);
+            add_finding(&sheet, list, check->name, &finding);
         }
     }
-    if (list != NULL &&
-        command_emit(context, json_pack("{s:s, s:b, s:o}", "version", LOCKSTEP_VERSION, "fit",
-                                        !broken, "checks", list)) != COMMAND_OK) {
+    sheet_merge(&sheet, json_pack("{s:s, s:b, s:o}", "version", LOCKSTEP_VERSION, "fit", !broken,
+                                  "checks", list));
+    if (command_show(context, &sheet) != COMMAND_OK) {
         return COMMAND_UNKNOWN;
     }
     return broken ? COMMAND_REFUSED : COMMAND_OK;

@@ -344,11 +344,8 @@ static int run_words(struct command_context *context, const char *const *words, 
         return command_usage(context, "which command? (see: lockstep help)");
     }
     if (strcmp(words[0], "--version") == 0) {
-        if (context->json) {
-            return command_emit(context, json_pack("{s:s}", "version", LOCKSTEP_VERSION));
-        }
-        fprintf(context->out, "lockstep %s\n", LOCKSTEP_VERSION);
-        return COMMAND_OK;
+        return command_say(context, json_pack("{s:s}", "version", LOCKSTEP_VERSION),
+                           "lockstep %s\n", LOCKSTEP_VERSION);
     }
     if (strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0) {
         help_program(context->out, context->groups, context->group_count);

@@ -1,4 +1,5 @@
 /* ledger_commands.c - `lockstep ledger init|faucet|deploy|status|watch`. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,11 +111,7 @@ static int run_init(struct command_context *context)
     if (ledger_local_init(path, &error) != STATUS_OK) {
         return command_fail(context, &error);
     }
-    if (context->json) {
-        return command_emit(context, json_pack("{s:s+}", "ledger", "local:", path));
-    }
-    (void)fprintf(context->out, "local:%s\n", path);
-    return COMMAND_OK;
+    return command_say(context, json_pack("{s:s+}", "ledger", "local:", path), "local:%s\n", path);
 }
 
 static const struct option_spec faucet_options[] = {CHAIN_LEDGER_OPTIONS};
@@ -123,20 +120,18 @@ static int show_faucet(struct command_context *context, const struct address *ac
                        wei purse)
 {
     char address[ADDRESS_TEXT_SIZE];
-    char given[WEI_TEXT_SIZE];
-    char has[WEI_TEXT_SIZE];
+    char given[2][WEI_TEXT_SIZE];
+    char has[2][WEI_TEXT_SIZE];
 
     address_print(address, account);
-    if (context->json) {
-        wei_print_plain(given, amount);
-        wei_print_plain(has, purse);
-        return command_emit(context, json_pack("{s:s, s:s, s:s}", "address", address, "given_wei",
-                                               given, "purse_wei", has));
-    }
-    currency_print(given, &currency_coin, amount);
-    currency_print(has, &currency_coin, purse);
-    (void)fprintf(context->out, "gave %s to %s, which has %s\n", given, address, has);
-    return COMMAND_OK;
+    wei_print_plain(given[0], amount);
+    wei_print_plain(has[0], purse);
+    currency_print(given[1], &currency_coin, amount);
+    currency_print(has[1], &currency_coin, purse);
+    return command_say(context,
+                       json_pack("{s:s, s:s, s:s}", "address", address, "given_wei", given[0],
+                                 "purse_wei", has[0]),
+                       "gave %s to %s, which has %s\n", given[1], address, has[1]);
 }
 
 /* Before anything is asked of a chain: it need not even answer. */
@@ -274,13 +269,9 @@ static int run_deploy(struct command_context *context)
         return command_fail(context, &error);
     }
     address_print(address, &registry);
-    if (context->json) {
-        return command_emit(context, json_pack("{s:s, s:I}", "registry", address, "first_block",
-                                               (json_int_t)height));
-    }
-    (void)fprintf(context->out, "registry=%s\nfirst-block=%llu\n", address,
-                  (unsigned long long)height);
-    return COMMAND_OK;
+    return command_say(
+        context, json_pack("{s:s, s:I}", "registry", address, "first_block", (json_int_t)height),
+        "registry=%s\nfirst-block=%llu\n", address, (unsigned long long)height);
 }
 
 /* ---- status ------------------------------------------------------------------- */
@@ -288,23 +279,23 @@ static int run_deploy(struct command_context *context)
 static const struct option_spec status_options[] = {CHAIN_LEDGER_OPTIONS, CHAIN_KEY_OPTIONS};
 
 /* Leaves out the keys whose address only a passphrase gives, and says so. */
-static size_t drop_unnamed(struct wallet_entry *entries, size_t count, FILE *out)
+static size_t drop_unnamed(struct wallet_entry *entries, size_t count, struct sheet *view)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++) {
         if (entries[i].named) {
             entries[kept++] = entries[i];
-        } else if (out != NULL) {
-            (void)fprintf(out, "%s names no address: lockstep wallet address shows it\n",
-                          entries[i].path);
+        } else {
+            sheet_print(view, "%s names no address: lockstep wallet address shows it\n",
+                        entries[i].path);
         }
     }
     return kept;
 }
 
 /* The account that is named, or those of the wallet. *accounts is the caller's. */
-static enum status choose_accounts(struct address **accounts, uint32_t *count,
+static enum status choose_accounts(struct address **accounts, uint32_t *count, struct sheet *view,
                                    struct command_context *context, struct error *error)
 {
     const struct options *given = context->options;
@@ -316,7 +307,7 @@ static enum status choose_accounts(struct address **accounts, uint32_t *count,
     if (given->argument_count == 0) {
         TRY(chain_wallet_folder(folder, context, error));
         TRY(wallet_list(&entries, &found, folder, error));
-        found = drop_unnamed(entries, found, context->json ? NULL : context->out);
+        found = drop_unnamed(entries, found, view);
     }
     *accounts = calloc(found + 1, sizeof(**accounts));
     if (*accounts == NULL) {
@@ -355,24 +346,27 @@ out:
     return status;
 }
 
-static void show_head(struct command_context *context, const struct ledger *ledger,
+static void show_head(struct sheet *view, const struct ledger *ledger,
                       const struct ledger_clock *clock)
 {
     const struct address *token = ledger_get_token(ledger);
+    const char *chain = ledger_get_place(ledger)->chain;
     char address[ADDRESS_TEXT_SIZE];
     char time[TERMS_TIME_SIZE];
 
     terms_time(time, clock->time_s);
-    (void)fprintf(context->out, "chain %s, height %llu, time %s\n", ledger_get_place(ledger)->chain,
-                  (unsigned long long)clock->height, time);
+    sheet_merge(view, json_pack("{s:s, s:I, s:I}", "chain", chain, "height",
+                                (json_int_t)clock->height, "time", (json_int_t)clock->time_s));
+    sheet_print(view, "chain %s, height %llu, time %s\n", chain, (unsigned long long)clock->height,
+                time);
     if (!address_is_zero(token)) {
         address_print(address, token);
-        (void)fprintf(context->out, "amounts are in %s of the token %s\n",
-                      currency_name(ledger_get_currency(ledger)), address);
+        sheet_print(view, "amounts are in %s of the token %s\n",
+                    currency_name(ledger_get_currency(ledger)), address);
     }
 }
 
-static json_t *account_json(const struct money *money)
+static void show_account(struct sheet *view, json_t *accounts, const struct money *money)
 {
     char address[ADDRESS_TEXT_SIZE];
     char purse[WEI_TEXT_SIZE];
@@ -381,37 +375,11 @@ static json_t *account_json(const struct money *money)
     address_print(address, &money->account);
     wei_print_plain(purse, money->free);
     wei_print_plain(owed, money->owed);
-    return json_pack("{s:s, s:s, s:s, s:o}", "address", address, "purse_wei", purse, "owed_wei",
-                     owed, "money", money_json(money));
-}
-
-static int show_status(struct command_context *context, const struct ledger *ledger,
-                       const struct ledger_clock *clock, const struct money *money, uint32_t count)
-{
-    json_t *accounts = json_array();
-
-    if (!context->json) {
-        show_head(context, ledger, clock);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        char address[ADDRESS_TEXT_SIZE];
-
-        if (context->json) {
-            (void)json_array_append_new(accounts, account_json(&money[i]));
-            continue;
-        }
-        address_print(address, &money[i].account);
-        (void)fprintf(context->out, "%s\n", address);
-        money_text_print(context->out, &money[i], "  ");
-    }
-    if (!context->json) {
-        json_decref(accounts);
-        return COMMAND_OK;
-    }
-    return command_emit(context,
-                        json_pack("{s:s, s:I, s:I, s:o}", "chain", ledger_get_place(ledger)->chain,
-                                  "height", (json_int_t)clock->height, "time",
-                                  (json_int_t)clock->time_s, "accounts", accounts));
+    (void)json_array_append_new(accounts,
+                                json_pack("{s:s, s:s, s:s, s:o}", "address", address, "purse_wei",
+                                          purse, "owed_wei", owed, "money", money_json(money)));
+    sheet_print(view, "%s\n", address);
+    money_text_show(view, money, "  ");
 }
 
 static int run_status(struct command_context *context)
@@ -420,23 +388,32 @@ static int run_status(struct command_context *context)
     struct ledger *ledger = NULL;
     struct money *money = NULL;
     struct ledger_clock clock = {0};
+    json_t *list = json_array();
+    struct sheet view;
     struct error error;
     uint32_t count = 0;
-    int code;
     enum status status;
 
     error_init(&error);
+    sheet_init(&view);
     TRY_OUT(open_reader(&ledger, context, &error));
     TRY_OUT(ledger_get_clock(ledger, &clock, &error));
-    TRY_OUT(choose_accounts(&accounts, &count, context, &error));
+    TRY_OUT(choose_accounts(&accounts, &count, &view, context, &error));
     TRY_OUT(count_money(&money, ledger, accounts, count, &error));
+    show_head(&view, ledger, &clock);
+    for (uint32_t i = 0; i < count; i++) {
+        show_account(&view, list, &money[i]);
+    }
 out:
-    code = status == STATUS_OK ? show_status(context, ledger, &clock, money, count)
-                               : command_fail(context, &error);
+    sheet_set(&view, "accounts", list);
     free(money);
     free(accounts);
     ledger_close(ledger);
-    return code;
+    if (status != STATUS_OK) {
+        sheet_release(&view);
+        return command_fail(context, &error);
+    }
+    return command_show(context, &view);
 }
 
 /* ---- watch -------------------------------------------------------------------- */
@@ -470,17 +447,17 @@ static bool is_of_segment(enum game_event_kind kind)
     return false;
 }
 
-static void print_job(FILE *out, const char *job, const struct game_event *event)
+static void print_job(struct sheet *view, const char *job, const struct game_event *event)
 {
-    (void)fprintf(out, "\tjob %.18s", job);
+    sheet_print(view, "\tjob %.18s", job);
     if (event->kind == GAME_CONVICTED || event->kind == GAME_VOIDED ||
         event->kind == GAME_RELEASED || event->kind == GAME_CLOSED) {
-        (void)fprintf(out, " with %u segments final", event->index);
+        sheet_print(view, " with %u segments final", event->index);
     } else if (is_of_segment(event->kind)) {
-        (void)fprintf(out, " segment %u", event->index);
+        sheet_print(view, " segment %u", event->index);
     }
     if (event->kind == GAME_REVEALED) {
-        (void)fprintf(out, ": %s", job_verdict_name((enum game_verdict)event->verdict));
+        sheet_print(view, ": %s", job_verdict_name((enum game_verdict)event->verdict));
     }
 }
 
@@ -501,54 +478,39 @@ static enum status show_entry(struct command_context *context, const struct ledg
     const struct game_event *event = &entry->event;
     const bool rewind = entry->kind == LEDGER_REWIND;
     const char *name = rewind ? "rewind" : game_event_name(event->kind);
+    const bool ruled = event->kind == GAME_RULED;
     char job[HEX_DATA_SIZE(HASH32_SIZE)];
     char claim[HEX_DATA_SIZE(HASH32_SIZE)];
     char account[ADDRESS_TEXT_SIZE];
-    struct buffer line;
-    json_t *object;
-    enum status status;
+    struct sheet view;
 
     hex_write(job, event->job.bytes, HASH32_SIZE, true);
     hex_write(claim, event->claim.bytes, HASH32_SIZE, true);
     address_print(account, &event->account);
-    if (!context->json) {
-        (void)fprintf(context->out, "%llu\t%llu\t%s", (unsigned long long)entry->number,
-                      (unsigned long long)entry->height, name);
-        if (!hash32_is_zero(&event->job)) {
-            print_job(context->out, job, event);
-        }
-        if (!hash32_is_zero(&event->claim)) {
-            (void)fprintf(
-                context->out, "\tclaim %.18s%s%s", claim, event->kind == GAME_RULED ? " " : "",
-                event->kind == GAME_RULED ? job_outcome_name((enum game_outcome)event->outcome)
-                                          : "");
-        }
-        if (!address_is_zero(&event->account)) {
-            (void)fprintf(context->out, "\t%s", account);
-        }
-        (void)fprintf(context->out, "\n");
-        return STATUS_OK;
+    sheet_init(&view);
+    sheet_print(&view, "%" PRIu64 "\t%" PRIu64 "\t%s", entry->number, entry->height, name);
+    if (!hash32_is_zero(&event->job)) {
+        print_job(&view, job, event);
     }
-    object = json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i}", "number",
-                       (json_int_t)entry->number, "height", (json_int_t)entry->height, "time",
-                       (json_int_t)entry->time_s, "event", name, "job", job, "claim", claim,
-                       "account", account, "segment", (int)event->index);
-    if (object == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for an event");
+    if (!hash32_is_zero(&event->claim)) {
+        sheet_print(&view, "\tclaim %.18s%s%s", claim, ruled ? " " : "",
+                    ruled ? job_outcome_name((enum game_outcome)event->outcome) : "");
     }
+    if (!address_is_zero(&event->account)) {
+        sheet_print(&view, "\t%s", account);
+    }
+    sheet_print(&view, "\n");
+    sheet_merge(&view, json_pack("{s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i}", "number",
+                                 (json_int_t)entry->number, "height", (json_int_t)entry->height,
+                                 "time", (json_int_t)entry->time_s, "event", name, "job", job,
+                                 "claim", claim, "account", account, "segment", (int)event->index));
     if (event->contact.size > 0 && is_plain(&event->contact)) {
-        (void)json_object_set_new(
-            object, "contact",
-            json_stringn((const char *)event->contact.bytes, event->contact.size));
+        sheet_set(&view, "contact",
+                  json_stringn((const char *)event->contact.bytes, event->contact.size));
     }
-    buffer_init(&line, LINE_SIZE_MAX);
-    status = strict_json_write(&line, error, object, JSON_COMPACT);
-    if (status == STATUS_OK) {
-        (void)fprintf(context->out, "%s\n", buffer_text(&line));
-    }
-    buffer_release(&line);
-    json_decref(object);
-    return status;
+    return command_show(context, &view) == COMMAND_OK
+               ? STATUS_OK
+               : error_set(error, STATUS_IO, "cannot show an event");
 }
 
 static enum status watch(struct command_context *context, struct ledger *ledger, struct stop *stop,

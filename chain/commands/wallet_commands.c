@@ -38,7 +38,7 @@ static enum status get_passphrase(struct passphrase **passphrase,
 {
     const struct passphrase_source source = {
         .file = options_text(context->options, option),
-        .question = context->json ? NULL : question,
+        .question = command_people(context) == NULL ? NULL : question,
         .twice = twice,
     };
 
@@ -113,26 +113,24 @@ enum status chain_account_address(struct address *account, const struct command_
     return STATUS_OK;
 }
 
-/* An address of null: the file names none. */
-static json_t *entry_json(const struct wallet_entry *entry)
+/* An address of null: the file names none. Returns its facts. */
+static json_t *add_entry(struct sheet *sheet, const struct wallet_entry *entry)
 {
     char address[ADDRESS_TEXT_SIZE];
 
     address_print(address, &entry->address);
+    sheet_print(sheet, "%s\n  %s\n", entry->named ? address : "the file names no address",
+                entry->path);
     return json_pack("{s:s?, s:s}", "address", entry->named ? address : NULL, "file", entry->path);
 }
 
 static int show_entry(struct command_context *context, const struct wallet_entry *entry)
 {
-    char address[ADDRESS_TEXT_SIZE];
+    struct sheet sheet;
 
-    if (context->json) {
-        return command_emit(context, entry_json(entry));
-    }
-    address_print(address, &entry->address);
-    (void)fprintf(context->out, "%s\n  %s\n", entry->named ? address : "the file names no address",
-                  entry->path);
-    return COMMAND_OK;
+    sheet_init(&sheet);
+    sheet_merge(&sheet, add_entry(&sheet, entry));
+    return command_show(context, &sheet);
 }
 
 /* ---- new ---------------------------------------------------------------------- */
@@ -231,41 +229,31 @@ out:
 
 static const struct option_spec list_options[] = {CHAIN_KEY_OPTIONS};
 
-static int emit_list(struct command_context *context, const struct wallet_entry *entries,
-                     size_t count)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < count; i++) {
-        (void)json_array_append_new(list, entry_json(&entries[i]));
-    }
-    return command_emit(context, json_pack("{s:o}", "keys", list));
-}
-
 static int run_list(struct command_context *context)
 {
     struct wallet_entry *entries = NULL;
+    json_t *list = json_array();
     char folder[FILE_PATH_MAX];
+    struct sheet sheet;
     struct error error;
     size_t count = 0;
-    int code = COMMAND_OK;
     enum status status;
 
     error_init(&error);
+    sheet_init(&sheet);
     TRY_OUT(chain_wallet_folder(folder, context, &error));
     TRY_OUT(wallet_list(&entries, &count, folder, &error));
+    for (size_t i = 0; i < count; i++) {
+        (void)json_array_append_new(list, add_entry(&sheet, &entries[i]));
+    }
 out:
+    free(entries);
+    sheet_set(&sheet, "keys", list);
     if (status != STATUS_OK) {
+        sheet_release(&sheet);
         return command_fail(context, &error);
     }
-    if (context->json) {
-        code = emit_list(context, entries, count);
-    }
-    for (size_t i = 0; i < count && !context->json; i++) {
-        (void)show_entry(context, &entries[i]);
-    }
-    free(entries);
-    return code;
+    return command_show(context, &sheet);
 }
 
 static int run_address(struct command_context *context)
@@ -279,12 +267,11 @@ static int run_address(struct command_context *context)
     if (find_address(&entry, context, name, &error) != STATUS_OK) {
         return command_fail(context, &error);
     }
-    if (context->json) {
-        return show_entry(context, &entry);
-    }
     address_print(address, &entry.address);
-    (void)fprintf(context->out, "%s\n", address);
-    return COMMAND_OK;
+    return command_say(
+        context,
+        json_pack("{s:s?, s:s}", "address", entry.named ? address : NULL, "file", entry.path),
+        "%s\n", address);
 }
 
 /* ---- sign --------------------------------------------------------------------- */
@@ -336,12 +323,8 @@ out:
     signer_free(signer);
     signature_to_bytes(bytes, &signature);
     hex_write(text, bytes, sizeof(bytes), true);
-    if (context->json) {
-        return command_emit(context,
-                            json_pack("{s:s, s:s}", "address", address, "signature", text));
-    }
-    (void)fprintf(context->out, "%s\n", text);
-    return COMMAND_OK;
+    return command_say(context, json_pack("{s:s, s:s}", "address", address, "signature", text),
+                       "%s\n", text);
 }
 
 /* ---- the table ---------------------------------------------------------------- */

@@ -98,19 +98,19 @@ void money_text_day(char text[MONEY_TEXT_SIZE], const struct money *money,
     add_gas(text, money, ", ", day->amounts[MONEY_GAS]);
 }
 
-void money_text_print(FILE *out, const struct money *money, const char *indent)
+void money_text_show(struct sheet *view, const struct money *money, const char *indent)
 {
     const uint32_t first =
         money->day_count > MONEY_TEXT_DAYS ? money->day_count - MONEY_TEXT_DAYS : 0;
     char text[MONEY_TEXT_SIZE];
 
     money_text_where(text, money);
-    (void)fprintf(out, "%s%s\n", indent, text);
+    sheet_line(view, SHEET_PLAIN, "%s%s", indent, text);
     money_text_why(text, money);
-    (void)fprintf(out, "%s%s\n", indent, text);
+    sheet_line(view, SHEET_PLAIN, "%s%s", indent, text);
     for (uint32_t i = first; i < money->day_count; i++) {
         money_text_day(text, money, &money->days[i]);
-        (void)fprintf(out, "%s%s\n", indent, text);
+        sheet_line(view, SHEET_PLAIN, "%s%s", indent, text);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/sheet/sheet.h"
 #include "chain/money/money.h"
 
 #define MONEY_TEXT_SIZE (8 * WEI_TEXT_SIZE)
@@ -26,7 +27,7 @@ void money_text_day(char text[MONEY_TEXT_SIZE], const struct money *money,
 
 /* Both lines and the newest days, each after the indent. */
 #define MONEY_TEXT_DAYS 7
-void money_text_print(FILE *out, const struct money *money, const char *indent);
+void money_text_show(struct sheet *view, const struct money *money, const char *indent);
 
 /* NULL: no memory. Amounts are whole wei, as texts. */
 json_t *money_json(const struct money *money);

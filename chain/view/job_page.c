@@ -9,15 +9,10 @@
 
 #include "base/io/progress.h"
 #include "base/io/strict_json.h"
-#include "base/web/web_page.h"
-#include "base/web/web_parts.h"
-#include "base/web/web_plot.h"
 #include "chain/codec/hex_data.h"
-#include "chain/game/terms.h"
 #include "chain/view/job_text.h"
 
 #define PAGE_SIZE_MAX ((size_t)1 << 20)
-#define TITLE_MAX     100
 
 struct job_page {
     struct web_server *web;
@@ -29,243 +24,212 @@ struct job_page {
 
 /* ---- parts --------------------------------------------------------------------------- */
 
-static void add_number_card(struct buffer *page, double number, const char *words)
+static void add_number_card(struct sheet *view, double number, const char *words)
 {
     char figure[PROGRESS_NUMBER_MAX];
 
     progress_number(figure, number);
-    web_parts_card(page, figure, words);
+    sheet_add(view, SHEET_CARD, words, "%s", figure);
 }
 
-static void add_amount_card(struct buffer *page, const struct currency *currency, wei amount,
+static void add_amount_card(struct sheet *view, const struct currency *currency, wei amount,
                             const char *words)
 {
     char figure[WEI_TEXT_SIZE];
 
     currency_print_about(figure, currency, amount);
-    web_parts_card(page, figure, words);
+    sheet_add(view, SHEET_CARD, words, "%s", figure);
 }
 
-static bool is_ill(const struct job_view *view)
+static bool is_ill(const struct job_view *job)
 {
-    return view->trouble[0] != '\0' || view->standing.alert[0] != '\0' || view->standing.claims > 0;
+    return job->trouble[0] != '\0' || job->standing.alert[0] != '\0' || job->standing.claims > 0;
 }
 
-/* "70 % Lockstep job": of several windows it is seen which one needs a look. */
-static void print_title(char title[TITLE_MAX], const struct job_page *shown)
+static void add_names(struct sheet *view, const struct job_view *job, const char *title)
 {
-    const struct job_view *view = &shown->view;
-
-    (void)snprintf(
-        title, TITLE_MAX, "%s%.0f %% %s", is_ill(view) ? "! " : "",
-        view->steps == 0 ? 0 : floor(100 * (double)job_view_done(view) / (double)view->steps),
-        shown->source.title);
-}
-
-static void add_names(struct buffer *page, const struct job_page *shown)
-{
-    const struct job_view *view = &shown->view;
     char words[JOB_CARD_WORDS_MAX];
+    char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
-    buffer_add_format(page, "<h1>%s", shown->source.title);
-    if (view->card.title[0] != '\0') {
-        buffer_add_text(page, ": ");
-        web_page_text(page, view->card.title);
-    }
-    buffer_add_text(page, "</h1>\n<p class=\"dim\">");
-    job_card_words(words, &view->card);
-    web_page_text(page, words);
-    buffer_add_text(page, "</p>\n");
-    if (view->standing.read) {
-        char key[HEX_DATA_SIZE(HASH32_SIZE)];
-
-        hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
-        buffer_add_format(page, "<p class=\"dim\"><code>%s</code></p>\n", key);
+    /* Of several windows it is seen which one needs a look. */
+    sheet_add(view, SHEET_WINDOW, NULL, "%s%.0f %% %s", is_ill(job) ? "! " : "",
+              job->steps == 0 ? 0 : floor(100 * (double)job_view_done(job) / (double)job->steps),
+              title);
+    sheet_add(view, SHEET_TITLE, NULL, "%s%s%s", title, job->card.title[0] == '\0' ? "" : ": ",
+              job->card.title);
+    job_card_words(words, &job->card);
+    sheet_line(view, SHEET_DIM, "%s", words);
+    if (job->standing.read) {
+        hex_write(key, job->standing.key.bytes, HASH32_SIZE, true);
+        sheet_begin_line(view, SHEET_DIM);
+        sheet_words(view, SHEET_CODE, "%s", key);
     }
 }
 
-static void add_top(struct buffer *page, const struct job_page *shown)
+static void add_state(struct sheet *view, const struct job_view *job)
 {
-    const struct job_view *view = &shown->view;
+    const struct job_standing *standing = &job->standing;
 
-    add_names(page, shown);
-    buffer_add_format(page, "<p class=\"word %s\"><b>", is_ill(view) ? "ill" : "well");
-    web_page_text(page, view->standing.read ? view->standing.phase : "training");
-    buffer_add_text(page, "</b>");
-    if (view->standing.waits) {
-        buffer_add_text(page, ", waits for ");
-        web_page_text(page, view->standing.wait.text);
-        if (view->standing.wait.until_s > view->standing.now_s) {
-            buffer_add_text(page, " <span class=\"dim\">(");
-            web_page_when(page, view->standing.wait.until_s, view->standing.now_s);
-            buffer_add_text(page, ")</span>");
+    sheet_begin_line(view, is_ill(job) ? SHEET_ILL : SHEET_WELL);
+    sheet_words(view, SHEET_STRONG, "%s", standing->read ? standing->phase : "training");
+    if (standing->waits) {
+        sheet_words(view, SHEET_PLAIN, ", waits for %s", standing->wait.text);
+        if (standing->wait.until_s > standing->now_s) {
+            sheet_words(view, SHEET_DIM, " (");
+            sheet_when(view, SHEET_DIM, standing->wait.until_s, standing->now_s);
+            sheet_words(view, SHEET_DIM, ")");
         }
     }
-    if (view->standing.alert[0] != '\0') {
-        buffer_add_text(page, ". ");
-        web_page_text(page, view->standing.alert);
+    if (standing->alert[0] != '\0') {
+        sheet_words(view, SHEET_PLAIN, ". %s", standing->alert);
     }
-    if (view->trouble[0] != '\0') {
-        buffer_add_text(page, ". ");
-        web_page_text(page, view->trouble);
+    if (job->trouble[0] != '\0') {
+        sheet_words(view, SHEET_PLAIN, ". %s", job->trouble);
     }
-    if (view->standing.endpoints[0] != '\0') {
-        buffer_add_text(page, ". Endpoint ");
-        web_page_text(page, view->standing.endpoints);
+    if (standing->endpoints[0] != '\0') {
+        sheet_words(view, SHEET_PLAIN, ". Endpoint %s", standing->endpoints);
     }
-    buffer_add_text(page, "</p>\n");
 }
 
-static void add_figures(struct buffer *page, const struct job_view *view)
+static void add_figures(struct sheet *view, const struct job_view *job)
 {
-    const struct loss_curve *curve = &view->curve;
-    double pace = job_view_pace(view);
-    double left_s = job_view_left_s(view);
+    const struct loss_curve *curve = &job->curve;
+    double pace = job_view_pace(job);
+    double left_s = job_view_left_s(job);
     char text[64];
 
-    buffer_add_text(page, "<div class=\"cards\">\n");
-    (void)snprintf(text, sizeof(text), "of %" PRIu64 " steps done", view->steps);
-    web_parts_count(page, job_view_done(view), text);
+    (void)snprintf(text, sizeof(text), "of %" PRIu64 " steps done", job->steps);
+    sheet_add(view, SHEET_CARD, text, "%" PRIu64, job_view_done(job));
     if (curve->loss.end > 0) {
-        add_number_card(page, curve->loss.newest, "loss");
+        add_number_card(view, curve->loss.newest, "loss");
     }
     if (curve->held_out.end > 0) {
-        add_number_card(page, curve->held_out.newest, "held-out loss");
+        add_number_card(view, curve->held_out.newest, "held-out loss");
     }
     if (isfinite(curve->accuracy)) {
-        add_number_card(page, curve->accuracy * 100, "% held-out accuracy");
+        add_number_card(view, curve->accuracy * 100, "% held-out accuracy");
     }
     if (pace > 0) {
-        add_number_card(page, view->tokens > 0 ? pace * (double)view->tokens : pace,
-                        view->tokens > 0 ? "tokens a second" : "steps a second");
+        add_number_card(view, job->tokens > 0 ? pace * (double)job->tokens : pace,
+                        job->tokens > 0 ? "tokens a second" : "steps a second");
     }
     if (left_s > 0) {
         progress_time(text, left_s);
-        web_parts_card(page, text, "left to train");
+        sheet_add(view, SHEET_CARD, "left to train", "%s", text);
     }
-    if (view->standing.read) {
-        add_amount_card(page, &view->standing.currency, view->standing.earned, "earned");
-        add_amount_card(page, &view->standing.currency, view->standing.burned_client,
+    if (job->standing.read) {
+        add_amount_card(view, &job->standing.currency, job->standing.earned, "earned");
+        add_amount_card(view, &job->standing.currency, job->standing.burned_client,
                         "burned of the client");
     }
-    buffer_add_text(page, "</div>\n");
 }
 
-static void add_curve(struct buffer *page, const struct job_view *view)
+static void add_segments(struct sheet *view, const struct job_standing *standing)
 {
-    buffer_add_text(page, "<h2>Training</h2>\n");
-    web_plot_curve(page, &view->curve.loss, &view->curve.held_out);
-    buffer_add_text(page, "<p class=\"dim own\">");
-    web_page_text(page, view->curve_words);
-    buffer_add_text(page, "</p>\n");
-}
-
-static void add_segments(struct buffer *page, const struct job_view *view)
-{
-    const char *words[WEB_SQUARES_MARKS];
-    const struct web_squares squares = {.name = "segments by state",
-                                        .unit = "segment",
-                                        .marks = view->standing.cells,
-                                        .count = view->standing.cell_count,
-                                        .each = view->standing.cell_segments,
-                                        .total = view->standing.segments,
-                                        .words = words};
+    struct sheet_squares squares = {.name = "segments by state",
+                                    .unit = "segment",
+                                    .marks = standing->cells,
+                                    .count = standing->cell_count,
+                                    .each = standing->cell_segments,
+                                    .total = standing->segments};
 
     for (int i = 0; i < JOB_VIEW_MARKS; i++) {
-        words[i] = job_view_mark_word((enum job_view_mark)i);
+        squares.words[i] = job_view_mark_word((enum job_view_mark)i);
     }
-    buffer_add_format(page, "<h2>Segments</h2>\n<p>%u of %u committed, %u final; %u claims open.",
-                      view->standing.committed, view->standing.segments, view->standing.finalized,
-                      view->standing.claims);
-    if (view->standing.forecast_s != 0) {
-        buffer_add_format(page, " Segment %u is final ", view->standing.finalized);
-        web_page_when(page, view->standing.forecast_s, view->standing.now_s);
-        buffer_add_text(page, " at the earliest.");
+    sheet_add(view, SHEET_HEADING, NULL, "Segments");
+    sheet_line(view, SHEET_PLAIN, "%u of %u committed, %u final; %u claims open.",
+               standing->committed, standing->segments, standing->finalized, standing->claims);
+    if (standing->forecast_s != 0) {
+        sheet_words(view, SHEET_PLAIN, " Segment %u is final ", standing->finalized);
+        sheet_when(view, SHEET_PLAIN, standing->forecast_s, standing->now_s);
+        sheet_words(view, SHEET_PLAIN, " at the earliest.");
     }
-    buffer_add_text(page, "</p>\n");
-    web_parts_squares(page, &squares);
+    sheet_squares(view, &squares);
 }
 
-static void add_amount_fact(struct buffer *page, const struct currency *currency, const char *name,
-                            wei amount)
-{
-    char text[WEI_TEXT_SIZE];
-
-    currency_print(text, currency, amount);
-    web_parts_value(page, name, text);
-}
-
-static void add_party(struct buffer *page, const char *name, const struct address *address)
+static void add_party(struct sheet *view, const char *name, const struct address *address)
 {
     char text[ADDRESS_TEXT_SIZE];
 
     address_print(text, address);
-    web_parts_value_begin(page, name);
-    buffer_add_format(page, "<code>%s</code>", text);
-    web_parts_value_end(page);
+    sheet_begin(view, SHEET_FACT, name);
+    sheet_words(view, SHEET_CODE, "%s", text);
 }
 
-static void add_money(struct buffer *page, const struct job_view *view)
+static void add_money(struct sheet *view, const struct job_standing *standing)
 {
-    static const struct address nobody;
+    const struct {
+        const char *name;
+        wei amount;
+    } amounts[] = {{"Escrow, with fees", standing->escrow},
+                   {"Earned by solvers", standing->earned},
+                   {"For segments to come", standing->to_come},
+                   {"For verifiers", standing->pool},
+                   {"Staked", standing->stake},
+                   {"Burned of the client", standing->burned_client},
+                   {"Burned of solvers, or paid to seats", standing->burned_solver},
+                   {"Missing, until the client resumes", standing->missing}};
+    const size_t count = sizeof(amounts) / sizeof(amounts[0]) - (standing->missing == 0);
 
-    buffer_add_text(page, "<h2>Money</h2>\n<table class=\"values\">\n");
-    add_amount_fact(page, &view->standing.currency, "Escrow, with fees", view->standing.escrow);
-    add_amount_fact(page, &view->standing.currency, "Earned by solvers", view->standing.earned);
-    add_amount_fact(page, &view->standing.currency, "For segments to come", view->standing.to_come);
-    add_amount_fact(page, &view->standing.currency, "For verifiers", view->standing.pool);
-    add_amount_fact(page, &view->standing.currency, "Staked", view->standing.stake);
-    add_amount_fact(page, &view->standing.currency, "Burned of the client",
-                    view->standing.burned_client);
-    add_amount_fact(page, &view->standing.currency, "Burned of solvers, or paid to seats",
-                    view->standing.burned_solver);
-    if (view->standing.missing > 0) {
-        add_amount_fact(page, &view->standing.currency, "Missing, until the client resumes",
-                        view->standing.missing);
+    sheet_add(view, SHEET_HEADING, NULL, "Money");
+    for (size_t i = 0; i < count; i++) {
+        char text[WEI_TEXT_SIZE];
+
+        currency_print(text, &standing->currency, amounts[i].amount);
+        sheet_add(view, SHEET_FACT, amounts[i].name, "%s", text);
     }
-    add_party(page, "Client", &view->standing.client);
-    if (!address_equal(&view->standing.solver, &nobody)) {
-        add_party(page, "Solver", &view->standing.solver);
+    add_party(view, "Client", &standing->client);
+    if (!address_is_zero(&standing->solver)) {
+        add_party(view, "Solver", &standing->solver);
     }
-    buffer_add_text(page, "</table>\n");
 }
 
-static void add_copies(struct buffer *page, const struct job_view *view)
+static void add_fact(struct sheet *view, const char *name, const char *text)
 {
-    if (view->copies[0] == '\0' && view->keeping[0] == '\0' && view->download[0] == '\0' &&
-        view->mirrors.count == 0 && view->served == 0) {
+    if (text[0] != '\0') {
+        sheet_add(view, SHEET_FACT, name, "%s", text);
+    }
+}
+
+static void add_copies(struct sheet *view, const struct job_view *job)
+{
+    if (job->copies[0] == '\0' && job->keeping[0] == '\0' && job->download[0] == '\0' &&
+        job->mirrors.count == 0 && job->served == 0) {
         return;
     }
-    buffer_add_text(page, "<h2>Mirrors and downloads</h2>\n<table class=\"values\">\n");
-    if (view->copies[0] != '\0') {
-        web_parts_value(page, "Copies", view->copies);
+    sheet_add(view, SHEET_HEADING, NULL, "Mirrors and downloads");
+    add_fact(view, "Copies", job->copies);
+    add_fact(view, "Keeper", job->keeping);
+    add_fact(view, "Coming now", job->download);
+    if (job->served > 0) {
+        sheet_add(view, SHEET_FACT, "Downloaded from here", "%" PRIu64 " requests, %.1f MB",
+                  job->served, (double)job->served_bytes / 1e6);
     }
-    if (view->keeping[0] != '\0') {
-        web_parts_value(page, "Keeper", view->keeping);
-    }
-    if (view->download[0] != '\0') {
-        web_parts_value(page, "Coming now", view->download);
-    }
-    if (view->served > 0) {
-        char text[80];
+    for (uint32_t i = 0; i < job->mirrors.count; i++) {
+        const struct mirror *mirror = &job->mirrors.mirrors[i];
 
-        (void)snprintf(text, sizeof(text), "%" PRIu64 " requests, %.1f MB", view->served,
-                       (double)view->served_bytes / 1e6);
-        web_parts_value(page, "Downloaded from here", text);
+        sheet_begin(view, SHEET_FACT, mirror->dropped ? "Dropped mirror" : "Mirror");
+        sheet_words(view, SHEET_CODE, "%s", mirror->url);
+        sheet_words(view, SHEET_DIM, " %.1f MB fetched. %s", (double)mirror->note.bytes / 1e6,
+                    mirror->note.trouble);
     }
-    for (uint32_t i = 0; i < view->mirrors.count; i++) {
-        const struct mirror *mirror = &view->mirrors.mirrors[i];
+}
 
-        web_parts_value_begin(page, mirror->dropped ? "Dropped mirror" : "Mirror");
-        buffer_add_text(page, "<code>");
-        web_page_text(page, mirror->url);
-        buffer_add_format(page, "</code> <span class=\"dim\">%.1f MB fetched. ",
-                          (double)mirror->note.bytes / 1e6);
-        web_page_text(page, mirror->note.trouble);
-        buffer_add_text(page, "</span>");
-        web_parts_value_end(page);
+void job_page_show(struct sheet *view, const struct job_view *job, const char *title)
+{
+    sheet_merge(view, job_text_json(job));
+    add_names(view, job, title);
+    add_state(view, job);
+    add_figures(view, job);
+    sheet_add(view, SHEET_HEADING, NULL, "Training");
+    sheet_curve(view, &job->curve.loss, &job->curve.held_out);
+    sheet_line(view, SHEET_DIM, "%s", job->curve_words);
+    if (job->standing.read) {
+        add_segments(view, &job->standing);
+        add_money(view, &job->standing);
     }
-    buffer_add_text(page, "</table>\n");
+    add_copies(view, job);
+    sheet_add(view, SHEET_FOOTER, NULL, "Segments and money follow from the events of the ledger.");
 }
 
 /* ---- the site ------------------------------------------------------------------------ */
@@ -273,21 +237,13 @@ static void add_copies(struct buffer *page, const struct job_view *view)
 static void write_page(struct buffer *answer, void *context, const struct web_query *query)
 {
     const struct job_page *page = context;
-    const struct job_view *view = &page->view;
-    char title[TITLE_MAX];
+    struct sheet view;
 
     (void)query;
-    print_title(title, page);
-    web_page_begin(answer, title);
-    add_top(answer, page);
-    add_figures(answer, view);
-    add_curve(answer, view);
-    if (view->standing.read) {
-        add_segments(answer, view);
-        add_money(answer, view);
-    }
-    add_copies(answer, view);
-    web_page_end(answer, page->now_s, "Segments and money follow from the events of the ledger.");
+    sheet_init(&view);
+    job_page_show(&view, &page->view, page->source.title);
+    sheet_page_write(answer, &view, page->now_s);
+    sheet_release(&view);
 }
 
 static void write_json(struct buffer *answer, void *context, const struct web_query *query)

@@ -9,10 +9,14 @@
 #ifndef CHAIN_VIEW_JOB_PAGE_H
 #define CHAIN_VIEW_JOB_PAGE_H
 
+#include "base/sheet/sheet.h"
 #include "base/web/web_server.h"
 #include "chain/view/job_view.h"
 
 struct job_page;
+
+/* What page and JSON show. */
+void job_page_show(struct sheet *view, const struct job_view *job, const char *title);
 
 /* For a command's table. */
 #define JOB_PAGE_OPTION                                                                            \

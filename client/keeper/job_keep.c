@@ -40,13 +40,8 @@ const struct option_spec job_keep_options[JOB_KEEP_OPTIONS] = {
      .value = "ADDRESS:PORT",
      .fallback = "127.0.0.1:" PORT_JOB_KEEP,
      .help = "where to serve what is kept; 0.0.0.0:" PORT_JOB_KEEP " for everybody"},
-    {.name = "contact",
-     .heading = "serving",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "URL",
-     .help =
-         "where others find what is kept (default: the address of --serve); it is announced once"},
+    KEEPER_CONTACT_OPTION(
+        "where others find what is kept (default: the address of --serve); it is announced once"),
     {.name = "keep-max",
      .heading = "keeping",
      .kind = OPTION_SIZE,

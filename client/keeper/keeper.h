@@ -12,6 +12,12 @@
 #include "base/io/notify.h"
 #include "client/watch/watch_keep.h"
 
+#define KEEPER_CONTACT_OPTION(text)                                                                \
+    {                                                                                              \
+        .name = "contact", .heading = "serving", .often = true, .kind = OPTION_TEXT,               \
+        .value = "URL", .help = (text)                                                             \
+    }
+
 /* For a command's table, beside "account", "data" and "keep-max". */
 #define KEEPER_OPTIONS                                                                             \
     {.name = "no-refuse",                                                                          \

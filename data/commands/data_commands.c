@@ -159,68 +159,66 @@ static void read_options(struct pack_options *pack, const struct options *option
     };
 }
 
-static void print_side(FILE *out, const char *name, const struct manifest *manifest, size_t side)
+static void print_side(struct sheet *sheet, const char *name, const struct manifest *manifest,
+                       size_t side)
 {
     const uint64_t places = manifest->rows[side] * manifest->shape.length;
 
-    fprintf(out,
-            "%-11s %" PRIu64 " rows of %u tokens; %" PRIu64 " tokens, %.2f %% of the places; "
-            "%" PRIu64 " of them are learned\n",
-            name, manifest->rows[side], manifest->shape.length, manifest->tokens[side],
-            places == 0 ? 0.0 : 100.0 * (double)manifest->tokens[side] / (double)places,
-            manifest->learned[side]);
+    sheet_print(sheet,
+                "%-11s %" PRIu64 " rows of %u tokens; %" PRIu64 " tokens, %.2f %% of the places; "
+                "%" PRIu64 " of them are learned\n",
+                name, manifest->rows[side], manifest->shape.length, manifest->tokens[side],
+                places == 0 ? 0.0 : 100.0 * (double)manifest->tokens[side] / (double)places,
+                manifest->learned[side]);
 }
 
-static void print_counts(FILE *out, const struct manifest *manifest)
+static void print_counts(struct sheet *sheet, const struct manifest *manifest)
 {
     static const char *const what[] = {"cut to a row", "split into several", "left out"};
     const struct packing_counts *counts = &manifest->counts;
 
-    fprintf(out, "examples    %" PRIu64 "%s", counts->examples,
-            counts->pairs > 0 ? ", each a pair of rows" : "");
+    sheet_print(sheet, "examples    %" PRIu64 "%s", counts->examples,
+                counts->pairs > 0 ? ", each a pair of rows" : "");
     if (counts->held_out > 0) {
-        fprintf(out, "; %" PRIu64 " held out", counts->held_out);
+        sheet_print(sheet, "; %" PRIu64 " held out", counts->held_out);
     }
     if (counts->too_long > 0) {
-        fprintf(out, "; %" PRIu64 " too long, %s", counts->too_long,
-                what[manifest->options.too_long]);
+        sheet_print(sheet, "; %" PRIu64 " too long, %s", counts->too_long,
+                    what[manifest->options.too_long]);
     }
     if (counts->dropped > 0) {
-        fprintf(out, " (%" PRIu64 " tokens lost)", counts->dropped);
+        sheet_print(sheet, " (%" PRIu64 " tokens lost)", counts->dropped);
     }
     if (counts->empty > 0) {
-        fprintf(out, "; %" PRIu64 " empty", counts->empty);
+        sheet_print(sheet, "; %" PRIu64 " empty", counts->empty);
     }
     if (counts->replaced > 0) {
-        fprintf(out, "; %" PRIu64 " times U+FFFD for what is no UTF-8", counts->replaced);
+        sheet_print(sheet, "; %" PRIu64 " times U+FFFD for what is no UTF-8", counts->replaced);
     }
-    fprintf(out, "\n");
+    sheet_print(sheet, "\n");
 }
 
 static int report_rows(struct command_context *context, const char *folder)
 {
     struct manifest manifest;
+    struct sheet sheet;
     struct error error;
 
     error_init(&error);
     if (manifest_read(&manifest, &error, folder) != STATUS_OK) {
         return command_fail(context, &error);
     }
-    if (context->json) {
-        json_t *root = json_incref(manifest.root);
-
-        manifest_release(&manifest);
-        (void)json_object_set_new(root, "folder", json_string(folder));
-        return command_emit(context, root);
-    }
-    print_counts(context->out, &manifest);
-    print_side(context->out, "rows", &manifest, 0);
+    sheet_init(&sheet);
+    sheet_merge(&sheet, json_incref(manifest.root));
+    sheet_set(&sheet, "folder", json_string(folder));
+    print_counts(&sheet, &manifest);
+    print_side(&sheet, "rows", &manifest, 0);
     if (manifest.rows[1] > 0) {
-        print_side(context->out, "held out", &manifest, 1);
+        print_side(&sheet, "held out", &manifest, 1);
     }
-    fprintf(context->out, "written to  %s\n", folder);
+    sheet_print(&sheet, "written to  %s\n", folder);
     manifest_release(&manifest);
-    return COMMAND_OK;
+    return command_show(context, &sheet);
 }
 
 /* Packs or checks with progress and a clean stop. */
@@ -271,12 +269,7 @@ static const struct option_spec check_options[] = {
      .help = "where the sources are, by the last part of their names (default: where the manifest "
              "says)",
      .command_line_only = true},
-    {.name = "tokenizer",
-     .heading = "data",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "FOLDER",
-     .help = "the tokenizer's folder, where it is no longer where the manifest says"},
+    DATA_TOKENIZER_OPTION,
 };
 
 struct moved {
@@ -307,23 +300,22 @@ static enum status move_sources(struct moved *moved, struct pack_options *option
 
 static int print_check(struct command_context *context, const struct pack_check *check)
 {
-    if (context->json) {
-        json_t *result =
-            json_pack("{s:b, s:I, s:I}", "equal", check->equal, "rows", (json_int_t)check->rows[0],
-                      "held_out", (json_int_t)check->rows[1]);
+    struct sheet sheet;
 
-        if (!check->equal) {
-            (void)json_object_set_new(result, "difference", json_string(check->difference));
-        }
-        (void)command_emit(context, result);
-    } else if (check->equal) {
-        fprintf(context->out,
-                "equal: %" PRIu64 " rows and %" PRIu64
-                " that are held out follow from the sources\n",
-                check->rows[0], check->rows[1]);
+    sheet_init(&sheet);
+    sheet_merge(&sheet,
+                json_pack("{s:b, s:I, s:I}", "equal", (int)check->equal, "rows",
+                          (json_int_t)check->rows[0], "held_out", (json_int_t)check->rows[1]));
+    if (check->equal) {
+        sheet_print(&sheet,
+                    "equal: %" PRIu64 " rows and %" PRIu64
+                    " that are held out follow from the sources\n",
+                    check->rows[0], check->rows[1]);
     } else {
-        fprintf(context->out, "not equal: %s\n", check->difference);
+        sheet_set(&sheet, "difference", json_string(check->difference));
+        sheet_print(&sheet, "not equal: %s\n", check->difference);
     }
+    (void)command_show(context, &sheet);
     return check->equal ? COMMAND_OK : COMMAND_REFUSED;
 }
 

@@ -37,12 +37,7 @@ const struct option_spec data_show_options[DATA_SHOW_OPTIONS] = {
      .kind = OPTION_FLAG,
      .help = "tokens as numbers, not as text",
      .command_line_only = true},
-    {.name = "tokenizer",
-     .heading = "data",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "FOLDER",
-     .help = "the tokenizer's folder, where it is no longer where the manifest says"},
+    DATA_TOKENIZER_OPTION,
 };
 
 struct show {
@@ -170,14 +165,11 @@ static enum status show_rows(struct show *show, struct error *error,
     }
     for (uint64_t i = first; i < show->files.rows_there && i - first < count; i++) {
         TRY(row_files_read(&show->files, error, &show->row, i));
-        if (context->json) {
-            (void)json_array_append_new(list, row_json(show, i));
-            continue;
-        }
+        (void)json_array_append_new(list, row_json(show, i));
         buffer_clear(&show->text);
         add_row(show);
         TRY(buffer_check(&show->text, error, "row"));
-        fprintf(context->out, "row %" PRIu64 "  %s\n", i, buffer_text(&show->text));
+        command_tell(context, "row %" PRIu64 "  %s\n", i, buffer_text(&show->text));
     }
     return STATUS_OK;
 }
@@ -188,7 +180,6 @@ int data_show_run(struct command_context *context)
     struct error error;
     json_t *list = json_array();
     enum status status;
-    int code;
 
     error_init(&error);
     row_files_init(&show.files);
@@ -197,7 +188,7 @@ int data_show_run(struct command_context *context)
     /* Colours are for people at a terminal; marks { } say the same in a file, and to those who want
      * none. */
     show.colours = isatty(fileno(context->out)) == 1 && getenv("NO_COLOR") == NULL;
-    show.ids = options_flag(context->options, "ids") || context->json;
+    show.ids = options_flag(context->options, "ids") || command_people(context) == NULL;
     TRY_OUT(begin_show(&show, &error, context->options->arguments[0]));
     status = show_rows(&show, &error, context, list);
 out:
@@ -210,13 +201,8 @@ out:
     tokenizer_release(&show.tokenizer);
     manifest_release(&show.manifest);
     if (status != STATUS_OK) {
-        code = command_fail(context, &error);
         json_decref(list);
-    } else if (context->json) {
-        code = command_emit(context, json_pack("{s:o}", "rows", list));
-    } else {
-        code = COMMAND_OK;
-        json_decref(list);
+        return command_fail(context, &error);
     }
-    return code;
+    return command_say(context, json_pack("{s:o}", "rows", list), "%s", "");
 }

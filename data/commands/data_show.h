@@ -6,6 +6,14 @@
 
 #include "base/cli/command.h"
 
+/* Of commands that read packed rows again. */
+#define DATA_TOKENIZER_OPTION                                                                      \
+    {                                                                                              \
+        .name = "tokenizer", .heading = "data", .often = true, .kind = OPTION_TEXT,                \
+        .value = "FOLDER",                                                                         \
+        .help = "the tokenizer's folder, where it is no longer where the manifest says"            \
+    }
+
 #define DATA_SHOW_OPTIONS 5
 extern const struct option_spec data_show_options[DATA_SHOW_OPTIONS];
 

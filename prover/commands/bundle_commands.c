@@ -88,7 +88,7 @@ static json_t *step_json(const struct bundle_step *step)
     return view;
 }
 
-static void print_held_out(FILE *out, const struct bundle_step *step)
+static void print_held_out(struct sheet *sheet, const struct bundle_step *step)
 {
     float loss;
     float accuracy;
@@ -98,13 +98,13 @@ static void print_held_out(FILE *out, const struct bundle_step *step)
     }
     memcpy(&loss, &step->held_out_bits, sizeof(loss));
     memcpy(&accuracy, &step->accuracy_bits, sizeof(accuracy));
-    fprintf(out, "  held-out %.6f", (double)loss);
+    sheet_print(sheet, "  held-out %.6f", (double)loss);
     if (step->accuracy_bits != FLOAT_NAN_BITS) {
-        fprintf(out, ", %.1f %% right", 100.0 * (double)accuracy);
+        sheet_print(sheet, ", %.1f %% right", 100.0 * (double)accuracy);
     }
 }
 
-static void print_step(FILE *out, const struct bundle_step *step)
+static void print_step(struct sheet *sheet, const struct bundle_step *step)
 {
     char root[HEX_SIZE(DIGEST_SIZE)];
     float loss;
@@ -112,67 +112,66 @@ static void print_step(FILE *out, const struct bundle_step *step)
     hex_of(root, &step->root);
     memcpy(&loss, &step->loss_bits, sizeof(loss));
     if (step->hidden) {
-        fprintf(out, "%8" PRIu64 "  %s\n", step->step, root);
+        sheet_print(sheet, "%8" PRIu64 "  %s\n", step->step, root);
         return;
     }
-    fprintf(out, "%8" PRIu64 "  %s  loss %-10.6f %9.3f ms  committing %7.3f ms", step->step, root,
-            (double)loss, (double)step->nanoseconds / 1e6,
-            (double)step->nanoseconds_committing / 1e6);
-    print_held_out(out, step);
-    fputc('\n', out);
+    sheet_print(sheet, "%8" PRIu64 "  %s  loss %-10.6f %9.3f ms  committing %7.3f ms", step->step,
+                root, (double)loss, (double)step->nanoseconds / 1e6,
+                (double)step->nanoseconds_committing / 1e6);
+    print_held_out(sheet, step);
+    sheet_print(sheet, "\n");
 }
 
 /* *more: steps behind those that were shown. */
-static enum status show_steps(struct command_context *context, json_t *views, uint64_t *more,
-                              struct bundle *bundle, uint64_t known, struct error *error)
+static enum status add_steps(struct sheet *sheet, json_t *list, uint64_t *more,
+                             const struct options *options, struct bundle *bundle, uint64_t known,
+                             struct error *error)
 {
-    uint64_t from = options_number(context->options, "from");
-    uint64_t count = options_number(context->options, "count");
+    uint64_t from = options_number(options, "from");
+    uint64_t count = options_number(options, "count");
 
     for (uint64_t i = 0; i < count && from < known; i++, from++) {
         struct bundle_step step;
 
         TRY(bundle_step_read(&step, bundle, from, error));
-        if (context->json) {
-            (void)json_array_append_new(views, step_json(&step));
-        } else {
-            print_step(context->out, &step);
-        }
+        (void)json_array_append_new(list, step_json(&step));
+        print_step(sheet, &step);
     }
     *more = from < known ? known - from : 0;
-    if (*more > 0 && !context->json) {
-        fprintf(context->out,
-                "%" PRIu64 " more: --from %" PRIu64 " goes on, --count %" PRIu64 " shows all\n",
-                *more, from, known);
+    if (*more > 0) {
+        sheet_print(sheet,
+                    "%" PRIu64 " more: --from %" PRIu64 " goes on, --count %" PRIu64 " shows all\n",
+                    *more, from, known);
     }
     return STATUS_OK;
 }
 
 static int run_steps(struct command_context *context)
 {
-    json_t *views = json_array();
+    json_t *list = json_array();
     struct bundle *bundle = NULL;
     uint64_t known = 0;
     uint64_t more = 0;
+    struct sheet sheet;
     struct error error;
     enum status status;
     int code = COMMAND_OK;
 
     error_init(&error);
+    sheet_init(&sheet);
     TRY_OUT(open_bundle(&bundle, context, false, &error));
     TRY_OUT(bundle_step_count(&known, bundle, &error));
-    if (known > 0 && !context->json) {
-        fprintf(context->out, "not checked: this is what the solver says; 'lockstep audit' runs "
-                              "the steps again\n");
+    if (known > 0) {
+        sheet_print(&sheet, "not checked: this is what the solver says; 'lockstep audit' runs "
+                            "the steps again\n");
     }
-    TRY_OUT(show_steps(context, views, &more, bundle, known, &error));
-    if (context->json) {
-        code = command_emit(context,
-                            json_pack("{s:I, s:I, s:b, s:O}", "step_count", (json_int_t)known,
-                                      "more", (json_int_t)more, "checked", 0, "steps", views));
-    }
+    TRY_OUT(add_steps(&sheet, list, &more, context->options, bundle, known, &error));
+    sheet_merge(&sheet, json_pack("{s:I, s:I, s:b, s:O}", "step_count", (json_int_t)known, "more",
+                                  (json_int_t)more, "checked", 0, "steps", list));
+    code = command_show(context, &sheet);
 out:
-    json_decref(views);
+    json_decref(list);
+    sheet_release(&sheet);
     return end_command(context, bundle, status, code, &error);
 }
 
@@ -191,8 +190,8 @@ static json_t *segment_json(uint64_t segment, const struct digest *root, const u
 }
 
 /* STATUS_NOT_FOUND: it is not complete yet. */
-static enum status show_segment(struct command_context *context, json_t *views,
-                                struct bundle *bundle, uint64_t segment, struct error *error)
+static enum status add_segment(struct sheet *sheet, json_t *list, struct bundle *bundle,
+                               uint64_t segment, struct error *error)
 {
     uint8_t signature[BUNDLE_SIGNATURE_MAX];
     struct digest root;
@@ -211,20 +210,17 @@ static enum status show_segment(struct command_context *context, json_t *views,
     if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
         return status;
     }
-    if (context->json) {
-        (void)json_array_append_new(views, segment_json(segment, &root, signature, size));
-    } else {
-        hex_of(text, &root);
-        fprintf(context->out, "%8" PRIu64 "  %s%s\n", segment, text, size == 0 ? "" : "  signed");
-    }
+    (void)json_array_append_new(list, segment_json(segment, &root, signature, size));
+    hex_of(text, &root);
+    sheet_print(sheet, "%8" PRIu64 "  %s%s\n", segment, text, size == 0 ? "" : "  signed");
     return STATUS_OK;
 }
 
-static enum status show_segments(struct command_context *context, json_t *views,
-                                 struct bundle *bundle, struct error *error)
+static enum status add_segments(struct sheet *sheet, json_t *list, struct bundle *bundle,
+                                struct error *error)
 {
     for (uint64_t i = 0; i < job_segments(bundle_job(bundle)); i++) {
-        enum status status = show_segment(context, views, bundle, i, error);
+        enum status status = add_segment(sheet, list, bundle, i, error);
 
         if (status == STATUS_NOT_FOUND) {
             return STATUS_OK;
@@ -236,20 +232,22 @@ static enum status show_segments(struct command_context *context, json_t *views,
 
 static int run_segments(struct command_context *context)
 {
-    json_t *views = json_array();
+    json_t *list = json_array();
     struct bundle *bundle = NULL;
+    int code = COMMAND_OK;
+    struct sheet sheet;
     struct error error;
     enum status status;
-    int code = COMMAND_OK;
 
     error_init(&error);
+    sheet_init(&sheet);
     TRY_OUT(open_bundle(&bundle, context, false, &error));
-    TRY_OUT(show_segments(context, views, bundle, &error));
-    if (context->json) {
-        code = command_emit(context, json_pack("{s:O}", "segments", views));
-    }
+    TRY_OUT(add_segments(&sheet, list, bundle, &error));
+    sheet_set(&sheet, "segments", json_incref(list));
+    code = command_show(context, &sheet);
 out:
-    json_decref(views);
+    json_decref(list);
+    sheet_release(&sheet);
     return end_command(context, bundle, status, code, &error);
 }
 
@@ -289,27 +287,24 @@ static enum status check_checkpoints(struct findings *findings, struct bundle *b
 static int report_findings(struct command_context *context, const struct bundle *bundle,
                            const struct findings *findings)
 {
-    int code = findings->damaged == 0 ? COMMAND_OK : COMMAND_REFUSED;
+    int shown;
     size_t at;
     json_t *value;
+    struct sheet sheet;
 
-    if (context->json) {
-        int emitted = command_emit(
-            context,
-            json_pack("{s:s, s:I, s:I, s:I, s:O}", "bundle", bundle_path(bundle), "steps",
-                      (json_int_t)findings->steps, "checkpoints", (json_int_t)findings->checkpoints,
-                      "damaged", (json_int_t)findings->damaged, "findings", findings->list));
-
-        return emitted == COMMAND_OK ? code : emitted;
-    }
-    fprintf(context->out,
-            "%" PRIu64 " steps, %" PRIu64 " checkpoints, %" PRIu64 " of them damaged\n",
-            findings->steps, findings->checkpoints, findings->damaged);
+    sheet_init(&sheet);
+    sheet_merge(&sheet, json_pack("{s:s, s:I, s:I, s:I, s:O}", "bundle", bundle_path(bundle),
+                                  "steps", (json_int_t)findings->steps, "checkpoints",
+                                  (json_int_t)findings->checkpoints, "damaged",
+                                  (json_int_t)findings->damaged, "findings", findings->list));
+    sheet_print(&sheet, "%" PRIu64 " steps, %" PRIu64 " checkpoints, %" PRIu64 " of them damaged\n",
+                findings->steps, findings->checkpoints, findings->damaged);
     json_array_foreach(findings->list, at, value)
     {
-        fprintf(context->out, "  %s\n", json_string_value(json_object_get(value, "why")));
+        sheet_print(&sheet, "  %s\n", json_string_value(json_object_get(value, "why")));
     }
-    return code;
+    shown = command_show(context, &sheet);
+    return shown == COMMAND_OK && findings->damaged > 0 ? COMMAND_REFUSED : shown;
 }
 
 static int run_check(struct command_context *context)
@@ -450,12 +445,9 @@ static int run_export(struct command_context *context)
     TRY_OUT(open_bundle(&bundle, context, false, &error));
     TRY_OUT(folder != NULL ? export_model(context, bundle, &error)
                            : export_file(context, bundle, &error));
-    if (context->json) {
-        code = command_emit(context,
-                            json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "file", path));
-    } else {
-        fprintf(context->out, "%s is in %s\n", bundle_path(bundle), path);
-    }
+    code =
+        command_say(context, json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "file", path),
+                    "%s is in %s\n", bundle_path(bundle), path);
 out:
     return end_command(context, bundle, status, code, &error);
 }
@@ -501,22 +493,22 @@ static int run_import(struct command_context *context)
 {
     struct bundle_import import = {.size_max = options_number(context->options, "size-max")};
     const char *folder = context->options->arguments[1];
+    struct sheet sheet;
     struct error error;
 
     error_init(&error);
     if (import_with(&import, context, &error) != STATUS_OK) {
         return command_fail(context, &error);
     }
-    if (context->json) {
-        return command_emit(context, json_pack("{s:s, s:i, s:i}", "bundle", folder, "checkpoints",
-                                               (int)import.checkpoints, "checkpoints_unchecked",
-                                               (int)import.unchecked));
-    }
-    fprintf(context->out, "%s holds the run, with %u checkpoints\n", folder, import.checkpoints);
+    sheet_init(&sheet);
+    sheet_merge(&sheet,
+                json_pack("{s:s, s:i, s:i}", "bundle", folder, "checkpoints",
+                          (int)import.checkpoints, "checkpoints_unchecked", (int)import.unchecked));
+    sheet_print(&sheet, "%s holds the run, with %u checkpoints\n", folder, import.checkpoints);
     if (import.unchecked > 0) {
-        fprintf(context->out, "%u of them are encrypted and were not checked\n", import.unchecked);
+        sheet_print(&sheet, "%u of them are encrypted and were not checked\n", import.unchecked);
     }
-    return COMMAND_OK;
+    return command_show(context, &sheet);
 }
 
 /* ---- key ---------------------------------------------------------------- */
@@ -534,12 +526,9 @@ static int run_key(struct command_context *context)
     TRY_OUT(open_bundle(&bundle, context, true, &error));
     TRY_OUT(bundle_key(&key, bundle, &error));
     TRY_OUT(key_file_write(path, &key, &error));
-    if (context->json) {
-        code = command_emit(
-            context, json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "key_file", path));
-    } else {
-        fprintf(context->out, "%s decrypts all of %s\n", path, bundle_path(bundle));
-    }
+    code = command_say(context,
+                       json_pack("{s:s, s:s}", "bundle", bundle_path(bundle), "key_file", path),
+                       "%s decrypts all of %s\n", path, bundle_path(bundle));
 out:
     encryption_key_wipe(&key);
     return end_command(context, bundle, status, code, &error);

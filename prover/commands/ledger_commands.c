@@ -60,26 +60,21 @@ const struct option_spec ledger_commands_respond_options[LEDGER_COMMANDS_RESPOND
 /* ---- the training ------------------------------------------------------------------ */
 
 static json_t *result_json(const struct bundle *bundle, const struct train_result *result,
-                           const struct digest *root, uint32_t loss_bits)
+                           const char *root, float loss)
 {
     char id[HEX_SIZE(DIGEST_SIZE)];
-    char state[HEX_SIZE(DIGEST_SIZE)];
-    float loss;
 
-    memcpy(&loss, &loss_bits, sizeof(loss));
     hex_encode(id, bundle_job(bundle)->id.bytes, DIGEST_SIZE);
-    hex_encode(state, root->bytes, DIGEST_SIZE);
     return json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:s, s:o}", "job", id, "bundle",
                      bundle_path(bundle), "first", (json_int_t)result->first, "steps",
                      (json_int_t)result->steps, "steps_of_job",
                      (json_int_t)bundle_job(bundle)->steps, "diverged", (int)result->diverged,
-                     "state_root", state, "loss", isfinite(loss) ? json_real(loss) : json_null());
+                     "state_root", root, "loss", isfinite(loss) ? json_real(loss) : json_null());
 }
 
-/* Writes the training's part of a report; *view gets it as JSON where that is wanted. */
-static enum status report_training(json_t **view, struct command_context *context,
-                                   struct bundle *bundle, const struct train_result *result,
-                                   struct error *error)
+/* The training's part of a report. */
+static enum status add_training(struct sheet *sheet, struct bundle *bundle,
+                                const struct train_result *result, struct error *error)
 {
     struct bundle_step last = {.root = bundle_job(bundle)->first_state_root, .hidden = true};
     char root[HEX_SIZE(DIGEST_SIZE)];
@@ -91,20 +86,18 @@ static enum status report_training(json_t **view, struct command_context *contex
     if (last.hidden) {
         last.loss_bits = FLOAT_NAN_BITS;
     }
-    if (context->json) {
-        *view = result_json(bundle, result, &last.root, last.loss_bits);
-        return STATUS_OK;
-    }
-    if (result->steps == 0) {
-        fprintf(context->out, "no step of %" PRIu64 " was run yet\n", bundle_job(bundle)->steps);
-        return STATUS_OK;
-    }
     memcpy(&loss, &last.loss_bits, sizeof(loss));
     hex_encode(root, last.root.bytes, DIGEST_SIZE);
-    fprintf(context->out,
-            "%s after %" PRIu64 " of %" PRIu64 " steps, loss %.6f\nstate root %s\nbundle     %s\n",
-            result->diverged ? "diverged" : "trained", result->steps, bundle_job(bundle)->steps,
-            (double)loss, root, bundle_path(bundle));
+    sheet_merge(sheet, result_json(bundle, result, root, loss));
+    if (result->steps == 0) {
+        sheet_print(sheet, "no step of %" PRIu64 " was run yet\n", bundle_job(bundle)->steps);
+        return STATUS_OK;
+    }
+    sheet_print(sheet,
+                "%s after %" PRIu64 " of %" PRIu64
+                " steps, loss %.6f\nstate root %s\nbundle     %s\n",
+                result->diverged ? "diverged" : "trained", result->steps, bundle_job(bundle)->steps,
+                (double)loss, root, bundle_path(bundle));
     return STATUS_OK;
 }
 
@@ -121,15 +114,16 @@ static json_t *view_json(const struct session *session, const struct solver_view
                      "collected", (int)view->collected, "open_claims", (int)view->disputed);
 }
 
-static void print_view(FILE *out, const struct session *session, const struct solver_view *view)
+static void print_view(struct sheet *sheet, const struct session *session,
+                       const struct solver_view *view)
 {
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(key, session->job.bytes, HASH32_SIZE, true);
-    fprintf(out, "on ledger  %.18s...: %u of %u segments committed, %u final%s%s\n", key,
-            view->committed, view->segments, view->finalized,
-            view->phase == GAME_PHASE_CLOSED ? ", closed" : "",
-            view->collected ? ", all is paid" : "");
+    sheet_print(sheet, "on ledger  %.18s...: %u of %u segments committed, %u final%s%s\n", key,
+                view->committed, view->segments, view->finalized,
+                view->phase == GAME_PHASE_CLOSED ? ", closed" : "",
+                view->collected ? ", all is paid" : "");
 }
 
 int ledger_commands_report(struct command_context *context, struct bundle *bundle,
@@ -137,25 +131,20 @@ int ledger_commands_report(struct command_context *context, struct bundle *bundl
                            struct error *error)
 {
     struct solver_view view;
-    json_t *object = NULL;
+    struct sheet sheet;
     double spent;
 
-    if (report_training(&object, context, bundle, result, error) != STATUS_OK) {
+    sheet_init(&sheet);
+    if (add_training(&sheet, bundle, result, error) != STATUS_OK) {
+        sheet_release(&sheet);
         return command_fail(context, error);
     }
     if (session != NULL) {
         poster_look(session->poster, &view, &spent);
+        sheet_set(&sheet, "ledger", view_json(session, &view));
+        print_view(&sheet, session, &view);
     }
-    if (context->json) {
-        if (object != NULL && session != NULL) {
-            (void)json_object_set_new(object, "ledger", view_json(session, &view));
-        }
-        return command_emit(context, object);
-    }
-    if (session != NULL) {
-        print_view(context->out, session, &view);
-    }
-    return COMMAND_OK;
+    return command_show(context, &sheet);
 }
 
 /* ---- commit, collect -------------------------------------------------------------------- */
@@ -163,11 +152,12 @@ int ledger_commands_report(struct command_context *context, struct bundle *bundl
 static int report_view(struct command_context *context, const struct session *session,
                        const struct solver_view *view)
 {
-    if (context->json) {
-        return command_emit(context, view_json(session, view));
-    }
-    print_view(context->out, session, view);
-    return COMMAND_OK;
+    struct sheet sheet;
+
+    sheet_init(&sheet);
+    sheet_merge(&sheet, view_json(session, view));
+    print_view(&sheet, session, view);
+    return command_show(context, &sheet);
 }
 
 struct posting {
@@ -322,7 +312,7 @@ out:
     return status;
 }
 
-static void print_standing(FILE *out, const struct session *session,
+static void print_standing(struct sheet *sheet, const struct session *session,
                            const struct standing *standing, bool all)
 {
     const struct job_record *record = &standing->record;
@@ -336,18 +326,18 @@ static void print_standing(FILE *out, const struct session *session,
     hex_write(key, session->job.bytes, HASH32_SIZE, true);
     address_print(account, &standing->account);
     terms_time(time, standing->clock.time_s);
-    fprintf(out, "on ledger  %s\n           %s, it is %s there\n", key, job_status_phase(record),
-            time);
+    sheet_print(sheet, "on ledger  %s\n           %s, it is %s there\n", key,
+                job_status_phase(record), time);
     if (record->accepts > 0) {
         currency_print(amount, &record->currency, standing->owed);
-        fprintf(out, "solver     %s, is owed %s\n", account, amount);
+        sheet_print(sheet, "solver     %s, is owed %s\n", account, amount);
     }
-    fprintf(out, "segments   %" PRIu64 " of %u trained, %u committed, %u final\n",
-            standing->trained, record->segment_count, record->committed, record->finalized);
+    sheet_print(sheet, "segments   %" PRIu64 " of %u trained, %u committed, %u final\n",
+                standing->trained, record->segment_count, record->committed, record->finalized);
     if (record->phase == GAME_PHASE_RUNNING && record->committed < record->segment_count &&
         !record->ended) {
         terms_time(time, record->due_s);
-        fprintf(out, "next due   segment %u by %s\n", record->committed, time);
+        sheet_print(sheet, "next due   segment %u by %s\n", record->committed, time);
     }
     if (record->phase == GAME_PHASE_CLOSED) {
         return;
@@ -356,11 +346,11 @@ static void print_standing(FILE *out, const struct session *session,
         struct job_status status;
 
         if (!all && i - first == LINES_MOST) {
-            fprintf(out, "  ... and %u more (--all)\n", last - i);
+            sheet_print(sheet, "  ... and %u more (--all)\n", last - i);
             return;
         }
         describe(&status, record, i, standing->trained, standing->clock.time_s);
-        fprintf(out, "  %5u    %s\n", i, status.text);
+        sheet_print(sheet, "  %5u    %s\n", i, status.text);
     }
 }
 
@@ -410,8 +400,8 @@ static enum status count_trained(struct train_result *result, uint64_t *segments
     return STATUS_OK;
 }
 
-static enum status show_standing(struct command_context *context, json_t *object,
-                                 struct bundle *bundle, uint64_t trained, struct error *error)
+static enum status add_standing(struct sheet *sheet, struct command_context *context,
+                                struct bundle *bundle, uint64_t trained, struct error *error)
 {
     bool all = options_flag(context->options, "all");
     struct session *session = calloc(1, sizeof(*session));
@@ -424,11 +414,8 @@ static enum status show_standing(struct command_context *context, json_t *object
         TRY_OUT(session_find_job(session, NULL, context, bundle_job(bundle), NULL, error));
     }
     TRY_OUT(read_standing(&standing, session, error));
-    if (object != NULL) {
-        (void)json_object_set_new(object, "ledger", standing_json(session, &standing, all));
-    } else {
-        print_standing(context->out, session, &standing, all);
-    }
+    sheet_set(sheet, "ledger", standing_json(session, &standing, all));
+    print_standing(sheet, session, &standing, all);
 out:
     job_record_free(&standing.record);
     if (session != NULL) {
@@ -443,23 +430,24 @@ int ledger_commands_status(struct command_context *context)
     struct bundle *bundle = NULL;
     struct train_result result = {0};
     uint64_t trained = 0;
-    json_t *object = NULL;
+    struct sheet sheet;
     struct error error;
     enum status status;
 
     error_init(&error);
+    sheet_init(&sheet);
     TRY_OUT(bundle_open(&bundle, context->options->arguments[0], BUNDLE_READ, &error));
     TRY_OUT(access_unlock_if_given(bundle, context->options, &error));
     TRY_OUT(count_trained(&result, &trained, bundle, &error));
-    TRY_OUT(report_training(&object, context, bundle, &result, &error));
+    TRY_OUT(add_training(&sheet, bundle, &result, &error));
     if (session_wanted(context, bundle)) {
-        TRY_OUT(show_standing(context, object, bundle, trained, &error));
+        TRY_OUT(add_standing(&sheet, context, bundle, trained, &error));
     }
 out:
     bundle_close(bundle);
     if (status != STATUS_OK) {
-        json_decref(object);
+        sheet_release(&sheet);
         return command_fail(context, &error);
     }
-    return context->json ? command_emit(context, object) : COMMAND_OK;
+    return command_show(context, &sheet);
 }

@@ -18,7 +18,7 @@
 #include "prover/node/node_view.h"
 #include "prover/node/solver_node.h"
 
-#define VIEW_MS 1000
+#define SHEET_MS 1000
 
 #define NODE_STATE_OPTION                                                                          \
     {                                                                                              \
@@ -366,7 +366,7 @@ static enum status show(struct running *running, struct error *error)
 {
     uint64_t now_ms = steady_ms();
 
-    if (running->viewed_ms != 0 && now_ms < running->viewed_ms + VIEW_MS) {
+    if (running->viewed_ms != 0 && now_ms < running->viewed_ms + SHEET_MS) {
         return STATUS_OK;
     }
     running->viewed_ms = now_ms;
@@ -535,7 +535,8 @@ int node_commands_status(struct command_context *context)
 {
     char folder[FILE_PATH_MAX];
     char path[FILE_PATH_MAX];
-    json_t *view = NULL;
+    json_t *made = NULL;
+    struct sheet view;
     struct error error;
     enum status status;
 
@@ -547,15 +548,13 @@ int node_commands_status(struct command_context *context)
         error_advise(&error, "'lockstep prover node' starts one; --state FOLDER says where one is");
         goto out;
     }
-    TRY_OUT(node_view_read(&view, path, &error));
+    TRY_OUT(node_view_read(&made, path, &error));
 out:
     if (status != STATUS_OK) {
         return command_fail(context, &error);
     }
-    if (context->json) {
-        return command_emit(context, view);
-    }
-    node_view_print(context->out, view);
-    json_decref(view);
-    return COMMAND_OK;
+    sheet_init(&view);
+    node_page_show(&view, made, (uint64_t)time(NULL));
+    json_decref(made);
+    return command_show(context, &view);
 }

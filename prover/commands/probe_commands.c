@@ -522,127 +522,130 @@ static json_t *probe_json(const struct probe *probe)
                      probe->job == NULL ? json_null() : job_json_of(probe));
 }
 
-static void show_gpus(FILE *out, const struct probe *probe)
+static void show_gpus(struct sheet *sheet, const struct probe *probe)
 {
     for (uint32_t i = 0; i < probe->gpu_count; i++) {
         const struct gpu *gpu = &probe->gpus[i];
 
-        fprintf(out, "%-20s %s, %.1f GiB, compute capability %d.%d", "GPU", gpu->name,
-                (double)gpu->memory / GIB, gpu->capability / 10, gpu->capability % 10);
+        sheet_print(sheet, "%-20s %s, %.1f GiB, compute capability %d.%d", "GPU", gpu->name,
+                    (double)gpu->memory / GIB, gpu->capability / 10, gpu->capability % 10);
         if (gpu->has_use) {
-            fprintf(out, ", busy %u %%", gpu->use);
+            sheet_print(sheet, ", busy %u %%", gpu->use);
         }
-        fprintf(out, "%s\n", gpu->has_energy ? ", reports its energy" : "");
+        sheet_print(sheet, "%s\n", gpu->has_energy ? ", reports its energy" : "");
         if (gpu->ways[0] != '\0') {
-            fprintf(out, "%-20s %s\n", "  contracts by", gpu->ways);
+            sheet_print(sheet, "%-20s %s\n", "  contracts by", gpu->ways);
         }
     }
     if (probe->gpu_count == 0) {
-        fprintf(out, "%-20s none\n", "GPU");
+        sheet_print(sheet, "%-20s none\n", "GPU");
     }
     if (!probe->by_plugin) {
-        fprintf(out, "%-20s %s\n", "no training on GPUs", probe->no_plugin.text);
+        sheet_print(sheet, "%-20s %s\n", "no training on GPUs", probe->no_plugin.text);
     }
 }
 
-static void show_memory(FILE *out, const struct probe *probe)
+static void show_memory(struct sheet *sheet, const struct probe *probe)
 {
     char text[STEP_MEMORY_TEXT];
 
     step_memory_text(text, probe->memory.cpu);
-    fprintf(out, "\n%-20s %s\n", "memory on a CPU", text);
-    fprintf(out, "%-20s %.2f MiB stay in their files, with --hoist %.2f MiB\n", "  and of the data",
-            (double)probe->memory.data / 1048576.0, (double)probe->memory.data_hoist / 1048576.0);
+    sheet_print(sheet, "\n%-20s %s\n", "memory on a CPU", text);
+    sheet_print(sheet, "%-20s %.2f MiB stay in their files, with --hoist %.2f MiB\n",
+                "  and of the data", (double)probe->memory.data / 1048576.0,
+                (double)probe->memory.data_hoist / 1048576.0);
     step_memory_text(text, probe->memory.gpu);
-    fprintf(out, "%-20s %s\n", "memory on a GPU", text);
+    sheet_print(sheet, "%-20s %s\n", "memory on a GPU", text);
 }
 
-static void show_job(FILE *out, const struct probe *probe)
+static void show_job(struct sheet *sheet, const struct probe *probe)
 {
-    show_memory(out, probe);
+    show_memory(sheet, probe);
     if (!probe->fits) {
-        fprintf(out, "\n%-20s no: %s\n", "takes the job", probe->why_not.text);
+        sheet_print(sheet, "\n%-20s no: %s\n", "takes the job", probe->why_not.text);
         return;
     }
-    fprintf(out, "\n%-20s yes\n%-20s %s%.4g s%s\n", "takes the job", "a step",
-            probe->measured ? "" : "at least ", step_seconds(probe),
-            probe->measured ? ", with hashing" : " (its products alone; --data measures)");
+    sheet_print(sheet, "\n%-20s yes\n%-20s %s%.4g s%s\n", "takes the job", "a step",
+                probe->measured ? "" : "at least ", step_seconds(probe),
+                probe->measured ? ", with hashing" : " (its products alone; --data measures)");
     if (step_time_tokens(probe->job->tape) > 0) {
-        fprintf(out, "%-20s %s%.4g\n", "tokens a second", probe->measured ? "" : "at most ",
-                tokens_per_second(probe));
+        sheet_print(sheet, "%-20s %s%.4g\n", "tokens a second", probe->measured ? "" : "at most ",
+                    tokens_per_second(probe));
     }
-    fprintf(out, "%-20s %.3g hours\n", "the whole job",
-            step_seconds(probe) * (double)probe->job->steps / 3600.0);
+    sheet_print(sheet, "%-20s %.3g hours\n", "the whole job",
+                step_seconds(probe) * (double)probe->job->steps / 3600.0);
     if (probe->has_money && !probe->has_price) {
-        fprintf(out, "%-20s %s%.4g eth; what is left of it is not known: give --price\n",
-                "an hour earns", probe->measured ? "" : "at most ",
-                income_per_hour(probe) / (double)WEI_PER_ETHER);
+        sheet_print(sheet, "%-20s %s%.4g eth; what is left of it is not known: give --price\n",
+                    "an hour earns", probe->measured ? "" : "at most ",
+                    income_per_hour(probe) / (double)WEI_PER_ETHER);
     } else if (probe->has_money) {
-        fprintf(out, "%-20s %s%.4g eth, less %.4g eth for the machine: %+.4g eth\n",
-                "an hour earns", probe->measured ? "" : "at most ",
-                income_per_hour(probe) / (double)WEI_PER_ETHER,
-                probe->price / (double)WEI_PER_ETHER,
-                (income_per_hour(probe) - probe->price) / (double)WEI_PER_ETHER);
+        sheet_print(sheet, "%-20s %s%.4g eth, less %.4g eth for the machine: %+.4g eth\n",
+                    "an hour earns", probe->measured ? "" : "at most ",
+                    income_per_hour(probe) / (double)WEI_PER_ETHER,
+                    probe->price / (double)WEI_PER_ETHER,
+                    (income_per_hour(probe) - probe->price) / (double)WEI_PER_ETHER);
     }
 }
 
-static void show_splits(FILE *out, const struct probe *probe)
+static void show_splits(struct sheet *sheet, const struct probe *probe)
 {
     uint32_t needed = devices_needed(probe);
 
-    fprintf(out, "\nSplit over GPUs, by the plan; %.3g GB/s from one to another\n",
-            probe->link / 1e9);
-    fprintf(out, "  %7s  %16s  %16s  %10s\n", "devices", "memory of each", "moved in a step",
-            "adds");
+    sheet_print(sheet, "\nSplit over GPUs, by the plan; %.3g GB/s from one to another\n",
+                probe->link / 1e9);
+    sheet_print(sheet, "  %7s  %16s  %16s  %10s\n", "devices", "memory of each", "moved in a step",
+                "adds");
     for (uint32_t i = 0; i < probe->split_count; i++) {
         const struct machine_split_cost *cost = &probe->splits[i];
 
-        fprintf(out, "  %7u  %12.2f MiB  %12.2f MiB  %7.2f ms\n", probe->split_first + i,
-                (double)most_memory(cost) / 1048576.0, (double)cost->moved / 1048576.0,
-                move_ms(probe, cost));
+        sheet_print(sheet, "  %7u  %12.2f MiB  %12.2f MiB  %7.2f ms\n", probe->split_first + i,
+                    (double)most_memory(cost) / 1048576.0, (double)cost->moved / 1048576.0,
+                    move_ms(probe, cost));
     }
     if (probe->split_memory == 0) {
-        fprintf(out, "  --device-memory BYTES says how many are needed\n");
+        sheet_print(sheet, "  --device-memory BYTES says how many are needed\n");
     } else if (needed == 0) {
-        fprintf(out, "  none of these fits GPUs of %.2f GiB\n", (double)probe->split_memory / GIB);
+        sheet_print(sheet, "  none of these fits GPUs of %.2f GiB\n",
+                    (double)probe->split_memory / GIB);
     } else {
-        fprintf(out, "  needed: %u, with %.2f GiB each\n", needed,
-                (double)probe->split_memory / GIB);
+        sheet_print(sheet, "  needed: %u, with %.2f GiB each\n", needed,
+                    (double)probe->split_memory / GIB);
     }
 }
 
-static void show_probe(FILE *out, const struct probe *probe)
+static void show_probe(struct sheet *sheet, const struct probe *probe)
 {
-    fprintf(out, "%-20s %s, %u cores\n", "processor", probe->host.cpu, probe->host.cores);
-    fprintf(out, "%-20s %.1f GiB, %.1f GiB free\n", "memory",
-            (double)probe->host.memory_bytes / GIB, (double)probe->host.memory_free_bytes / GIB);
-    show_gpus(out, probe);
-    fprintf(out, "%-20s %.1f * 10^9 multiply-adds a second at 14 bits, on %s\n", "exact products",
-            probe->rate, probe->device);
-    fprintf(out, "\nThis machine meets at most\n");
-    fprintf(out, "  --memory %" PRIu64 "M --contraction-rate %" PRIu64,
-            probe->machine.memory_max >> 20, (uint64_t)probe->rate);
+    sheet_print(sheet, "%-20s %s, %u cores\n", "processor", probe->host.cpu, probe->host.cores);
+    sheet_print(sheet, "%-20s %.1f GiB, %.1f GiB free\n", "memory",
+                (double)probe->host.memory_bytes / GIB,
+                (double)probe->host.memory_free_bytes / GIB);
+    show_gpus(sheet, probe);
+    sheet_print(sheet, "%-20s %.1f * 10^9 multiply-adds a second at 14 bits, on %s\n",
+                "exact products", probe->rate, probe->device);
+    sheet_print(sheet, "\nThis machine meets at most\n");
+    sheet_print(sheet, "  --memory %" PRIu64 "M --contraction-rate %" PRIu64,
+                probe->machine.memory_max >> 20, (uint64_t)probe->rate);
     if (capability_of(probe) > 0) {
-        fprintf(out, " --compute-capability %d", capability_of(probe));
+        sheet_print(sheet, " --compute-capability %d", capability_of(probe));
     }
-    fprintf(out, "\n");
+    sheet_print(sheet, "\n");
     if (probe->job != NULL) {
-        show_job(out, probe);
+        show_job(sheet, probe);
     }
     if (probe->split_count > 0) {
-        show_splits(out, probe);
+        show_splits(sheet, probe);
     }
 }
 
 static int report_probe(struct command_context *context, const struct probe *probe)
 {
-    int code = COMMAND_OK;
+    struct sheet sheet;
+    int code;
 
-    if (context->json) {
-        code = command_emit(context, probe_json(probe));
-    } else {
-        show_probe(context->out, probe);
-    }
+    sheet_init(&sheet);
+    sheet_merge(&sheet, probe_json(probe));
+    show_probe(&sheet, probe);
+    code = command_show(context, &sheet);
     return code == COMMAND_OK && probe->job != NULL && !probe->fits ? COMMAND_REFUSED : code;
 }
 

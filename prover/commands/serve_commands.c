@@ -188,19 +188,10 @@ static int show_address(struct command_context *context, const struct serve_opti
 
     place.port = serve_port(serve);
     listen_place_url(url, &place, options->certificate != NULL);
-    if (context->json) {
-        int code =
-            command_emit(context, json_pack("{s:s, s:i}", "serving", url, "bundles", (int)bundles));
-
-        (void)fflush(context->out);
-        return code;
-    }
-    fprintf(context->out,
-            "serving %zu bundle%s at %s\n"
-            "list of jobs: %s/v1/jobs.json    Ctrl-C ends it\n",
-            bundles, bundles == 1 ? "" : "s", url, url);
-    (void)fflush(context->out);
-    return COMMAND_OK;
+    return command_say(context, json_pack("{s:s, s:i}", "serving", url, "bundles", (int)bundles),
+                       "serving %zu bundle%s at %s\n"
+                       "list of jobs: %s/v1/jobs.json    Ctrl-C ends it\n",
+                       bundles, bundles == 1 ? "" : "s", url, url);
 }
 
 static enum status serve_until_stopped(struct command_context *context, struct content_tree *tree,
@@ -233,10 +224,8 @@ static enum status serve_until_stopped(struct command_context *context, struct c
     stop_guards(guards);
     counts = serve_counts(serve);
     serve_close(serve);
-    if (!context->json) {
-        fprintf(context->out, "answered %" PRIu64 " requests, %" PRIu64 " of them with a refusal\n",
-                counts.requests, counts.refused);
-    }
+    command_tell(context, "answered %" PRIu64 " requests, %" PRIu64 " of them with a refusal\n",
+                 counts.requests, counts.refused);
     return STATUS_OK;
 }
 
@@ -520,13 +509,10 @@ out:
     if (status != STATUS_OK) {
         return command_fail(context, &error);
     }
-    if (context->json) {
-        return command_emit(context,
-                            json_pack("{s:s, s:I, s:I, s:I}", url != NULL ? "mirror" : "folder",
-                                      place, "written", (json_int_t)result.written, "kept",
-                                      (json_int_t)result.kept, "bytes", (json_int_t)result.bytes));
-    }
-    fprintf(context->out, "%s: %" PRIu64 " files written (%.1f MB), %" PRIu64 " were there\n",
-            place, result.written, (double)result.bytes / 1e6, result.kept);
-    return COMMAND_OK;
+    return command_say(context,
+                       json_pack("{s:s, s:I, s:I, s:I}", url != NULL ? "mirror" : "folder", place,
+                                 "written", (json_int_t)result.written, "kept",
+                                 (json_int_t)result.kept, "bytes", (json_int_t)result.bytes),
+                       "%s: %" PRIu64 " files written (%.1f MB), %" PRIu64 " were there\n", place,
+                       result.written, (double)result.bytes / 1e6, result.kept);
 }

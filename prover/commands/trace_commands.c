@@ -153,20 +153,15 @@ static int end_trace(struct traced *traced, struct command_context *context, enu
     return status == STATUS_OK ? code : command_fail(context, error);
 }
 
-static json_t *digest_json(const struct digest *digest)
+/* A fact, and a line that begins with what. */
+static void add_digest(struct sheet *sheet, const char *name, const char *what,
+                       const struct digest *digest)
 {
     char text[HEX_SIZE(DIGEST_SIZE)];
 
     hex_encode(text, digest->bytes, DIGEST_SIZE);
-    return json_string(text);
-}
-
-static void print_digest(FILE *out, const char *what, const struct digest *digest)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(text, digest->bytes, DIGEST_SIZE);
-    fprintf(out, "%s%s\n", what, text);
+    sheet_set(sheet, name, json_string(text));
+    sheet_print(sheet, "%s%s\n", what, text);
 }
 
 /* ---- trace root --------------------------------------------------------- */
@@ -175,21 +170,18 @@ static int show_root(struct command_context *context, const struct traced *trace
 {
     const struct trace *trace = &traced->trace;
 
-    if (context->json) {
-        return command_emit(context, json_pack("{s:I, s:o, s:o, s:o, s:I, s:I}", "step",
-                                               (json_int_t)traced->step, "trace_root",
-                                               digest_json(&trace->root), "state_root_before",
-                                               digest_json(&trace->state_root), "state_root_after",
-                                               digest_json(&trace->next_root), "items",
-                                               (json_int_t)trace->list_count, "states",
-                                               (json_int_t)trace->state_count));
-    }
-    print_digest(context->out, "trace root     ", &trace->root);
-    print_digest(context->out, "state before   ", &trace->state_root);
-    print_digest(context->out, "state after    ", &trace->next_root);
-    fprintf(context->out, "items          %u, of them %u states\n", trace->list_count,
-            trace->state_count);
-    return COMMAND_OK;
+    struct sheet sheet;
+
+    sheet_init(&sheet);
+    sheet_set(&sheet, "step", json_integer((json_int_t)traced->step));
+    add_digest(&sheet, "trace_root", "trace root     ", &trace->root);
+    add_digest(&sheet, "state_root_before", "state before   ", &trace->state_root);
+    add_digest(&sheet, "state_root_after", "state after    ", &trace->next_root);
+    sheet_merge(&sheet, json_pack("{s:I, s:I}", "items", (json_int_t)trace->list_count, "states",
+                                  (json_int_t)trace->state_count));
+    sheet_print(&sheet, "items          %u, of them %u states\n", trace->list_count,
+                trace->state_count);
+    return command_show(context, &sheet);
 }
 
 static int run_root(struct command_context *context)
@@ -213,6 +205,7 @@ static int run_node(struct command_context *context)
 {
     struct traced traced;
     struct digest node;
+    struct sheet sheet;
     uint64_t level = 0;
     uint64_t index = 0;
     struct error error;
@@ -230,14 +223,11 @@ static int run_node(struct command_context *context)
     }
     TRY_OUT(run_trace(&traced, NULL, 0, &error));
     trace_node(&node, &traced.trace, (uint32_t)level, index);
-    if (context->json) {
-        code =
-            command_emit(context, json_pack("{s:I, s:I, s:I, s:o}", "step", (json_int_t)traced.step,
-                                            "level", (json_int_t)level, "index", (json_int_t)index,
-                                            "node", digest_json(&node)));
-    } else {
-        print_digest(context->out, "", &node);
-    }
+    sheet_init(&sheet);
+    sheet_merge(&sheet, json_pack("{s:I, s:I, s:I}", "step", (json_int_t)traced.step, "level",
+                                  (json_int_t)level, "index", (json_int_t)index));
+    add_digest(&sheet, "node", "", &node);
+    code = command_show(context, &sheet);
 out:
     return end_trace(&traced, context, status, code, &error);
 }
@@ -256,32 +246,27 @@ static const struct option_spec open_options[] = {
     ACCESS_KEY_OPTIONS,
 };
 
-static json_t *opening_json(const struct trace_opening *opening, uint32_t bits)
+static void add_opening(struct sheet *sheet, const struct trace_opening *opening, uint32_t bits)
 {
     uint8_t bytes[TRACE_OPENING_BYTES_MAX];
     char text[HEX_SIZE(TRACE_OPENING_BYTES_MAX)];
     char bits_text[12];
     size_t size = trace_opening_write(bytes, opening);
+    float value;
 
     hex_encode(text, bytes, size);
     (void)snprintf(bits_text, sizeof(bits_text), "0x%08x", bits);
-    return json_pack("{s:I, s:I, s:s, s:s}", "item", (json_int_t)opening->item, "element",
-                     (json_int_t)opening->element, "bits", bits_text, "opening", text);
-}
-
-static void print_element(FILE *out, const struct trace_opening *opening, uint32_t bits)
-{
-    float value;
-
+    sheet_merge(sheet,
+                json_pack("{s:I, s:I, s:s, s:s}", "item", (json_int_t)opening->item, "element",
+                          (json_int_t)opening->element, "bits", bits_text, "opening", text));
     memcpy(&value, &bits, sizeof(value));
-    fprintf(out, "item %u, element %" PRIu64 "\nbits 0x%08x", opening->item, opening->element,
-            bits);
+    sheet_print(sheet, "item %u, element %" PRIu64 "\nbits %s", opening->item, opening->element,
+                bits_text);
     if (opening->header[120] == DTYPE_F32) {
-        fprintf(out, ", which is %.9g", (double)value);
+        sheet_print(sheet, ", which is %.9g\n", (double)value);
     } else {
-        fprintf(out, ", which is %" PRId32, (int32_t)bits);
+        sheet_print(sheet, ", which is %" PRId32 "\n", (int32_t)bits);
     }
-    fprintf(out, "\n");
 }
 
 static int show_opening(struct command_context *context, const struct traced *traced,
@@ -292,7 +277,7 @@ static int show_opening(struct command_context *context, const struct traced *tr
     struct trace_place place;
     const char *what;
     bool inner;
-    json_t *view;
+    struct sheet sheet;
     uint32_t bits = 0;
 
     trace_place_of(&place, &trace->layout, opening->item, trace->list_count);
@@ -304,21 +289,15 @@ static int show_opening(struct command_context *context, const struct traced *tr
     if (trace_opening_check(&bits, opening, &root, trace->tape) != VERDICT_VALID) {
         abort(); /* we have just made it */
     }
-    if (context->json) {
-        view = opening_json(opening, bits);
-        if (view != NULL) {
-            (void)json_object_set_new(view, what, digest_json(&root));
-            (void)json_object_set_new(view, "items", json_integer((json_int_t)place.count));
-        }
-        return command_emit(context, view);
-    }
-    print_element(context->out, opening, bits);
+    sheet_init(&sheet);
+    add_opening(&sheet, opening, bits);
     if (inner) {
-        fprintf(context->out, "under the root of micro-batch %u, ", place.batch);
+        sheet_print(&sheet, "under the root of micro-batch %u, ", place.batch);
     }
-    print_digest(context->out, inner ? "" : "under the trace root ", &root);
-    fprintf(context->out, "of %u items\n", place.count);
-    return COMMAND_OK;
+    add_digest(&sheet, what, inner ? "" : "under the trace root ", &root);
+    sheet_set(&sheet, "items", json_integer((json_int_t)place.count));
+    sheet_print(&sheet, "of %u items\n", place.count);
+    return command_show(context, &sheet);
 }
 
 static enum status save_opening(const char *path, const struct trace_opening *opening,
@@ -390,20 +369,16 @@ static int show_reply(struct command_context *context, const struct traced *trac
                       const struct buffer *reply)
 {
     char text[HEX_SIZE(TRACE_REPLY_BYTES_MAX)];
+    struct sheet sheet;
 
-    if (context->json) {
-        hex_encode(text, reply->data, reply->size);
-        return command_emit(context,
-                            json_pack("{s:I, s:s, s:s}", "step", (json_int_t)traced->step, "query",
-                                      context->options->arguments[2], "reply", text));
-    }
+    sheet_init(&sheet);
+    hex_encode(text, reply->data, reply->size);
+    sheet_merge(&sheet, json_pack("{s:I, s:s, s:s}", "step", (json_int_t)traced->step, "query",
+                                  context->options->arguments[2], "reply", text));
     for (size_t at = 0; at < reply->size; at += DIGEST_SIZE) {
-        size_t left = reply->size - at;
-
-        hex_encode(text, reply->data + at, left < DIGEST_SIZE ? left : DIGEST_SIZE);
-        fprintf(context->out, "%s\n", text);
+        sheet_print(&sheet, "%.*s\n", 2 * DIGEST_SIZE, text + 2 * at);
     }
-    return COMMAND_OK;
+    return command_show(context, &sheet);
 }
 
 static int run_reply(struct command_context *context)
@@ -502,6 +477,7 @@ out:
 static int run_check(struct command_context *context)
 {
     struct trace_opening *opening = calloc(1, sizeof(*opening));
+    struct sheet sheet;
     struct error error;
     enum status status;
     uint32_t bits = 0;
@@ -510,10 +486,10 @@ static int run_check(struct command_context *context)
     error_init(&error);
     status = opening == NULL ? error_set(&error, STATUS_NO_MEMORY, "no memory for an opening")
                              : check_opening(&bits, opening, context, &error);
-    if (status == STATUS_OK && context->json) {
-        code = command_emit(context, opening_json(opening, bits));
-    } else if (status == STATUS_OK) {
-        print_element(context->out, opening, bits);
+    if (status == STATUS_OK) {
+        sheet_init(&sheet);
+        add_opening(&sheet, opening, bits);
+        code = command_show(context, &sheet);
     } else {
         code = command_fail(context, &error);
     }

@@ -8,9 +8,6 @@
 
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
-#include "base/web/web_page.h"
-#include "base/web/web_parts.h"
-#include "base/web/web_plot.h"
 #include "chain/money/money_page.h"
 #include "chain/view/job_view.h"
 #include "prover/node/node_view.h"
@@ -19,230 +16,233 @@ struct node_page {
     struct web_server *web;
     json_t *view; /* NULL: there is none yet */
     uint64_t now_s;
-    struct curve loss; /* of the job that is drawn */
-    struct curve held_out;
     char path[FILE_PATH_MAX];
 };
 
-/* ---- parts of the page ---------------------------------------------------------------- */
+/* ---- the view ------------------------------------------------------------------------- */
 
-static void add_short_key(struct buffer *page, const char *key)
+static const char *text_of(const json_t *object, const char *name)
 {
-    buffer_add_text(page, "<code title=\"");
-    web_page_text(page, key);
-    buffer_add_text(page, "\">");
-    for (int i = 0; i < 16 && key[i] != '\0'; i++) {
-        char letter[2] = {key[i], '\0'};
-
-        web_page_text(page, letter);
-    }
-    buffer_add_text(page, "&#8230;</code>");
+    return strict_json_text_or(object, name, "");
 }
 
-static void add_top(struct buffer *page, const struct node_page *shown)
+static uint64_t number_of(const json_t *object, const char *name)
 {
-    const char *trouble = node_view_trouble(shown->view, shown->now_s);
-    int64_t lost = strict_json_number_or_0(shown->view, "lost");
-    struct money money;
-    bool counted = node_view_money(&money, shown->view);
+    int64_t number = strict_json_number_or_0(object, name);
 
-    buffer_add_text(page, "<h1>Lockstep solver</h1>\n<p class=\"dim\"><code>");
-    web_page_text(page, strict_json_text_or(shown->view, "account", ""));
-    buffer_add_format(page, "</code></p>\n<p class=\"word %s\"><b>%s</b>%s%s. ",
-                      trouble == NULL && lost == 0 ? "well" : "ill",
-                      trouble != NULL ? "Not well"
-                      : lost == 0     ? "Well"
-                                      : "Works, and has lost jobs",
-                      trouble == NULL ? "" : ": ", trouble == NULL ? "" : trouble);
-    web_page_text(page, strict_json_text_or(shown->view, "trouble", ""));
-    if (strict_json_text_or(shown->view, "endpoints", "")[0] != '\0') {
-        buffer_add_text(page, " Endpoint ");
-        web_page_text(page, strict_json_text_or(shown->view, "endpoints", ""));
-        buffer_add_text(page, ". ");
+    return number < 0 ? 0 : (uint64_t)number;
+}
+
+/* What is wrong, and where it is reached. */
+static void add_state(struct sheet *view, const json_t *made, uint64_t now_s)
+{
+    const char *trouble = node_view_trouble(made, now_s);
+    bool lost = number_of(made, "lost") > 0;
+
+    sheet_begin_line(view, trouble == NULL && !lost ? SHEET_WELL : SHEET_ILL);
+    sheet_words(view, SHEET_STRONG, "%s",
+                trouble != NULL ? "Not well"
+                : lost          ? "Works, and has lost jobs"
+                                : "Well");
+    sheet_words(view, SHEET_PLAIN, "%s%s. %s", trouble == NULL ? "" : ": ",
+                trouble == NULL ? "" : trouble, text_of(made, "trouble"));
+    if (text_of(made, "endpoints")[0] != '\0') {
+        sheet_words(view, SHEET_PLAIN, " Endpoint %s. ", text_of(made, "endpoints"));
     }
-    if (strict_json_text_or(shown->view, "nobody_fetches", "")[0] != '\0') {
-        buffer_add_text(page, " Takes only jobs without seats: ");
-        web_page_text(page, strict_json_text_or(shown->view, "nobody_fetches", ""));
+    if (text_of(made, "nobody_fetches")[0] != '\0') {
+        sheet_words(view, SHEET_PLAIN, " Takes only jobs without seats: %s",
+                    text_of(made, "nobody_fetches"));
     } else {
-        buffer_add_text(page, " The ledger names ");
-        web_page_text(page, strict_json_text_or(shown->view, "contact", ""));
+        sheet_words(view, SHEET_PLAIN, " The ledger names %s", text_of(made, "contact"));
     }
-    if (strict_json_text_or(shown->view, "contact_trouble", "")[0] != '\0') {
-        buffer_add_text(page, ". ");
-        web_page_text(page, strict_json_text_or(shown->view, "contact_trouble", ""));
+    if (text_of(made, "contact_trouble")[0] != '\0') {
+        sheet_words(view, SHEET_PLAIN, ". %s", text_of(made, "contact_trouble"));
     }
-    buffer_add_text(page, ". <span class=\"dim\">Started ");
-    web_page_when(page, (uint64_t)strict_json_number_or_0(shown->view, "started"), shown->now_s);
-    buffer_add_text(page, "</span></p>\n<div class=\"cards\">\n");
-    web_parts_count(page, (uint64_t)strict_json_number_or_0(shown->view, "paid"), "jobs paid");
-    web_parts_count(page, (uint64_t)strict_json_number_or_0(shown->view, "lost"), "jobs lost");
+    sheet_words(view, SHEET_PLAIN, ". ");
+    sheet_words(view, SHEET_DIM, "Started ");
+    sheet_when(view, SHEET_DIM, number_of(made, "started"), now_s);
+}
+
+static void add_top(struct sheet *view, const json_t *made, uint64_t now_s)
+{
+    struct money money;
+    bool counted = node_view_money(&money, made);
+
+    sheet_add(view, SHEET_TITLE, NULL, "Lockstep solver");
+    sheet_begin_line(view, SHEET_DIM);
+    sheet_words(view, SHEET_CODE, "%s", text_of(made, "account"));
+    add_state(view, made, now_s);
+    sheet_add(view, SHEET_CARD, "jobs paid", "%" PRIu64, number_of(made, "paid"));
+    sheet_add(view, SHEET_CARD, "jobs lost", "%" PRIu64, number_of(made, "lost"));
     if (counted) {
-        money_page_cards(page, &money);
-    }
-    buffer_add_text(page, "</div>\n");
-    if (counted) {
-        money_page_write(page, &money);
+        money_page_cards(view, &money);
+        money_page_write(view, &money);
     }
 }
 
-static void add_slots(struct buffer *page, const json_t *slots)
+static void add_slots(struct sheet *view, const json_t *slots)
 {
     static const char *const headings[] = {"Device", "Does", "Job"};
     const json_t *slot;
     size_t at;
 
-    buffer_add_text(page, "<h2>Devices</h2>\n");
-    web_parts_table(page, headings, sizeof(headings) / sizeof(headings[0]));
+    sheet_add(view, SHEET_HEADING, NULL, "Devices");
+    sheet_columns(view, headings, sizeof(headings) / sizeof(headings[0]));
     json_array_foreach(slots, at, slot)
     {
-        buffer_add_text(page, "<tr><td>");
-        web_page_text(page, strict_json_text_or(slot, "device", ""));
-        buffer_add_text(page, "</td><td>");
-        web_page_text(page, strict_json_text_or(slot, "does", ""));
-        buffer_add_text(page, "</td><td class=\"own\">");
-        if (strict_json_text_or(slot, "job", "")[0] != '\0') {
-            add_short_key(page, strict_json_text_or(slot, "job", ""));
+        sheet_begin(view, SHEET_ROW, NULL);
+        sheet_add(view, SHEET_CELL, NULL, "%s", text_of(slot, "device"));
+        sheet_add(view, SHEET_CELL, NULL, "%s", text_of(slot, "does"));
+        sheet_begin(view, SHEET_WIDE, NULL);
+        if (text_of(slot, "job")[0] != '\0') {
+            sheet_words(view, SHEET_KEY, "%s", text_of(slot, "job"));
         }
-        web_page_text(page, strict_json_text_or(slot, "why", ""));
-        buffer_add_text(page, "</td></tr>\n");
+        sheet_words(view, SHEET_PLAIN, "%s", text_of(slot, "why"));
     }
-    buffer_add_text(page, "</table>\n");
 }
 
 /* One digit of "squares" for each square: its mark. */
-static void add_squares(struct buffer *page, const json_t *job)
+static void add_squares(struct sheet *view, const json_t *job)
 {
-    const char *words[WEB_SQUARES_MARKS];
     uint8_t marks[JOB_VIEW_CELLS_MAX];
-    const char *digits = strict_json_text_or(job, "squares", "");
-    struct web_squares squares = {.name = "segments by state",
-                                  .unit = "segment",
-                                  .marks = marks,
-                                  .total = (uint64_t)strict_json_number_or_0(job, "segments"),
-                                  .words = words};
+    const char *digits = text_of(job, "squares");
+    struct sheet_squares squares = {.name = "segments by state",
+                                    .unit = "segment",
+                                    .marks = marks,
+                                    .total = number_of(job, "segments")};
 
     squares.each = job_view_each((uint32_t)squares.total, JOB_VIEW_CELLS_MAX);
     for (int i = 0; i < JOB_VIEW_MARKS; i++) {
-        words[i] = job_view_mark_word((enum job_view_mark)i);
+        squares.words[i] = job_view_mark_word((enum job_view_mark)i);
     }
     while (squares.count < JOB_VIEW_CELLS_MAX && digits[squares.count] >= '0' &&
            digits[squares.count] < '0' + JOB_VIEW_MARKS) {
         marks[squares.count] = (uint8_t)(digits[squares.count] - '0');
         squares.count++;
     }
-    web_parts_squares(page, &squares);
+    sheet_squares(view, &squares);
 }
 
-/* From points of a step and its value. */
-static void take_points(struct curve *curve, const json_t *job, const char *name)
+/* From points of a step and its value; NULL without memory. */
+static struct curve *take_points(const json_t *job, const char *name)
 {
+    struct curve *curve = malloc(sizeof(*curve));
     const json_t *point;
     size_t at;
 
-    curve_init(curve, (uint64_t)strict_json_number_or_0(job, "steps"));
+    if (curve == NULL) {
+        return NULL;
+    }
+    curve_init(curve, number_of(job, "steps"));
     json_array_foreach(json_object_get(job, name), at, point)
     {
         curve_add(curve, (uint64_t)json_integer_value(json_array_get(point, 0)),
                   json_number_value(json_array_get(point, 1)));
     }
+    return curve;
 }
 
-static void add_curve(struct buffer *page, struct node_page *shown, const json_t *job)
+static void add_curve(struct sheet *view, const json_t *job)
 {
-    take_points(&shown->loss, job, "losses");
-    take_points(&shown->held_out, job, "held_out_losses");
-    if (shown->loss.end > 0) {
-        web_plot_curve(page, &shown->loss, &shown->held_out);
+    struct curve *loss = take_points(job, "losses");
+    struct curve *held_out = take_points(job, "held_out_losses");
+
+    if (loss != NULL && held_out != NULL && loss->end > 0) {
+        sheet_curve(view, loss, held_out);
     }
+    free(loss);
+    free(held_out);
 }
 
-static void add_names(struct buffer *page, const json_t *job)
+static void add_job(struct sheet *view, const json_t *job, const struct currency *currency)
 {
-    buffer_add_text(page, "<p><b>");
-    web_page_text(page, strict_json_text_or(job, "title", ""));
-    buffer_add_text(page, "</b></p>\n<p>");
-    web_page_text(page, strict_json_text_or(job, "about", ""));
-    buffer_add_text(page, "</p>\n");
+    const json_t *loss = json_object_get(job, "loss");
+    char reward[NODE_VIEW_AMOUNT_SIZE];
+    char stake[NODE_VIEW_AMOUNT_SIZE];
+
+    node_view_amount(reward, currency, job, "segment_reward_wei");
+    node_view_amount(stake, currency, job, "stake_wei");
+    sheet_begin(view, SHEET_SECTION, NULL);
+    sheet_begin(view, SHEET_SUBHEADING, NULL);
+    sheet_words(view, SHEET_KEY, "%s", text_of(job, "job"));
+    sheet_words(view, SHEET_PLAIN, " %s", text_of(job, "state"));
+    sheet_begin_line(view, SHEET_PLAIN);
+    sheet_words(view, SHEET_STRONG, "%s", text_of(job, "title"));
+    sheet_line(view, SHEET_PLAIN, "%s", text_of(job, "about"));
+    sheet_line(view, SHEET_DIM,
+               "%" PRIu64 " of %" PRIu64 " steps trained, %" PRIu64 " of %" PRIu64
+               " segments final, %" PRIu64 " claims open; %s for a segment, %s staked",
+               number_of(job, "trained"), number_of(job, "steps"), number_of(job, "final"),
+               number_of(job, "segments"), number_of(job, "open_claims"), reward, stake);
+    if (json_is_real(loss)) {
+        sheet_words(view, SHEET_PLAIN, ", loss %.4g", json_real_value(loss));
+    }
+    if (text_of(job, "trouble")[0] != '\0') {
+        sheet_line(view, SHEET_ILL, "%s", text_of(job, "trouble"));
+    }
+    add_squares(view, job);
+    add_curve(view, job);
+    sheet_begin(view, SHEET_SECTION_END, NULL);
 }
 
-static void add_jobs(struct buffer *page, struct node_page *shown)
+static void add_jobs(struct sheet *view, const json_t *made, const struct currency *currency)
 {
-    const struct currency currency = node_view_currency(shown->view);
-    const json_t *jobs = json_object_get(shown->view, "jobs");
+    const json_t *jobs = json_object_get(made, "jobs");
     const json_t *job;
     size_t at;
 
-    buffer_add_text(page, "<h2>Jobs</h2>\n");
+    sheet_add(view, SHEET_HEADING, NULL, "Jobs");
     if (json_array_size(jobs) == 0) {
-        buffer_add_text(page, "<p class=\"dim\">It holds none now.</p>\n");
-        return;
+        sheet_line(view, SHEET_DIM, "It holds none now.");
     }
     json_array_foreach(jobs, at, job)
     {
-        const json_t *loss = json_object_get(job, "loss");
-        char reward[NODE_VIEW_AMOUNT_SIZE];
-        char stake[NODE_VIEW_AMOUNT_SIZE];
-
-        node_view_amount(reward, &currency, job, "segment_reward_wei");
-        node_view_amount(stake, &currency, job, "stake_wei");
-        buffer_add_text(page, "<section class=\"job\"><h3>");
-        add_short_key(page, strict_json_text_or(job, "job", ""));
-        buffer_add_text(page, " ");
-        web_page_text(page, strict_json_text_or(job, "state", ""));
-        buffer_add_text(page, "</h3>\n");
-        add_names(page, job);
-        buffer_add_format(
-            page,
-            "<p class=\"dim\">%" PRId64 " of %" PRId64 " steps trained, %" PRId64 " of %" PRId64
-            " segments final, %" PRId64 " claims open; %s for a segment, %s staked",
-            strict_json_number_or_0(job, "trained"), strict_json_number_or_0(job, "steps"),
-            strict_json_number_or_0(job, "final"), strict_json_number_or_0(job, "segments"),
-            strict_json_number_or_0(job, "open_claims"), reward, stake);
-        if (json_is_real(loss)) {
-            buffer_add_format(page, ", loss %.4g", json_real_value(loss));
-        }
-        buffer_add_text(page, "</p>\n");
-        if (strict_json_text_or(job, "trouble", "")[0] != '\0') {
-            buffer_add_text(page, "<p class=\"word ill\">");
-            web_page_text(page, strict_json_text_or(job, "trouble", ""));
-            buffer_add_text(page, "</p>\n");
-        }
-        add_squares(page, job);
-        add_curve(page, shown, job);
-        buffer_add_text(page, "</section>\n");
+        add_job(view, job, currency);
     }
 }
 
-static void add_offers(struct buffer *page, const json_t *view)
+static void add_offers(struct sheet *view, const json_t *made, const struct currency *currency)
 {
-    const struct currency currency = node_view_currency(view);
-    const json_t *offers = json_object_get(view, "offers");
     static const char *const headings[] = {"Job", "An hour earns"};
+    const json_t *offers = json_object_get(made, "offers");
     const json_t *offer;
     size_t at;
 
     if (json_array_size(offers) == 0) {
         return;
     }
-    buffer_add_text(page, "<h2>Open jobs</h2>\n");
-    web_parts_table(page, headings, sizeof(headings) / sizeof(headings[0]));
+    sheet_add(view, SHEET_HEADING, NULL, "Open jobs");
+    sheet_columns(view, headings, sizeof(headings) / sizeof(headings[0]));
     json_array_foreach(offers, at, offer)
     {
         bool refused = json_is_true(json_object_get(offer, "refused"));
         char hour[NODE_VIEW_AMOUNT_SIZE];
 
-        node_view_amount(hour, &currency, offer, "hour_wei");
-        buffer_add_text(page, "<tr><td>");
-        add_short_key(page, strict_json_text_or(offer, "job", ""));
-        buffer_add_text(page, "</td><td class=\"own\">");
-        web_page_text(page, refused ? "not taken: "
-                            : strict_json_text_or(offer, "hour_wei", "")[0] != '\0'
-                                ? hour
-                                : "not measured yet");
-        web_page_text(page, refused ? strict_json_text_or(offer, "why", "") : "");
-        buffer_add_text(page, "</td></tr>\n");
+        node_view_amount(hour, currency, offer, "hour_wei");
+        sheet_begin(view, SHEET_ROW, NULL);
+        sheet_begin(view, SHEET_CELL, NULL);
+        sheet_words(view, SHEET_KEY, "%s", text_of(offer, "job"));
+        sheet_add(view, SHEET_WIDE, NULL, "%s%s",
+                  refused                                 ? "not taken: "
+                  : text_of(offer, "hour_wei")[0] != '\0' ? hour
+                                                          : "not measured yet",
+                  refused ? text_of(offer, "why") : "");
     }
-    buffer_add_text(page, "</table>\n");
+}
+
+void node_page_show(struct sheet *view, json_t *made, uint64_t now_s)
+{
+    const struct currency currency = node_view_currency(made);
+
+    sheet_merge(view, json_incref(made));
+    sheet_add(view, SHEET_WINDOW, NULL, "%sLockstep solver",
+              node_view_trouble(made, now_s) == NULL ? "" : "! ");
+    add_top(view, made, now_s);
+    add_slots(view, json_object_get(made, "slots"));
+    add_jobs(view, made, &currency);
+    add_offers(view, made, &currency);
+    sheet_add(view, SHEET_FOOTER, NULL,
+              "A job is paid when every segment is final and the money is withdrawn.");
 }
 
 /* ---- the site ---------------------------------------------------------------------------- */
@@ -250,18 +250,13 @@ static void add_offers(struct buffer *page, const json_t *view)
 static void write_page(struct buffer *answer, void *context, const struct web_query *query)
 {
     struct node_page *page = context;
+    struct sheet view;
 
     (void)query;
-    web_page_begin(answer, node_view_trouble(page->view, page->now_s) == NULL
-                               ? "Lockstep solver"
-                               : "! Lockstep solver");
-    add_top(answer, page);
-    add_slots(answer, json_object_get(page->view, "slots"));
-    add_jobs(answer, page);
-    add_offers(answer, page->view);
-    web_page_end(answer, page->now_s,
-                 "A job is paid when every segment is final and the money is "
-                 "withdrawn.");
+    sheet_init(&view);
+    node_page_show(&view, page->view, page->now_s);
+    sheet_page_write(answer, &view, page->now_s);
+    sheet_release(&view);
 }
 
 static void write_json(struct buffer *answer, void *context, const struct web_query *query)

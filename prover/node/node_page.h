@@ -11,7 +11,11 @@
 #ifndef PROVER_NODE_NODE_PAGE_H
 #define PROVER_NODE_NODE_PAGE_H
 
+#include "base/sheet/sheet.h"
 #include "base/web/web_server.h"
+
+/* What page, text and JSON show; made: what node_view_read() gave. */
+void node_page_show(struct sheet *view, json_t *made, uint64_t now_s);
 
 struct node_page;
 

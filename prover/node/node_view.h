@@ -21,9 +21,6 @@ MUST_CHECK enum status node_view_write(const struct solver_node *node, const cha
 /* The caller releases it. STATUS_NOT_FOUND: no node ever ran here. */
 MUST_CHECK enum status node_view_read(json_t **view, const char *path, struct error *error);
 
-/* For people. */
-void node_view_print(FILE *out, const json_t *view);
-
 /* An amount of an object, for people; "-" where there is none. */
 #define NODE_VIEW_AMOUNT_SIZE WEI_TEXT_SIZE
 void node_view_amount(char text[NODE_VIEW_AMOUNT_SIZE], const struct currency *currency,

@@ -180,7 +180,7 @@ static void test_with_the_default_policy_it_locks_none(void **state)
     play(true, "refused", bait, &policy, mirror, "--fee-min");
     play(true, "fee", bait_with_a_fee, &policy, mirror, "--bond-fees-max");
     play(true, "large-fee", bait_with_a_large_fee, &policy, mirror, "--reveal-period-min");
-    play(true, "time", bait_with_time, &policy, mirror, "-most");
+    play(true, "time", bait_with_time, &policy, mirror, "-max");
     play(true, "trap", trap, &policy, mirror, "--clock-min");
 }
 

@@ -45,7 +45,7 @@ NOT_HERE = {
     "ledger deploy": "tests/chain has chains",
 }
 # A job that is small enough to be trained here; the examples name no size.
-SMALL = {"LAYERS": "1", "HEADS": "1", "WIDTH": "8", "LENGTH": "4", "BATCH": "1", "SEGMENT": "100",
+SMALL = {"LAYERS": "1", "HEADS": "1", "WIDTH": "8", "LENGTH": "4", "BATCH": "1", "SEGMENT_STEPS": "100",
          "THREADS": "1", "TERMS": "quick", "POLL": "1s"}
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
 used = set()

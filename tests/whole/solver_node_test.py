@@ -435,7 +435,7 @@ def a_job_whose_training_fails_is_given_back():
                               "--threads", "1", "--measure", "0.05",
                               more=dict(more, LOCKSTEP_LOCKS=town.path(who)))
 
-        broken = start("greedy", LOCKSTEP_EVERY="nonsense")
+        broken = start("greedy", LOCKSTEP_KEEP_EVERY="nonsense")
         town.until(lambda: "is given back" in broken.said(), "no more is tried")
         town.pass_time(5 * PERIOD_S + 1)  # the time of its first segment
         town.until_count(1, "released", key)

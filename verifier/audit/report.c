@@ -11,9 +11,7 @@
 #include "base/buffer.h"
 #include "base/hex.h"
 #include "base/io/file.h"
-#include "base/web/web_page.h"
-#include "base/web/web_parts.h"
-#include "base/web/web_plot.h"
+#include "base/sheet/sheet.h"
 #include "verifier/audit/citation.h"
 
 #define PAGE_SIZE_MAX (UINT64_C(64) << 20)
@@ -128,8 +126,6 @@ enum report_mark report_mark(const struct report_cell *cell)
     return cell->journaled > 0 ? REPORT_NOT_CHECKED : REPORT_NOT_RUN;
 }
 
-/* ---- text --------------------------------------------------------------- */
-
 /* ---- plots -------------------------------------------------------------- */
 
 struct report_plot {
@@ -137,9 +133,9 @@ struct report_plot {
     bool from_zero;
     struct report_series {
         const char *words;
-        enum web_plot_form form;
+        enum sheet_form form;
         bool (*value)(double *value, const struct report_cell *cell);
-    } series[WEB_PLOT_SERIES_MAX];
+    } series[SHEET_SERIES_MAX];
 };
 
 static bool loss_of(double *value, const struct report_cell *cell)
@@ -189,52 +185,50 @@ static bool replay_time_of(double *value, const struct report_cell *cell)
     return cell->checked > 0;
 }
 
-static void add_plot(struct buffer *page, const struct report *report,
+static void add_plot(struct sheet *view, const struct report *report,
                      const struct report_plot *shown)
 {
-    double values[WEB_PLOT_SERIES_MAX][REPORT_POINTS_MAX];
-    char last[40];
-    struct web_plot plot = {.unit = shown->unit,
-                            .first = "step 0",
-                            .last = last,
-                            .from_zero = shown->from_zero,
-                            .count = report->cell_count,
-                            .series_count = WEB_PLOT_SERIES_MAX};
+    struct sheet_plot plot = {.unit = shown->unit,
+                              .first = "step 0",
+                              .from_zero = shown->from_zero,
+                              .count = report->cell_count,
+                              .series_count = SHEET_SERIES_MAX};
 
-    (void)snprintf(last, sizeof(last), "step %" PRIu64, report->result.steps_of_job - 1);
-    for (uint32_t s = 0; s < WEB_PLOT_SERIES_MAX; s++) {
-        plot.series[s] =
-            (struct web_series){shown->series[s].words, shown->series[s].form, values[s]};
+    (void)snprintf(plot.last, sizeof(plot.last), "step %" PRIu64, report->result.steps_of_job - 1);
+    for (uint32_t s = 0; s < SHEET_SERIES_MAX; s++) {
+        struct sheet_series *series = &plot.series[s];
+
+        series->words = shown->series[s].words;
+        series->form = shown->series[s].form;
         for (uint32_t i = 0; i < report->cell_count; i++) {
-            if (!shown->series[s].value(&values[s][i], &report->cells[i])) {
-                values[s][i] = NAN;
+            if (!shown->series[s].value(&series->values[i], &report->cells[i])) {
+                series->values[i] = NAN;
             }
         }
     }
-    web_plot_write(page, &plot);
+    sheet_plot(view, &plot);
 }
 
-static void add_map(struct buffer *page, const struct report *report)
+static void add_map(struct sheet *view, const struct report *report)
 {
     enum { NOT_RUN, NOT_CHECKED, SAME, SOME_SAME, OTHER = 5 };
     static const uint8_t signs[] = {[REPORT_NOT_RUN] = NOT_RUN,
                                     [REPORT_NOT_CHECKED] = NOT_CHECKED,
                                     [REPORT_CHECKED] = SAME,
                                     [REPORT_WRONG] = OTHER};
-    static const char *const words[WEB_SQUARES_MARKS] = {
-        [NOT_RUN] = "not run",
-        [NOT_CHECKED] = "not checked",
-        [SAME] = "run again: the same bits",
-        [SOME_SAME] = "some of them run again: the same bits",
-        [OTHER] = "run again: other bits"};
     uint8_t marks[REPORT_POINTS_MAX];
-    const struct web_squares squares = {.name = "steps by what the audit did",
-                                        .unit = "step",
-                                        .marks = marks,
-                                        .count = report->cell_count,
-                                        .each = report->cell_steps,
-                                        .total = report->result.steps_of_job,
-                                        .words = words};
+    const struct sheet_squares squares = {
+        .name = "steps by what the audit did",
+        .unit = "step",
+        .marks = marks,
+        .count = report->cell_count,
+        .each = report->cell_steps,
+        .total = report->result.steps_of_job,
+        .words = {[NOT_RUN] = "not run",
+                  [NOT_CHECKED] = "not checked",
+                  [SAME] = "run again: the same bits",
+                  [SOME_SAME] = "some of them run again: the same bits",
+                  [OTHER] = "run again: other bits"}};
 
     for (uint32_t i = 0; i < report->cell_count; i++) {
         const struct report_cell *cell = &report->cells[i];
@@ -242,49 +236,45 @@ static void add_map(struct buffer *page, const struct report *report)
 
         marks[i] = mark == REPORT_CHECKED && cell->checked < cell->count ? SOME_SAME : signs[mark];
     }
-    web_parts_squares(page, &squares);
+    sheet_squares(view, &squares);
 }
 
 /* ---- sections ----------------------------------------------------------- */
 
-static void add_verdict(struct buffer *page, const struct report *report)
+static void add_verdict(struct sheet *view, const struct report *report)
 {
-    static const char *const classes[] = {
-        [AUDIT_PROVEN] = "well", [AUDIT_REFUTED] = "ill", [AUDIT_CANNOT_TELL] = "open"};
+    static const enum sheet_style tones[] = {
+        [AUDIT_PROVEN] = SHEET_WELL, [AUDIT_REFUTED] = SHEET_ILL, [AUDIT_CANNOT_TELL] = SHEET_OPEN};
     const struct audit_result *result = &report->result;
 
-    buffer_add_format(page, "<p class=\"word %s\">", classes[result->answer]);
+    sheet_begin_line(view, tones[result->answer]);
     switch (result->answer) {
     case AUDIT_PROVEN:
-        buffer_add_format(page,
-                          "<b>Proven.</b> %" PRIu64 " of %" PRIu64
-                          " steps were run again and gave the same bits.%s",
-                          result->steps_checked, result->steps_of_job,
-                          result->steps_checked < result->steps_of_job
-                              ? " At the others nobody has looked."
-                              : "");
+        sheet_words(view, SHEET_STRONG, "Proven.");
+        sheet_words(view, SHEET_PLAIN,
+                    " %" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits.%s",
+                    result->steps_checked, result->steps_of_job,
+                    result->steps_checked < result->steps_of_job
+                        ? " At the others nobody has looked."
+                        : "");
         break;
     case AUDIT_REFUTED:
-        buffer_add_format(page,
-                          "<b>Refuted.</b> Step %" PRIu64
-                          " %s. A second replay with other instructions agrees.",
-                          result->wrong_step, check_flaw_words(result->flaw));
+        sheet_words(view, SHEET_STRONG, "Refuted.");
+        sheet_words(view, SHEET_PLAIN,
+                    " Step %" PRIu64 " %s. A second replay with other instructions agrees.",
+                    result->wrong_step, check_flaw_words(result->flaw));
         break;
     case AUDIT_CANNOT_TELL:
-        buffer_add_text(page, "<b>Cannot tell.</b> ");
-        web_page_text(page, result->reason.text);
-        buffer_add_text(page, ".");
+        sheet_words(view, SHEET_STRONG, "Cannot tell.");
+        sheet_words(view, SHEET_PLAIN, " %s.", result->reason.text);
         if (result->reason.advice[0] != '\0') {
-            buffer_add_text(page, " Try: ");
-            web_page_text(page, result->reason.advice);
-            buffer_add_text(page, ".");
+            sheet_words(view, SHEET_PLAIN, " Try: %s.", result->reason.advice);
         }
         break;
     }
-    buffer_add_text(page, "</p>\n");
 }
 
-static void add_element(struct buffer *page, const char *whose,
+static void add_element(struct sheet *view, const char *whose,
                         const struct fault_location *location, uint32_t bits)
 {
     char value[FAULT_LOCATION_VALUE_MAX];
@@ -292,57 +282,53 @@ static void add_element(struct buffer *page, const char *whose,
 
     fault_location_value(value, location->dtype, bits);
     fault_location_bits(hex, location->dtype, bits);
-    web_parts_value_begin(page, whose);
-    buffer_add_format(page, "%s <code>%s</code>", value, hex);
-    web_parts_value_end(page);
+    sheet_add(view, SHEET_FACT, whose, "%s ", value);
+    sheet_words(view, SHEET_CODE, "%s", hex);
 }
 
-static void add_evidence(struct buffer *page, const struct report *report)
+static void add_evidence(struct sheet *view, const struct report *report)
 {
     const struct fault_location *location = &report->result.location;
 
-    web_parts_value_begin(page, "Evidence");
-    buffer_add_text(page, "<code>");
-    web_page_text(page, report->evidence);
-    buffer_add_format(page,
-                      "</code> (%s, %zu bytes), to be judged by anybody: <code>lockstep audit "
-                      "--evidence</code>; on the ledger: <code>lockstep verifier claim "
-                      "--evidence</code>",
-                      fault_location_kind_name(location->kind), location->evidence_size);
-    web_parts_value_end(page);
+    sheet_begin(view, SHEET_FACT, "Evidence");
+    sheet_words(view, SHEET_CODE, "%s", report->evidence);
+    sheet_words(view, SHEET_PLAIN, " (%s, %zu bytes), to be judged by anybody: ",
+                fault_location_kind_name(location->kind), location->evidence_size);
+    sheet_words(view, SHEET_CODE, "lockstep audit --evidence");
+    sheet_words(view, SHEET_PLAIN, "; on the ledger: ");
+    sheet_words(view, SHEET_CODE, "lockstep verifier claim --evidence");
 }
 
 /* What differs, and the evidence. */
-static void add_difference(struct buffer *page, const struct report *report)
+static void add_difference(struct sheet *view, const struct report *report)
 {
     const struct fault_location *location = &report->result.location;
     char text[FAULT_LOCATION_TEXT_MAX];
 
     if (location->tensor_known) {
         fault_location_place(text, location);
-        web_parts_value(page, "First difference", text);
+        sheet_add(view, SHEET_FACT, "First difference", "%s", text);
     }
     if (location->op_known) {
-        (void)snprintf(text, sizeof(text), "%u (%s)%s%s", location->op, location->op_name,
-                       location->instance[0] == '\0' ? "" : ", ", location->instance);
-        web_parts_value(page, "Made by operation", text);
+        sheet_add(view, SHEET_FACT, "Made by operation", "%u (%s)%s%s", location->op,
+                  location->op_name, location->instance[0] == '\0' ? "" : ", ", location->instance);
     }
     if (location->element_known) {
-        add_element(page, "The solver's value", location, location->found);
+        add_element(view, "The solver's value", location, location->found);
         if (location->wanted_known) {
-            add_element(page, "The true value", location, location->wanted);
+            add_element(view, "The true value", location, location->wanted);
         }
     }
     if (report->evidence[0] != '\0') {
-        add_evidence(page, report);
+        add_evidence(view, report);
     }
     if (location->lacking[0] != '\0') {
-        web_parts_value(page, "What is lacking", location->lacking);
+        sheet_add(view, SHEET_FACT, "What is lacking", "%s", location->lacking);
     }
 }
 
 /* What the signed report says of the job. */
-static void add_about(struct buffer *page, const json_t *about)
+static void add_about(struct sheet *view, const json_t *about)
 {
     char value[CITATION_VALUE_MAX];
     const char *label;
@@ -352,204 +338,176 @@ static void add_about(struct buffer *page, const json_t *about)
             bool is_root =
                 strlen(value) >= 40 && strspn(value, "0123456789abcdefABCDEFx") == strlen(value);
 
-            web_parts_value_begin(page, label);
-            buffer_add_text(page, is_root ? "<code>" : "");
-            web_page_text(page, value);
-            buffer_add_text(page, is_root ? "</code>" : "");
-            web_parts_value_end(page);
+            sheet_begin(view, SHEET_FACT, label);
+            sheet_words(view, is_root ? SHEET_CODE : SHEET_PLAIN, "%s", value);
         }
     }
 }
 
-static void add_digest(struct buffer *page, const char *name, const struct digest *digest)
+static void add_bytes(struct sheet *view, const char *name, const uint8_t *bytes, size_t size)
 {
-    char text[HEX_SIZE(DIGEST_SIZE)];
+    char text[HEX_SIZE(BUNDLE_SIGNATURE_MAX)];
 
-    hex_encode(text, digest->bytes, DIGEST_SIZE);
-    web_parts_value_begin(page, name);
-    buffer_add_format(page, "<code>%s</code>", text);
-    web_parts_value_end(page);
+    hex_encode(text, bytes, size);
+    sheet_begin(view, SHEET_FACT, name);
+    sheet_words(view, SHEET_CODE, "%s", size == 0 ? "none is in the bundle" : text);
 }
 
-static void add_number(struct buffer *page, const char *name, uint64_t number)
-{
-    char text[24];
-
-    (void)snprintf(text, sizeof(text), "%" PRIu64, number);
-    web_parts_value(page, name, text);
-}
-
-/* What the refutation is about: the solver's name under the segment. */
-static void add_signature(struct buffer *page, const struct audit_result *result)
-{
-    char text[HEX_SIZE(BUNDLE_SIGNATURE_MAX)] = "none is in the bundle";
-
-    if (result->signature_size > 0) {
-        hex_encode(text, result->signature, result->signature_size);
-    }
-    web_parts_value_begin(page, "The signature that this refutes");
-    buffer_add_format(page, "<code>%s</code>", text);
-    web_parts_value_end(page);
-}
-
-static void add_facts(struct buffer *page, const struct report *report)
+static void add_facts(struct sheet *view, const struct report *report)
 {
     const struct audit_result *result = &report->result;
     char text[64];
 
-    buffer_add_text(page, "<table class=\"values\">\n");
-    add_digest(page, "Job", &report->job_id);
-    add_number(page, "Steps of the job", result->steps_of_job);
-    add_number(page, "Steps in the journal", result->steps_journaled);
-    add_number(page, "Steps run again", result->steps_checked);
-    web_parts_value(page, "Replayed on", report->device);
-    (void)snprintf(text, sizeof(text), "%.1f s", report->seconds);
-    web_parts_value(page, "Time of the audit", text);
+    add_bytes(view, "Job", report->job_id.bytes, DIGEST_SIZE);
+    sheet_add(view, SHEET_FACT, "Steps of the job", "%" PRIu64, result->steps_of_job);
+    sheet_add(view, SHEET_FACT, "Steps in the journal", "%" PRIu64, result->steps_journaled);
+    sheet_add(view, SHEET_FACT, "Steps run again", "%" PRIu64, result->steps_checked);
+    sheet_add(view, SHEET_FACT, "Replayed on", "%s", report->device);
+    sheet_add(view, SHEET_FACT, "Time of the audit", "%.1f s", report->seconds);
     if (result->answer == AUDIT_REFUTED) {
         (void)snprintf(text, sizeof(text), "State after step %" PRIu64 ", journal",
                        result->wrong_step);
-        add_digest(page, text, &result->wrong_root);
-        add_digest(page, "and as two replays gave it", &result->true_root);
-        add_signature(page, result);
-        add_difference(page, report);
+        add_bytes(view, text, result->wrong_root.bytes, DIGEST_SIZE);
+        add_bytes(view, "and as two replays gave it", result->true_root.bytes, DIGEST_SIZE);
+        /* The solver's name under the segment. */
+        add_bytes(view, "The signature that this refutes", result->signature,
+                  result->signature_size);
+        add_difference(view, report);
     }
-    add_about(page, report->about);
-    buffer_add_text(page, "</table>\n");
+    add_about(view, report->about);
 }
 
-static void add_unchecked(struct buffer *page, const struct report *report)
+static void add_unchecked(struct sheet *view, const struct report *report)
 {
     const struct audit_result *result = &report->result;
     uint64_t unchecked = result->steps_of_job - result->steps_checked;
     uint64_t not_run = result->steps_of_job - result->steps_journaled;
 
-    buffer_add_text(page, "<h3>What was not checked</h3>\n<ul>\n");
+    sheet_add(view, SHEET_SUBHEADING, NULL, "What was not checked");
     if (unchecked > 0) {
-        buffer_add_format(page, "<li>%" PRIu64 " step%s, of which nothing is known", unchecked,
-                          unchecked == 1 ? "" : "s");
+        sheet_add(view, SHEET_ITEM, NULL, "%" PRIu64 " step%s, of which nothing is known",
+                  unchecked, unchecked == 1 ? "" : "s");
         if (not_run > 0) {
-            buffer_add_format(page, "; the solver had not run %" PRIu64 " of them", not_run);
+            sheet_words(view, SHEET_PLAIN, "; the solver had not run %" PRIu64 " of them", not_run);
         }
-        buffer_add_text(page, result->answer == AUDIT_REFUTED
-                                  ? ". What follows a false step is not looked at.</li>\n"
-                                  : ".</li>\n");
+        sheet_words(view, SHEET_PLAIN, "%s",
+                    result->answer == AUDIT_REFUTED
+                        ? ". What follows a false step is not looked at."
+                        : ".");
     }
-    buffer_add_text(page,
-                    "<li>Times, energy and names of devices: they are the solver's words.</li>\n"
-                    "<li>Whether the data is good, and whether the model is.</li>\n");
+    sheet_add(view, SHEET_ITEM, NULL,
+              "Times, energy and names of devices: they are the solver's words.");
+    sheet_add(view, SHEET_ITEM, NULL, "Whether the data is good, and whether the model is.");
     if (json_object_get(report->about, "ledger") != NULL) {
-        buffer_add_text(page, "<li>What the solver says of the ledger: nobody asked it.</li>\n");
+        sheet_add(view, SHEET_ITEM, NULL, "What the solver says of the ledger: nobody asked it.");
     }
-    buffer_add_text(page, "</ul>\n");
 }
 
-static void add_broken(struct buffer *page, const char *what,
-                       const struct broken_checkpoint *broken)
+static void add_broken(struct sheet *view, const char *what, const struct broken_checkpoint *broken)
 {
-    buffer_add_format(page, "<li>%s <code>", what);
-    web_page_text(page, broken->name);
-    buffer_add_text(page, "</code> is broken: ");
-    web_page_text(page, broken->why);
-    buffer_add_text(page, "</li>\n");
+    sheet_add(view, SHEET_ITEM, NULL, "%s ", what);
+    sheet_words(view, SHEET_CODE, "%s", broken->name);
+    sheet_words(view, SHEET_PLAIN, " is broken: %s", broken->why);
 }
 
-static void add_checkpoints(struct buffer *page, const struct checkpoint_audit *checkpoints)
+static void add_checkpoints(struct sheet *view, const struct checkpoint_audit *checkpoints)
 {
-    buffer_add_format(page,
-                      "<h3>Checkpoints</h3>\n<ul>\n<li>%" PRIu64
-                      " hold the state that was committed to</li>\n",
-                      checkpoints->checked);
+    sheet_add(view, SHEET_SUBHEADING, NULL, "Checkpoints");
+    sheet_add(view, SHEET_ITEM, NULL, "%" PRIu64 " hold the state that was committed to",
+              checkpoints->checked);
     if (checkpoints->locked > 0) {
-        buffer_add_format(page, "<li>%" PRIu64 " are encrypted; nobody looked at them</li>\n",
-                          checkpoints->locked);
+        sheet_add(view, SHEET_ITEM, NULL, "%" PRIu64 " are encrypted; nobody looked at them",
+                  checkpoints->locked);
     }
     for (size_t i = 0; i < checkpoints->broken_count && i < BROKEN_CHECKPOINTS_MAX; i++) {
-        add_broken(page, "Checkpoint", &checkpoints->broken[i]);
+        add_broken(view, "Checkpoint", &checkpoints->broken[i]);
     }
     if (checkpoints->broken_count > BROKEN_CHECKPOINTS_MAX) {
-        buffer_add_format(page, "<li>%" PRIu64 " more are broken</li>\n",
-                          checkpoints->broken_count - BROKEN_CHECKPOINTS_MAX);
+        sheet_add(view, SHEET_ITEM, NULL, "%" PRIu64 " more are broken",
+                  checkpoints->broken_count - BROKEN_CHECKPOINTS_MAX);
     }
     if (checkpoints->last.name[0] != '\0') {
-        add_broken(page, "The last checkpoint", &checkpoints->last);
+        add_broken(view, "The last checkpoint", &checkpoints->last);
     }
-    buffer_add_text(page, "</ul>\n");
 }
 
 /* A table of all audits, with links to each. */
-static void add_list(struct buffer *page, const struct report *reports, size_t count)
+static void add_list(struct sheet *view, const struct report *reports, size_t count)
 {
     static const char *const headings[] = {"Verdict", "Bundle"};
 
-    web_parts_table(page, headings, sizeof(headings) / sizeof(headings[0]));
+    sheet_columns(view, headings, sizeof(headings) / sizeof(headings[0]));
     for (size_t i = 0; i < count; i++) {
-        const char *answer = audit_answer_name(reports[i].result.answer);
+        char target[32];
 
-        buffer_add_format(page, "<tr><td>%s</td><td class=\"own\"><a href=\"#b%zu\">", answer, i);
-        web_page_text(page, reports[i].title);
-        buffer_add_text(page, "</a></td></tr>\n");
+        (void)snprintf(target, sizeof(target), "#b%zu", i);
+        sheet_begin(view, SHEET_ROW, NULL);
+        sheet_add(view, SHEET_CELL, NULL, "%s", audit_answer_name(reports[i].result.answer));
+        sheet_begin(view, SHEET_WIDE, NULL);
+        sheet_link(view, target, reports[i].title);
     }
-    buffer_add_text(page, "</table>\n");
 }
 
-static void add_report(struct buffer *page, const struct report *report, size_t number)
+static void add_report(struct sheet *view, const struct report *report, size_t number)
 {
     static const struct report_plot losses = {
         .unit = "",
-        .series = {{"replayed", WEB_PLOT_PIECES, loss_of},
-                   {"the solver's words, not checked", WEB_PLOT_LINE, told_loss_of}}};
+        .series = {{"replayed", SHEET_FORM_PIECES, loss_of},
+                   {"the solver's words, not checked", SHEET_FORM_LINE, told_loss_of}}};
     static const struct report_plot held_out = {
         .unit = "",
-        .series = {{"replayed", WEB_PLOT_POINTS, held_loss_of},
-                   {"the solver's words, not checked", WEB_PLOT_POINTS, told_held_loss_of}}};
+        .series = {{"replayed", SHEET_FORM_POINTS, held_loss_of},
+                   {"the solver's words, not checked", SHEET_FORM_POINTS, told_held_loss_of}}};
     static const struct report_plot times = {
         .unit = " ms",
         .from_zero = true,
-        .series = {{"solver", WEB_PLOT_LINE, solver_time_of},
-                   {"replay", WEB_PLOT_PIECES, replay_time_of}}};
+        .series = {{"solver", SHEET_FORM_LINE, solver_time_of},
+                   {"replay", SHEET_FORM_PIECES, replay_time_of}}};
+    char place[32];
 
-    buffer_add_format(page, "<section>\n<h2 id=\"b%zu\">", number);
-    web_page_text(page, report->title);
-    buffer_add_text(page, "</h2>\n");
-    add_verdict(page, report);
-    add_facts(page, report);
+    (void)snprintf(place, sizeof(place), "b%zu", number);
+    sheet_add(view, SHEET_HEADING, place, "%s", report->title);
+    add_verdict(view, report);
+    add_facts(view, report);
     if (report->cell_count == 0) { /* the bundle did not open */
-        buffer_add_text(page, "</section>\n");
         return;
     }
-    buffer_add_text(page, "<h3>Where it was checked</h3>\n");
-    add_map(page, report);
-    buffer_add_text(page, "<h3>Loss</h3>\n");
-    add_plot(page, report, &losses);
+    sheet_add(view, SHEET_SUBHEADING, NULL, "Where it was checked");
+    add_map(view, report);
+    sheet_add(view, SHEET_SUBHEADING, NULL, "Loss");
+    add_plot(view, report, &losses);
     if (has_held_out(report)) {
-        buffer_add_text(page, "<h3>Held-out loss</h3>\n");
-        add_plot(page, report, &held_out);
+        sheet_add(view, SHEET_SUBHEADING, NULL, "Held-out loss");
+        add_plot(view, report, &held_out);
     }
-    buffer_add_text(page, "<h3>Time of a step, in milliseconds</h3>\n");
-    add_plot(page, report, &times);
-    add_checkpoints(page, &report->result.checkpoints);
-    add_unchecked(page, report);
-    buffer_add_text(page, "</section>\n");
+    sheet_add(view, SHEET_SUBHEADING, NULL, "Time of a step, in milliseconds");
+    add_plot(view, report, &times);
+    add_checkpoints(view, &report->result.checkpoints);
+    add_unchecked(view, report);
 }
 
 enum status report_write(const char *path, const struct report *reports, size_t count,
                          struct error *error)
 {
     struct buffer page;
+    struct sheet view;
     enum status status;
 
     buffer_init(&page, PAGE_SIZE_MAX);
-    web_page_begin(&page, "Lockstep audit");
-    buffer_add_text(&page, "<h1>Lockstep audit</h1>\n");
+    sheet_init(&view);
+    sheet_add(&view, SHEET_WINDOW, NULL, "Lockstep audit");
+    sheet_add(&view, SHEET_TITLE, NULL, "Lockstep audit");
     if (count > 1) {
-        add_list(&page, reports, count);
+        add_list(&view, reports, count);
     }
     for (size_t i = 0; i < count; i++) {
-        add_report(&page, &reports[i], i);
+        add_report(&view, &reports[i], i);
     }
-    web_page_end(&page, 0,
-                 "A step is called checked only where it was run again, whole, and every bit of "
-                 "the state after it was compared.");
+    sheet_add(&view, SHEET_FOOTER, NULL,
+              "A step is called checked only where it was run again, whole, and every bit of the "
+              "state after it was compared.");
+    sheet_page_write(&page, &view, 0);
+    sheet_release(&view);
     status = buffer_check(&page, error, "the report");
     if (status == STATUS_OK) {
         status = file_write(path, error, page.data, page.size, 0644);

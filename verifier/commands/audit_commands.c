@@ -19,6 +19,7 @@
 #include "verifier/commands/audit_evidence.h"
 #include "verifier/commands/audit_report.h"
 #include "verifier/commands/commands.h"
+#include "verifier/commands/plan_commands.h"
 
 static const struct option_spec options[] = {
     {.name = "data",
@@ -51,13 +52,7 @@ static const struct option_spec options[] = {
      .maximum = AUDIT_WORKERS_MAX,
      .help = "replay in N processes at a time; each takes its share of the threads, and memory of "
              "its own"},
-    RUN_DEVICE_OPTION("what replays: " RUN_DEVICE_NAMES),
-    RUN_MACHINE_OPTIONS,
-    {.name = "memory-max",
-     .heading = "machine",
-     .kind = OPTION_SIZE,
-     .value = "BYTES",
-     .help = "refuse a job that needs more memory"},
+    PLAN_MACHINE_OPTIONS,
     {.name = "verify-evidence",
      .heading = "evidence",
      .often = true,

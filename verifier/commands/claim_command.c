@@ -365,20 +365,14 @@ static enum status confirm(struct claiming *claiming, struct error *error)
                            ledger_get_own(claiming->setup.ledger), error));
     TRY(ledger_afford(claiming->setup.ledger, GAME_CLAIM, claiming->bond, error));
 
-    if (!context->json) {
+    if (command_people(context) != NULL) {
         show_stake(claiming, stderr);
-    }
-    if (options_flag(context->options, "yes")) {
-        return STATUS_OK;
-    }
-    if (context->json || isatty(STDIN_FILENO) != 1) {
+    } else if (!options_flag(context->options, "yes")) {
         (void)error_set(error, STATUS_USAGE, "nobody is there to confirm the stake");
         error_advise(error, "--yes claims without asking");
         return STATUS_USAGE;
     }
-    return command_confirms("Claim with this stake?")
-               ? STATUS_OK
-               : error_set(error, STATUS_REFUSED, "not confirmed, and nothing was sent");
+    return command_confirm(context, "Claim with this stake?", error);
 }
 
 /* ---- the claim, to its end -------------------------------------------------------------- */

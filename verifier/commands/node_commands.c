@@ -436,40 +436,37 @@ static int run_node(struct command_context *context)
 static const struct option_spec view_options[] = {NODE_STATE_OPTION};
 
 static int show_view(struct command_context *context,
-                     enum status (*view)(json_t **made, struct store *store, struct error *error),
-                     void (*print)(FILE *out, const json_t *made))
+                     enum status (*make)(struct sheet *view, struct store *store,
+                                         struct error *error))
 {
     char path[FILE_PATH_MAX];
     struct store store = {0};
-    json_t *made = NULL;
+    struct sheet view;
     struct error error;
     enum status status;
 
     error_init(&error);
+    sheet_init(&view);
     TRY_OUT(node_setup_path(path, context->options, NODE_FILE_STORE, &error));
     TRY_OUT(store_open(&store, path, STORE_READ, &error));
-    TRY_OUT(view(&made, &store, &error));
+    TRY_OUT(make(&view, &store, &error));
 out:
     store_close(&store);
     if (status != STATUS_OK) {
+        sheet_release(&view);
         return command_fail(context, &error);
     }
-    if (context->json) {
-        return command_emit(context, made);
-    }
-    print(context->out, made);
-    json_decref(made);
-    return COMMAND_OK;
+    return command_show(context, &view);
 }
 
 static int run_status(struct command_context *context)
 {
-    return show_view(context, node_status_view, node_status_print);
+    return show_view(context, node_status_view);
 }
 
 static int run_claims(struct command_context *context)
 {
-    return show_view(context, node_claims_view, node_claims_print);
+    return show_view(context, node_claims_view);
 }
 
 /* ---- the verdict database ------------------------------------------------- */

@@ -65,13 +65,7 @@ const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "a data file of the job, to time a step; once for each, in the job's order"},
-    RUN_DEVICE_OPTION("what replays: " RUN_DEVICE_NAMES),
-    RUN_MACHINE_OPTIONS,
-    {.name = "memory-max",
-     .heading = "machine",
-     .kind = OPTION_SIZE,
-     .value = "BYTES",
-     .help = "refuse a job that needs more memory"},
+    PLAN_MACHINE_OPTIONS,
     AMOUNT("policy", true, "price", "what an hour of this machine costs, such as 0.0005eth"),
     AMOUNT(
         "terms", true, "reward",
@@ -392,113 +386,114 @@ static json_t *plan_json(const struct planning *plan)
                                  : json_null());
 }
 
-static void show_time(FILE *out, const char *what, double seconds)
+static void show_time(struct sheet *sheet, const char *what, double seconds)
 {
     if (seconds < 600.0) {
-        fprintf(out, "%-26s %.3g s\n", what, seconds);
+        sheet_print(sheet, "%-26s %.3g s\n", what, seconds);
     } else if (seconds < 48.0 * 3600.0) {
-        fprintf(out, "%-26s %.3g hours\n", what, seconds / 3600.0);
+        sheet_print(sheet, "%-26s %.3g hours\n", what, seconds / 3600.0);
     } else {
-        fprintf(out, "%-26s %.3g days\n", what, seconds / 86400.0);
+        sheet_print(sheet, "%-26s %.3g days\n", what, seconds / 86400.0);
     }
 }
 
-static void show_amount(FILE *out, const char *what, double value, const char *why)
+static void show_amount(struct sheet *sheet, const char *what, double value, const char *why)
 {
     if (isfinite(value)) {
-        fprintf(out, "%-26s %.4g eth%s\n", what, value / (double)WEI_PER_ETHER, why);
+        sheet_print(sheet, "%-26s %.4g eth%s\n", what, value / (double)WEI_PER_ETHER, why);
     } else {
-        fprintf(out, "%-26s none is enough%s\n", what, why);
+        sheet_print(sheet, "%-26s none is enough%s\n", what, why);
     }
 }
 
-static void show_share(FILE *out, const char *what, double share, const char *why)
+static void show_share(struct sheet *sheet, const char *what, double share, const char *why)
 {
-    fprintf(out, "%-26s %.4g %%%s\n", what, 100.0 * share, why);
+    sheet_print(sheet, "%-26s %.4g %%%s\n", what, 100.0 * share, why);
 }
 
-static void show_cheat(FILE *out, const struct planning *plan, const struct economy_cheat *cheat,
-                       const char *when)
+static void show_cheat(struct sheet *sheet, const struct planning *plan,
+                       const struct economy_cheat *cheat, const char *when)
 {
-    show_amount(out, when, economy_advantage(cheat, plan->bad),
+    show_amount(sheet, when, economy_advantage(cheat, plan->bad),
                 cheat->value > 0.0 ? " more than honesty: IT PAYS"
                                    : " more than honesty: it does not pay");
 }
 
-static void show_money(FILE *out, const struct planning *plan)
+static void show_money(struct sheet *sheet, const struct planning *plan)
 {
     const struct economy *economy = &plan->economy;
 
-    fprintf(out, "\nMoney\n");
-    show_amount(out, "a segment pays", economy->reward, " to the solver");
-    show_amount(out, "and costs", economy->cost,
+    sheet_print(sheet, "\nMoney\n");
+    show_amount(sheet, "a segment pays", economy->reward, " to the solver");
+    show_amount(sheet, "and costs", economy->cost,
                 plan->knows_cost ? ""
                 : plan->price > 0.0
                     ? ": a guess; --data or --seconds-per-step gives the time of a step"
                     : ": a guess; --price says what an hour of the machine costs");
-    show_amount(out, "verifying costs", economy_verifying(economy) * economy->segments,
+    show_amount(sheet, "verifying costs", economy_verifying(economy) * economy->segments,
                 " in the whole job");
-    show_amount(out, "a seat earns", economy_seat_profit(economy), " with a whole replay");
-    show_amount(out, "a cheat saves", plan->cheat.gain, " in a segment");
-    show_amount(out, "a conviction takes", plan->cheat.loss, "");
-    show_share(out, "with partners in", plan->partners, " of the panel:");
-    show_cheat(out, plan, &plan->cheat, "  cheating brings");
-    show_cheat(out, plan, &plan->withheld, "  and hiding the data");
-    show_amount(out, "stake to break even", economy_stake_least(economy, plan->partners), "");
+    show_amount(sheet, "a seat earns", economy_seat_profit(economy), " with a whole replay");
+    show_amount(sheet, "a cheat saves", plan->cheat.gain, " in a segment");
+    show_amount(sheet, "a conviction takes", plan->cheat.loss, "");
+    show_share(sheet, "with partners in", plan->partners, " of the panel:");
+    show_cheat(sheet, plan, &plan->cheat, "  cheating brings");
+    show_cheat(sheet, plan, &plan->withheld, "  and hiding the data");
+    show_amount(sheet, "stake to break even", economy_stake_least(economy, plan->partners), "");
     if (isfinite(economy_coverage_least(economy, plan->partners))) {
-        show_share(out, "coverage to break even", economy_coverage_least(economy, plan->partners),
+        show_share(sheet, "coverage to break even", economy_coverage_least(economy, plan->partners),
                    "");
     }
-    show_share(out, "unpaid watching pays from", economy_watch_least(economy),
+    show_share(sheet, "unpaid watching pays from", economy_watch_least(economy),
                " of segments cheated");
 }
 
-static void show_plan(FILE *out, const struct planning *plan)
+static void show_plan(struct sheet *sheet, const struct planning *plan)
 {
-    fprintf(out, "Confidence\n%-26s %u of %" PRIu64 " steps, of them bad: %u\n", "segments",
-            plan->segments, plan->segment_steps, plan->bad);
-    fprintf(out, "%-26s %u segments, for %.6g %%\n", "one node must check", plan->samples,
-            100.0 * plan->confidence);
+    sheet_print(sheet, "Confidence\n%-26s %u of %" PRIu64 " steps, of them bad: %u\n", "segments",
+                plan->segments, plan->segment_steps, plan->bad);
+    sheet_print(sheet, "%-26s %u segments, for %.6g %%\n", "one node must check", plan->samples,
+                100.0 * plan->confidence);
     if (plan->economy.watchers > 0.0) {
-        fprintf(out, "%-26s %.4g %% of the segments each\n", "or all watchers",
-                100.0 * watch_rate(plan));
+        sheet_print(sheet, "%-26s %.4g %% of the segments each\n", "or all watchers",
+                    100.0 * watch_rate(plan));
     }
-    show_share(out, "a bad segment is found", plan->cheat.detection, " of the time");
-    show_share(out, "a bad job", job_found(plan), "");
+    show_share(sheet, "a bad segment is found", plan->cheat.detection, " of the time");
+    show_share(sheet, "a bad job", job_found(plan), "");
     if (plan->measured.steps > 0) {
-        fprintf(out, "\nTime on this machine (%u steps timed, apart by %.3g s)\n",
-                plan->measured.steps, plan->measured.spread_s);
+        sheet_print(sheet, "\nTime on this machine (%u steps timed, apart by %.3g s)\n",
+                    plan->measured.steps, plan->measured.spread_s);
     } else if (plan->seconds_per_step > 0.0) {
-        fprintf(out, "\nTime\n");
+        sheet_print(sheet, "\nTime\n");
     }
     if (plan->seconds_per_step > 0.0) {
-        show_time(out, "a step", plan->seconds_per_step);
-        fprintf(out, "%-26s %.4g times its training", "a check", plan->replay);
+        show_time(sheet, "a step", plan->seconds_per_step);
+        sheet_print(sheet, "%-26s %.4g times its training", "a check", plan->replay);
         if (plan->measured.steps > 0) {
-            fprintf(out, "; at most %g from segments of %.0f steps on", REPLAY_USUAL,
-                    plan_steps_least(&plan->times, REPLAY_USUAL));
+            sheet_print(sheet, "; at most %g from segments of %.0f steps on", REPLAY_USUAL,
+                        plan_steps_least(&plan->times, REPLAY_USUAL));
         }
-        fprintf(out, "\n");
-        show_time(out, "the samples", replay_seconds(plan, plan->samples));
-        show_time(out, "every segment", replay_seconds(plan, plan->segments));
+        sheet_print(sheet, "\n");
+        show_time(sheet, "the samples", replay_seconds(plan, plan->samples));
+        show_time(sheet, "every segment", replay_seconds(plan, plan->segments));
         if (plan->price > 0.0) {
-            show_amount(out, "the samples cost",
+            show_amount(sheet, "the samples cost",
                         replay_seconds(plan, plan->samples) / 3600.0 * plan->price, "");
         } else {
-            fprintf(out, "%-26s not known: give --price, what an hour of the machine costs\n",
-                    "the samples cost");
+            sheet_print(sheet, "%-26s not known: give --price, what an hour of the machine costs\n",
+                        "the samples cost");
         }
     }
     if (plan->has_money) {
-        show_money(out, plan);
+        show_money(sheet, plan);
     } else {
-        fprintf(out, "\nWithout --reward there is no money in the plan.\n");
+        sheet_print(sheet, "\nWithout --reward there is no money in the plan.\n");
     }
 }
 
 int plan_command(struct command_context *context)
 {
     struct planning plan = {.given = context->options, .log = context->log, .segment_steps = 1};
+    struct sheet sheet;
     struct error error;
     enum status status;
 
@@ -516,9 +511,8 @@ out:
         return command_fail(context, &error);
     }
     conclude_plan(&plan);
-    if (context->json) {
-        return command_emit(context, plan_json(&plan));
-    }
-    show_plan(context->out, &plan);
-    return COMMAND_OK;
+    sheet_init(&sheet);
+    sheet_merge(&sheet, plan_json(&plan));
+    show_plan(&sheet, &plan);
+    return command_show(context, &sheet);
 }

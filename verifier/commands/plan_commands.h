@@ -5,6 +5,15 @@
 #define VERIFIER_COMMANDS_PLAN_COMMANDS_H
 
 #include "base/cli/command.h"
+#include "proofs/run/run.h"
+
+/* The machine that replays: of `audit` too. */
+#define PLAN_MACHINE_OPTIONS                                                                       \
+    RUN_DEVICE_OPTION("what replays: " RUN_DEVICE_NAMES), RUN_MACHINE_OPTIONS,                     \
+    {                                                                                              \
+        .name = "memory-max", .heading = "machine", .kind = OPTION_SIZE, .value = "BYTES",         \
+        .help = "refuse a job that needs more memory"                                              \
+    }
 
 #define PLAN_COMMAND_OPTIONS 27
 extern const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS];

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "base/web/web_page.h"
-#include "base/web/web_parts.h"
+#include "base/sheet/sheet.h"
 #include "chain/game/policy/policy.h"
 #include "chain/game/terms.h"
 #include "chain/job/board.h"
@@ -202,247 +201,216 @@ static struct wish read_wish(const struct web_query *query)
 
 /* ---- a job -------------------------------------------------------------------------------- */
 
-static void add_fact(struct buffer *page, const char *what, const char *is)
-{
-    buffer_add_format(page, "<div><span class=\"dim\">%s</span> ", what);
-    web_page_text(page, is);
-    buffer_add_text(page, "</div>\n");
-}
-
-static void add_reward(struct buffer *page, const struct shown_job *shown)
+static void add_reward(struct sheet *view, const struct shown_job *shown)
 {
     const struct job_record *job = shown->job;
     char text[WEI_TEXT_SIZE];
 
     currency_print_about(text, &job->currency, shown->reward * job->segment_count);
-    add_fact(page, "Reward", text);
+    sheet_add(view, SHEET_DETAIL, "Reward", "%s", text);
     if (shown->hour > 0) {
         currency_print_about(text, &job->currency, shown->hour);
-        add_fact(page, "An hour of this machine", text);
+        sheet_add(view, SHEET_DETAIL, "An hour of this machine", "%s", text);
     }
     if (shown->million > 0) {
         currency_print_about(text, &job->currency, shown->million);
-        add_fact(page, "A million tokens", text);
+        sheet_add(view, SHEET_DETAIL, "A million tokens", "%s", text);
     }
 }
 
-static void add_terms(struct buffer *page, const struct job_record *job)
+static void add_terms(struct sheet *view, const struct job_record *job)
 {
     const struct game_terms *terms = &job->terms;
     char text[WEI_TEXT_SIZE];
 
     currency_print_about(text, &job->currency, terms->stake);
-    add_fact(page, "Stake", text);
-    (void)snprintf(text, sizeof(text), "%" PRIu64 " in %u segments", terms->steps,
-                   job->segment_count);
-    add_fact(page, "Steps", text);
+    sheet_add(view, SHEET_DETAIL, "Stake", "%s", text);
+    sheet_add(view, SHEET_DETAIL, "Steps", "%" PRIu64 " in %u segments", terms->steps,
+              job->segment_count);
     if (terms->seats == 0) {
-        add_fact(page, "Verified", "by nobody who is paid");
+        sheet_add(view, SHEET_DETAIL, "Verified", "by nobody who is paid");
     } else {
-        (void)snprintf(text, sizeof(text), "%.3g %% of the segments, by %u each",
-                       terms->coverage_ppm / 1e4, terms->seats);
-        add_fact(page, "Verified", text);
-        (void)snprintf(text, sizeof(text), "%u enlisted, %u needed", job->entry_count,
-                       terms->panel_least);
-        add_fact(page, "Panel", text);
+        sheet_add(view, SHEET_DETAIL, "Verified", "%.3g %% of the segments, by %u each",
+                  terms->coverage_ppm / 1e4, terms->seats);
+        sheet_add(view, SHEET_DETAIL, "Panel", "%u enlisted, %u needed", job->entry_count,
+                  terms->panel_least);
     }
     terms_period(text, terms->segment_period_s);
-    add_fact(page, "Time for a segment", text);
+    sheet_add(view, SHEET_DETAIL, "Time for a segment", "%s", text);
     terms_period(text, terms->clock_s);
-    add_fact(page, "Time in a dispute", text);
+    sheet_add(view, SHEET_DETAIL, "Time in a dispute", "%s", text);
 }
 
-static void add_squares(struct buffer *page, const struct job_record *job, uint64_t now_s)
+static void add_squares(struct sheet *view, const struct job_record *job, uint64_t now_s)
 {
-    /* What is trained and not committed is not known here. */
-    static const char *const words[WEB_SQUARES_MARKS] = {
-        "to come", "committed", "final", "being verified", NULL, "disputed or lost"};
     uint8_t squares[SQUARES_MAX];
     uint32_t marks[JOB_VIEW_MARKS];
-    const struct web_squares shown = {.name = "segments by state",
-                                      .unit = "segment",
-                                      .marks = squares,
-                                      .count =
-                                          job_view_squares(squares, SQUARES_MAX, marks, job, now_s),
-                                      .each = job_view_each(job->segment_count, SQUARES_MAX),
-                                      .total = job->segment_count,
-                                      .words = words};
+    /* What is trained and not committed is not known here. */
+    const struct sheet_squares shown = {
+        .name = "segments by state",
+        .unit = "segment",
+        .marks = squares,
+        .count = job_view_squares(squares, SQUARES_MAX, marks, job, now_s),
+        .each = job_view_each(job->segment_count, SQUARES_MAX),
+        .total = job->segment_count,
+        .words = {"to come", "committed", "final", "being verified", NULL, "disputed or lost"}};
 
-    web_parts_squares(page, &shown);
+    sheet_squares(view, &shown);
 }
 
-static void add_progress(struct buffer *page, const struct job_record *job, uint64_t now_s)
+static void add_progress(struct sheet *view, const struct job_record *job, uint64_t now_s)
 {
     uint64_t forecast_s =
         job->finalized < job->committed ? job_status_forecast(job, job->finalized, now_s) : 0;
 
-    buffer_add_format(
-        page, "<p class=\"dim\">%u of %u segments committed, %u final; %u claims open. ",
-        job->committed, job->segment_count, job->finalized, job_record_open_claims(job));
+    sheet_line(view, SHEET_DIM, "%u of %u segments committed, %u final; %u claims open. ",
+               job->committed, job->segment_count, job->finalized, job_record_open_claims(job));
     if (job->phase == GAME_PHASE_RUNNING && job->committed < job->segment_count && !job->ended) {
-        buffer_add_text(page, "The next commit is due ");
-        web_page_when(page, job->due_s, now_s);
-        buffer_add_text(page, ". ");
+        sheet_words(view, SHEET_PLAIN, "The next commit is due ");
+        sheet_when(view, SHEET_PLAIN, job->due_s, now_s);
+        sheet_words(view, SHEET_PLAIN, ". ");
     }
     if (job->finalized < job->committed) {
-        buffer_add_format(page, "Segment %u is final ", job->finalized);
+        sheet_words(view, SHEET_PLAIN, "Segment %u is final ", job->finalized);
         if (forecast_s == 0) {
-            buffer_add_text(page, "nobody can say when. ");
+            sheet_words(view, SHEET_PLAIN, "nobody can say when. ");
         } else {
-            web_page_when(page, forecast_s, now_s);
-            buffer_add_text(page, " at the earliest. ");
+            sheet_when(view, SHEET_PLAIN, forecast_s, now_s);
+            sheet_words(view, SHEET_PLAIN, " at the earliest. ");
         }
     }
-    buffer_add_text(page, "</p>\n");
-    add_squares(page, job, now_s);
+    add_squares(view, job, now_s);
 }
 
 /* What its client says of it. */
-static void add_card(struct buffer *page, const struct job_card *card)
+static void add_card(struct sheet *view, const struct job_card *card)
 {
     char words[JOB_CARD_WORDS_MAX];
 
     job_card_words(words, card);
     if (card->title[0] != '\0') {
-        buffer_add_text(page, "<p class=\"own\"><b>");
-        web_page_text(page, card->title);
-        buffer_add_text(page, "</b></p>\n");
+        sheet_begin_line(view, SHEET_PLAIN);
+        sheet_words(view, SHEET_STRONG, "%s", card->title);
     }
     if (words[0] != '\0') {
-        buffer_add_text(page, "<p class=\"own\">");
-        web_page_text(page, words);
-        buffer_add_text(page, "</p>\n");
+        sheet_line(view, SHEET_PLAIN, "%s", words);
     }
 }
 
-static void add_party(struct buffer *page, const char *name, const struct address *party)
+static void add_party(struct sheet *view, const char *name, const struct address *party)
 {
     char text[ADDRESS_TEXT_SIZE];
 
     address_print(text, party);
-    buffer_add_format(page, "<p class=\"dim\">%s <code>%s</code></p>\n", name, text);
+    sheet_line(view, SHEET_DIM, "%s ", name);
+    sheet_words(view, SHEET_CODE, "%s", text);
 }
 
-static void add_job(struct buffer *page, const struct shown_job *shown, uint64_t now_s)
+static void add_job(struct sheet *view, const struct shown_job *shown, uint64_t now_s)
 {
     const struct job_record *job = shown->job;
 
-    buffer_add_text(page, "<section class=\"job\"><h3>");
-    web_page_key(page, job->key.bytes, HASH32_SIZE);
-    buffer_add_format(page, " %s</h3>\n", board_phase(job, now_s));
-    add_card(page, &job->card);
-    buffer_add_text(page, "<div class=\"facts\">\n");
-    add_reward(page, shown);
-    add_terms(page, job);
+    sheet_begin(view, SHEET_SECTION, NULL);
+    sheet_begin(view, SHEET_SUBHEADING, NULL);
+    sheet_key(view, job->key.bytes, HASH32_SIZE);
+    sheet_words(view, SHEET_PLAIN, " %s", board_phase(job, now_s));
+    add_card(view, &job->card);
+    add_reward(view, shown);
+    add_terms(view, job);
     if (job->phase == GAME_PHASE_OPEN) {
-        buffer_add_text(page, "<div><span class=\"dim\">Deadline</span> ");
-        web_page_when(page, job->terms.deadline_s, now_s);
-        buffer_add_text(page, "</div>\n");
+        sheet_begin(view, SHEET_DETAIL, "Deadline");
+        sheet_when(view, SHEET_PLAIN, job->terms.deadline_s, now_s);
     }
-    buffer_add_text(page, "</div>\n");
-    add_party(page, "Client", &job->client);
+    add_party(view, "Client", &job->client);
     if (job->phase == GAME_PHASE_RUNNING || job->committed > 0) {
-        add_party(page, "Solver", &job->solver);
-        add_progress(page, job, now_s);
+        add_party(view, "Solver", &job->solver);
+        add_progress(view, job, now_s);
     }
-    buffer_add_text(page, "</section>\n");
+    sheet_begin(view, SHEET_SECTION_END, NULL);
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-static void add_choices(struct buffer *page, const struct wish *wish)
+static void add_choices(struct sheet *view, const struct wish *wish)
 {
-    buffer_add_text(page, "<form method=\"get\"><label>Title, model, key, job id or address<input "
-                          "type=\"search\" name=\"q\" value=\"");
-    web_page_text(page, wish->words);
-    buffer_add_text(page, "\"></label><label>Which jobs<select name=\"is\">");
+    sheet_field(view, "Title, model, key, job id or address", "q", wish->words);
+    sheet_choice(view, "Which jobs", "is");
     for (size_t i = 0; i < KIND_COUNT; i++) {
-        buffer_add_format(page, "<option value=\"%s\"%s>%s</option>", kinds[i].name,
-                          i == wish->kind ? " selected" : "", kinds[i].words);
+        sheet_option(view, kinds[i].words, kinds[i].name, i == wish->kind);
     }
-    buffer_add_text(page, "</select></label><label>Order<select name=\"sort\">");
+    sheet_choice(view, "Order", "sort");
     for (size_t i = 0; i < SORT_COUNT; i++) {
-        buffer_add_format(page, "<option value=\"%s\"%s>%s</option>", sorts[i].name,
-                          i == wish->sort ? " selected" : "", sorts[i].words);
+        sheet_option(view, sorts[i].words, sorts[i].name, i == wish->sort);
     }
-    buffer_add_text(page, "</select></label><button>Show</button></form>\n");
 }
 
-static void add_top(struct buffer *page, const struct board_page *shown)
+static void add_top(struct sheet *view, const struct board_page *shown)
 {
-    const struct board_view *view = shown->view;
+    const struct board_view *board = shown->view;
 
-    buffer_add_text(page, "<h1>Lockstep jobs</h1>\n");
+    sheet_add(view, SHEET_TITLE, NULL, "Lockstep jobs");
     if (is_silent(shown)) {
-        buffer_add_text(page, "<p class=\"word ill\">The ledger cannot be followed. It was read "
-                              "last ");
-        web_page_when(page, view->followed_s, shown->now_s);
-        buffer_add_text(page, ".</p>\n");
+        sheet_line(view, SHEET_ILL, "The ledger cannot be followed. It was read last ");
+        sheet_when(view, SHEET_PLAIN, board->followed_s, shown->now_s);
+        sheet_words(view, SHEET_PLAIN, ".");
     }
-    buffer_add_text(page, "<div class=\"cards\">\n");
     for (size_t kind = 1; kind < KIND_COUNT; kind++) {
         uint64_t count = 0;
 
-        for (uint32_t i = 0; i < view->board->count; i++) {
-            count += is_wanted(&view->board->jobs[i], kinds[kind].name, view->clock.time_s);
+        for (uint32_t i = 0; i < board->board->count; i++) {
+            count += is_wanted(&board->board->jobs[i], kinds[kind].name, board->clock.time_s);
         }
-        web_parts_count(page, count, kinds[kind].words);
+        sheet_add(view, SHEET_CARD, kinds[kind].words, "%" PRIu64, count);
     }
-    web_parts_count(page, view->alarm_count, "alarms");
-    buffer_add_text(page, "</div>\n");
+    sheet_add(view, SHEET_CARD, "alarms", "%u", board->alarm_count);
 }
 
-static void add_alarms(struct buffer *page, const struct board_view *view)
+static void add_alarms(struct sheet *view, const struct board_view *board)
 {
-    if (view->alarm_count == 0) {
-        return;
+    if (board->alarm_count > 0) {
+        sheet_begin_line(view, SHEET_ILL);
+        sheet_words(view, SHEET_STRONG, "Alarms");
     }
-    buffer_add_text(page, "<div class=\"word ill\"><b>Alarms</b>\n<ul>\n");
-    for (uint32_t i = 0; i < view->alarm_count && i < ALARMS_MAX; i++) {
-        const struct watch_alarm *alarm = &view->alarms[i];
+    for (uint32_t i = 0; i < board->alarm_count && i < ALARMS_MAX; i++) {
+        const struct watch_alarm *alarm = &board->alarms[i];
 
-        buffer_add_text(page, "<li>");
-        web_page_key(page, alarm->job.bytes, HASH32_SIZE);
-        buffer_add_format(page, " segment%s %u", alarm->last == alarm->index ? "" : "s",
-                          alarm->index);
+        sheet_begin(view, SHEET_ITEM, NULL);
+        sheet_key(view, alarm->job.bytes, HASH32_SIZE);
+        sheet_words(view, SHEET_PLAIN, " segment%s %u", alarm->last == alarm->index ? "" : "s",
+                    alarm->index);
         if (alarm->last != alarm->index) {
-            buffer_add_format(page, " to %u", alarm->last);
+            sheet_words(view, SHEET_PLAIN, " to %u", alarm->last);
         }
-        buffer_add_text(page, ": ");
-        web_page_text(page, alarm->text);
-        buffer_add_text(page, "</li>\n");
+        sheet_words(view, SHEET_PLAIN, ": %s", alarm->text);
     }
-    buffer_add_text(page, "</ul>\n");
-    if (view->alarm_count > ALARMS_MAX) {
-        buffer_add_format(page, "<p>and %u others, which 'lockstep watch' prints</p>\n",
-                          view->alarm_count - ALARMS_MAX);
+    if (board->alarm_count > ALARMS_MAX) {
+        sheet_line(view, SHEET_PLAIN, "and %u others, which 'lockstep watch' prints",
+                   board->alarm_count - ALARMS_MAX);
     }
-    buffer_add_text(page, "</div>\n");
 }
 
-static void add_jobs(struct buffer *page, const struct board_view *view, const struct wish *wish,
+static void add_jobs(struct sheet *view, const struct board_view *board, const struct wish *wish,
                      struct shown_job *shown)
 {
-    uint64_t now_s = view->clock.time_s;
+    uint64_t now_s = board->clock.time_s;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < view->board->count; i++) {
-        const struct job_record *job = &view->board->jobs[i];
+    for (uint32_t i = 0; i < board->board->count; i++) {
+        const struct job_record *job = &board->board->jobs[i];
 
         if (is_wanted(job, kinds[wish->kind].name, now_s) && is_found(job, wish->words)) {
-            shown[count++] = look_at(job, i, view->device);
+            shown[count++] = look_at(job, i, board->device);
         }
     }
     qsort(shown, count, sizeof(*shown), sorts[wish->sort].compare);
     if (count == 0) {
-        buffer_add_text(page, "<p class=\"dim\">No such job is on the ledger.</p>\n");
+        sheet_line(view, SHEET_DIM, "No such job is on the ledger.");
     }
     for (uint32_t i = 0; i < count && i < BOARD_PAGE_JOBS_MAX; i++) {
-        add_job(page, &shown[i], now_s);
+        add_job(view, &shown[i], now_s);
     }
     if (count > BOARD_PAGE_JOBS_MAX) {
-        buffer_add_format(page, "<p class=\"dim\">and %u others: search for them</p>\n",
-                          count - BOARD_PAGE_JOBS_MAX);
+        sheet_line(view, SHEET_DIM, "and %u others: search for them", count - BOARD_PAGE_JOBS_MAX);
     }
 }
 
@@ -451,20 +419,25 @@ static void write_page(struct buffer *answer, void *context, const struct web_qu
     const struct board_page *page = context;
     struct wish wish = read_wish(query);
     struct shown_job *shown;
+    struct sheet view;
+    uint64_t now_s;
 
+    sheet_init(&view);
+    sheet_add(&view, SHEET_WINDOW, NULL, "Lockstep jobs");
     (void)pthread_mutex_lock(&page->view->lock);
+    now_s = page->view->clock.time_s;
     shown = calloc((size_t)page->view->board->count + 1, sizeof(*shown));
-    web_page_begin(answer, "Lockstep jobs");
-    add_top(answer, page);
-    add_alarms(answer, page->view);
-    add_choices(answer, &wish);
+    add_top(&view, page);
+    add_alarms(&view, page->view);
+    add_choices(&view, &wish);
     if (shown != NULL) {
-        add_jobs(answer, page->view, &wish, shown);
+        add_jobs(&view, page->view, &wish, shown);
     }
-    web_page_end(answer, page->view->clock.time_s,
-                 "Everything here follows from the events of the ledger.");
     (void)pthread_mutex_unlock(&page->view->lock);
     free(shown);
+    sheet_add(&view, SHEET_FOOTER, NULL, "Everything here follows from the events of the ledger.");
+    sheet_page_write(answer, &view, now_s);
+    sheet_release(&view);
 }
 
 /* ---- the site ------------------------------------------------------------------- */

@@ -7,8 +7,9 @@
 
 #include "base/hex.h"
 #include "base/io/log.h"
+#include "base/sheet/sheet_rows.h"
 #include "chain/money/money_text.h"
-#include "verifier/status/view_table.h"
+
 #include "verifier/store/store_money.h"
 
 /* ---- rows as JSON --------------------------------------------------------- */
@@ -186,64 +187,52 @@ static const struct {
 };
 
 /* null: it was not counted yet, or the node has no key. */
-static enum status take_money(json_t *object, struct store *store, struct error *error)
+static enum status take_money(struct sheet *view, struct store *store, struct error *error)
 {
     struct money money;
     enum status status = store_money_get(store, &money, error);
 
     if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
-        (void)json_object_set_new(object, "money",
-                                  status == STATUS_OK ? money_json(&money) : json_null());
+        sheet_set(view, "money", status == STATUS_OK ? money_json(&money) : json_null());
         return STATUS_OK;
     }
     return status;
 }
 
-enum status node_status_view(json_t **made, struct store *store, struct error *error)
-{
-    json_t *object = json_object();
-    enum status status =
-        object == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a view") : STATUS_OK;
-
-    for (size_t i = 0; i < sizeof(status_views) / sizeof(status_views[0]) && status == STATUS_OK;
-         i++) {
-        json_t *rows = NULL;
-
-        status = rows_json(&rows, store, status_views[i].query, status_views[i].columns, error);
-        (void)json_object_set_new(object, status_views[i].key, rows);
-    }
-    if (status == STATUS_OK) {
-        status = take_money(object, store, error);
-    }
-    if (status != STATUS_OK) {
-        json_decref(object);
-        return status;
-    }
-    *made = object;
-    return STATUS_OK;
-}
-
-/* ---- for people ----------------------------------------------------------- */
-
-void node_status_print(FILE *out, const json_t *made)
+static void show_status(struct sheet *view)
 {
     struct money money;
     struct error none;
 
-    view_facts_print(out, status_views[0].key, json_object_get(made, status_views[0].key));
+    sheet_row_facts(view, status_views[0].key, json_object_get(view->facts, status_views[0].key));
     for (size_t i = 1; i < sizeof(status_views) / sizeof(status_views[0]); i++) {
-        view_table_print(out, status_views[i].key, json_object_get(made, status_views[i].key));
+        sheet_rows(view, status_views[i].key, json_object_get(view->facts, status_views[i].key));
     }
     error_init(&none);
-    if (money_from_json(&money, json_object_get(made, "money"), &none) == STATUS_OK) {
-        (void)fprintf(out, "money\n");
-        money_text_print(out, &money, "  ");
+    if (money_from_json(&money, json_object_get(view->facts, "money"), &none) == STATUS_OK) {
+        sheet_add(view, SHEET_SUBHEADING, NULL, "money");
+        money_text_show(view, &money, "  ");
     }
+}
+
+enum status node_status_view(struct sheet *view, struct store *store, struct error *error)
+{
+    for (size_t i = 0; i < sizeof(status_views) / sizeof(status_views[0]); i++) {
+        json_t *rows = NULL;
+        enum status status =
+            rows_json(&rows, store, status_views[i].query, status_views[i].columns, error);
+
+        sheet_set(view, status_views[i].key, rows);
+        TRY(status);
+    }
+    TRY(take_money(view, store, error));
+    show_status(view);
+    return STATUS_OK;
 }
 
 /* ---- claims --------------------------------------------------------------- */
 
-enum status node_claims_view(json_t **made, struct store *store, struct error *error)
+enum status node_claims_view(struct sheet *view, struct store *store, struct error *error)
 {
     json_t *rows = NULL;
     json_t *found = NULL;
@@ -267,21 +256,12 @@ enum status node_claims_view(json_t **made, struct store *store, struct error *e
                            " (:refuted, :fault) ORDER BY number DESC",
                            NULL, error);
     }
-    if (status != STATUS_OK) {
-        json_decref(rows);
-        json_decref(found);
-        return status;
+    sheet_set(view, "claims", rows);
+    sheet_set(view, "found", found == NULL ? json_array() : found);
+    sheet_rows(view, "claims", rows);
+    sheet_rows(view, "what was found", found);
+    if (json_array_size(rows) == 0 && json_array_size(found) == 0) {
+        sheet_print(view, "no claims, and nothing false was found\n");
     }
-    *made = json_pack("{s:o, s:o}", "claims", rows, "found", found);
-    return *made != NULL ? STATUS_OK : error_set(error, STATUS_NO_MEMORY, "no memory for a view");
-}
-
-void node_claims_print(FILE *out, const json_t *made)
-{
-    view_table_print(out, "claims", json_object_get(made, "claims"));
-    view_table_print(out, "what was found", json_object_get(made, "found"));
-    if (json_array_size(json_object_get(made, "claims")) == 0 &&
-        json_array_size(json_object_get(made, "found")) == 0) {
-        (void)fprintf(out, "no claims, and nothing false was found\n");
-    }
+    return status;
 }

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "chain/game/policy/economy.h"
+
 /* ---- confidence ------------------------------------------------------------------ */
 
 /*
@@ -64,18 +66,9 @@ double plan_samples_of_stream(double share, double confidence)
     return ceil(log1p(-confidence) / log1p(-share));
 }
 
-/* (1 - rate) to the power of count, as its distance from 1. */
-static double one_of(double count, double rate)
-{
-    if (count <= 0.0 || rate <= 0.0) {
-        return 0.0;
-    }
-    return rate >= 1.0 ? 1.0 : -expm1(count * log1p(-rate));
-}
-
 double plan_found_by_rate(double bad, double nodes, double rate)
 {
-    return one_of(bad * nodes, rate);
+    return economy_one_of(bad * nodes, rate);
 }
 
 double plan_rate(double bad, double nodes, double confidence)

@@ -9,8 +9,7 @@
 /* Of a stake: a cheat may claim against itself. */
 #define CLAIMANT_SHARE (1.0 / GAME_POT_SHARE)
 
-/* The chance that one of `count` tries of chance `rate` hits. */
-static double one_of(double count, double rate)
+double economy_one_of(double count, double rate)
 {
     if (count <= 0.0 || rate <= 0.0) {
         return 0.0;
@@ -178,7 +177,7 @@ void economy_cheat(struct economy_cheat *cheat, const struct economy *economy, d
                    bool served)
 {
     double seen = economy->coverage * (1.0 - economy_passes(economy, partners, served));
-    double watched = served ? one_of(economy->watchers, economy->extra) : 0.0;
+    double watched = served ? economy_one_of(economy->watchers, economy->extra) : 0.0;
 
     cheat->detection = seen + watched - seen * watched;
     cheat->gain = economy->saved * economy->cost;
@@ -188,7 +187,7 @@ void economy_cheat(struct economy_cheat *cheat, const struct economy *economy, d
 
 double economy_advantage(const struct economy_cheat *cheat, double bad)
 {
-    double caught = one_of(bad, cheat->detection);
+    double caught = economy_one_of(bad, cheat->detection);
 
     return cheat->detection > 0.0 ? caught * (cheat->gain / cheat->detection - cheat->loss)
                                   : bad * cheat->gain;

@@ -38,6 +38,9 @@ struct economy {
 /* How many segments a leg has, on average: the sixteenth is covered with any seed. */
 double economy_leg(double coverage);
 
+/* The chance that one of `count` tries of chance `rate` hits. */
+double economy_one_of(double count, double rate);
+
 /*
  * How many segments are committed and not final, on average, where computing one takes segment_s
  * and wait_s (seal, reveal and claim period) pass behind a covered one. At most `ahead`, as far as

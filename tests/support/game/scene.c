@@ -617,14 +617,17 @@ int64_t scene_gain(struct scene *scene, int player)
     return scene_gain_of(stage_money(&scene->stage, player), scene->before[player]);
 }
 
+/* Rounded once: a share of a pool is no whole thousandth. */
 int64_t scene_party_gain(struct scene *scene, const int *players, uint32_t count)
 {
-    int64_t sum = 0;
+    wei now = 0;
+    wei before = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        sum += scene_gain(scene, players[i]);
+        now += stage_money(&scene->stage, players[i]);
+        before += scene->before[players[i]];
     }
-    return sum;
+    return scene_gain_of(now, before);
 }
 
 void scene_see(struct scene *scene, int64_t gain, int64_t wanted)

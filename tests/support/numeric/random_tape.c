@@ -445,6 +445,31 @@ static void begin(struct maker *maker, uint64_t seed)
     maker->index = build_tensor(maker->builder, "index", DTYPE_U32, ROLE_CONSTANT, 1, &eight);
 }
 
+/* What a step draws: rows of packed data, and words. */
+static void draw(struct maker *maker)
+{
+    const uint32_t data = make_frozen(maker, "rows", DTYPE_F32, 10, 12);
+    const uint32_t counter = build_counter(maker->builder);
+    struct op rows = op_begin(OP_BATCH_ROWS, 2, (const uint32_t[]){data, counter});
+    struct op words = op_begin(OP_UNIFORM, 1, &counter);
+    const struct output_shape shape = shape_matrix(DTYPE_F32, 8, 12);
+    const struct output_shape list = shape_vector(DTYPE_U32, RANDOM_TAPE_COUNT);
+    const uint32_t attributes[9] = {8, 12, 50, 77, 0, 2, 1, 0, 1}; /* pairs, the next place */
+
+    for (uint32_t i = 0; i < 9; i++) {
+        op_attribute(&rows, attributes[i]);
+    }
+    for (uint32_t i = 2; i < 5; i++) {
+        op_attribute(&words, attributes[i]);
+    }
+    rows.output_count = words.output_count = 1;
+    build_op(maker->builder, &rows, &shape);
+    build_op(maker->builder, &words, &list);
+    maker->pool[maker->pool_count++] = rows.outputs[0];
+    maker->pool[maker->pool_count++] =
+        reshaped(maker, build_cast(maker->builder, words.outputs[0], DTYPE_F32), 0);
+}
+
 /* Gradients of the loss by every state, and an update of the states that it depends on. */
 static void make_updates(struct maker *maker, uint32_t loss)
 {
@@ -512,6 +537,9 @@ struct tape *random_tape(uint64_t seed, uint32_t op_count)
                                                    seed % 2 == 0 ? 16 : 0});
     maker.smooth = seed % 4 < 2;
     begin(&maker, seed);
+    if (seed % 16 == 7) {
+        draw(&maker);
+    }
     for (uint32_t i = 0; i < op_count && maker.pool_count < POOL_MAX; i++) {
         uint32_t made = make_one(&maker); /* which itself chooses from the pool */
 

@@ -326,7 +326,7 @@ static void test_refusals_without_end_come_to_an_end(void **state)
 {
     struct scene scene;
     struct error error;
-    json_t *view = NULL;
+    struct sheet view;
     char *text;
 
     (void)state;
@@ -341,14 +341,15 @@ static void test_refusals_without_end_come_to_an_end(void **state)
     }
     assert_int_equal(moves_in(&scene, ACTION_REFUSED), DISPUTE_ATTEMPTS_MAX);
     assert_int_equal(scene.doctor.seen, DISPUTE_ATTEMPTS_MAX);
+    sheet_init(&view);
     check(node_status_view(&view, &scene.node.store, &error), &error);
-    text = json_dumps(json_object_get(view, "disputes"), JSON_COMPACT);
+    text = json_dumps(json_object_get(view.facts, "disputes"), JSON_COMPACT);
     assert_non_null(text);
     assert_non_null(strstr(text, "\"turn\":\"the claimant's\""));
     assert_non_null(strstr(text, "\"state\":\"refused\""));
     assert_non_null(strstr(text, "no other is tried in this turn"));
     free(text);
-    json_decref(view);
+    sheet_release(&view);
     market_pass_time(&scene.market, MARKET_CLOCK_S + 1);
     for (int i = 0; i < 20; i++) {
         round_of_both(&scene);

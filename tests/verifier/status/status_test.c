@@ -259,7 +259,7 @@ static void test_a_segment_whose_check_runs_is_being_checked(void **state)
     struct node_snapshot *snapshot;
     struct buffer page;
     struct error error;
-    json_t *view = NULL;
+    struct sheet view;
     json_t *job;
 
     (void)state;
@@ -275,11 +275,12 @@ static void test_a_segment_whose_check_runs_is_being_checked(void **state)
     assert_non_null(strstr(buffer_text(&page), "1 being checked"));
     buffer_release(&page);
     free(snapshot);
+    sheet_init(&view);
     OK(node_status_view(&view, &store, &error));
-    assert_int_equal(json_array_size(json_object_get(view, "unanswered")), 1); /* segment 17 */
-    job = json_array_get(json_object_get(view, "jobs"), 1);
+    assert_int_equal(json_array_size(json_object_get(view.facts, "unanswered")), 1); /* 17 */
+    job = json_array_get(json_object_get(view.facts, "jobs"), 1);
     assert_int_equal(json_integer_value(json_object_get(job, "being_checked")), 1);
-    json_decref(view);
+    sheet_release(&view);
     store_close(&store);
 }
 

@@ -1,24 +1,25 @@
-/* web_page.c - see web_page.h. */
-#include "base/web/web_page.h"
+/* page_frame.c - see page_frame.h. */
+#include "base/sheet/page_frame.h"
 
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/hex.h"
 #include "base/io/log.h"
 #include "base/version.h"
 
-#define KEY_SIZE_MAX      64
-#define WEB_PAGE_TEXT_MAX 4096
-
 /* ---- text ------------------------------------------------------------------------- */
 
-void web_page_text(struct buffer *page, const char *text)
+void page_frame_text(struct buffer *page, const char *text)
 {
-    char safe[WEB_PAGE_TEXT_MAX];
+    size_t size = 6 * strlen(text) + 1; /* of the longest escape */
+    char *safe = malloc(size);
 
-    (void)log_escape(safe, sizeof(safe), text, 0);
+    if (safe == NULL) {
+        page->status = STATUS_NO_MEMORY;
+        return;
+    }
+    (void)log_escape(safe, size, text, 0);
     for (const char *at = safe; *at != '\0'; at++) {
         if (strchr("<>&\"'", *at) != NULL) {
             buffer_add_format(page, "&#%d;", *at);
@@ -26,40 +27,7 @@ void web_page_text(struct buffer *page, const char *text)
             buffer_add_u8(page, (uint8_t)*at);
         }
     }
-}
-
-void web_page_key(struct buffer *page, const uint8_t *bytes, size_t size)
-{
-    char text[HEX_SIZE(KEY_SIZE_MAX)];
-
-    hex_encode(text, bytes, size < KEY_SIZE_MAX ? size : KEY_SIZE_MAX);
-    buffer_add_format(page, "<code title=\"0x%s\">0x%.12s&#8230;</code>", text, text);
-}
-
-void web_page_span(struct buffer *page, uint64_t seconds)
-{
-    if (seconds < 120) {
-        buffer_add_format(page, "%" PRIu64 " s", seconds);
-    } else if (seconds < 7200) {
-        buffer_add_format(page, "%" PRIu64 " min", seconds / 60);
-    } else if (seconds < 172800) {
-        buffer_add_format(page, "%" PRIu64 " h", seconds / 3600);
-    } else {
-        buffer_add_format(page, "%" PRIu64 " days", seconds / 86400);
-    }
-}
-
-void web_page_when(struct buffer *page, uint64_t when_s, uint64_t now_s)
-{
-    if (when_s == 0) {
-        buffer_add_text(page, "&#8212;");
-    } else if (when_s >= now_s) {
-        buffer_add_text(page, "in ");
-        web_page_span(page, when_s - now_s);
-    } else {
-        web_page_span(page, now_s - when_s);
-        buffer_add_text(page, " ago");
-    }
+    free(safe);
 }
 
 /* ---- the frame --------------------------------------------------------------------- */
@@ -150,12 +118,12 @@ static const char script[] =
     "': what you see is as old as that.';m.prepend(p)}}},5000)\n"
     "</script>\n";
 
-void web_page_begin(struct buffer *page, const char *title)
+void page_frame_begin(struct buffer *page, const char *title)
 {
     buffer_add_text(page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                           "<meta name=\"viewport\" content=\"width=device-width\">\n"
                           "<link rel=\"icon\" href=\"data:,\">\n<title>");
-    web_page_text(page, title);
+    page_frame_text(page, title);
     buffer_add_text(page, "</title>\n<style>\n");
     buffer_add_text(page, colours);
     buffer_add_text(page, words);
@@ -163,7 +131,14 @@ void web_page_begin(struct buffer *page, const char *title)
     buffer_add_text(page, "</style>\n</head>\n<body>\n<main>\n");
 }
 
-void web_page_end(struct buffer *page, uint64_t now_s, const char *remark)
+void page_frame_end(struct buffer *page, uint64_t now_s)
+{
+    buffer_add_text(page, "</main>\n");
+    buffer_add_text(page, now_s != 0 ? script : "");
+    buffer_add_text(page, "</body>\n</html>\n");
+}
+
+void page_frame_moment(struct buffer *page, uint64_t now_s)
 {
     time_t now = (time_t)now_s;
     struct tm parts = {0};
@@ -173,8 +148,5 @@ void web_page_end(struct buffer *page, uint64_t now_s, const char *remark)
         (void)gmtime_r(&now, &parts);
         (void)strftime(moment, sizeof(moment), "%Y-%m-%d %H:%M:%S UTC, ", &parts);
     }
-    buffer_add_format(page, "<footer>%slockstep " LOCKSTEP_VERSION ". %s</footer>\n</main>\n",
-                      moment, remark);
-    buffer_add_text(page, now_s != 0 ? script : "");
-    buffer_add_text(page, "</body>\n</html>\n");
+    buffer_add_format(page, "%slockstep " LOCKSTEP_VERSION ". ", moment);
 }

@@ -1,16 +1,15 @@
-/* web_plot.c - see web_plot.h. */
-#include "base/web/web_plot.h"
+/* page_plot.c - see page_plot.h. */
+#include "base/sheet/page_plot.h"
 
 #include <assert.h>
-#include <float.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/curve.h"
 #include "base/io/progress.h"
+#include "base/sheet/page_frame.h"
 
-#define CURVE_PARTS 320
 #define WIDTH       1000 /* of the drawing, before it is stretched */
 #define HEIGHT      100
 #define PARTS       4  /* that the range is about cut into */
@@ -37,8 +36,8 @@ static int by_size(const void *a, const void *b)
 }
 
 /* All values in order; their number. */
-static uint32_t sort_values(double values[WEB_PLOT_SERIES_MAX * WEB_PLOT_POINTS_MAX],
-                            const struct web_plot *plot)
+static uint32_t sort_values(double values[SHEET_SERIES_MAX * SHEET_POINTS_MAX],
+                            const struct sheet_plot *plot)
 {
     uint32_t count = 0;
 
@@ -67,9 +66,9 @@ static void round_scale(struct scale *scale)
     scale->high = ceil(scale->high / scale->part) * scale->part;
 }
 
-static bool make_scale(struct scale *scale, const struct web_plot *plot)
+static bool make_scale(struct scale *scale, const struct sheet_plot *plot)
 {
-    double values[WEB_PLOT_SERIES_MAX * WEB_PLOT_POINTS_MAX];
+    double values[SHEET_SERIES_MAX * SHEET_POINTS_MAX];
     uint32_t count = sort_values(values, plot);
     double usual;
 
@@ -102,7 +101,7 @@ static void print_tick(char text[NUMBER_SIZE], double value, const struct scale 
     }
 }
 
-static double place_x(const struct web_plot *plot, uint32_t i)
+static double place_x(const struct sheet_plot *plot, uint32_t i)
 {
     return plot->count > 1 ? (double)WIDTH * i / (plot->count - 1) : WIDTH / 2.0;
 }
@@ -115,11 +114,11 @@ static double place_y(const struct scale *scale, double value)
 
 /* ---- the drawing ------------------------------------------------------------------- */
 
-static void add_line(struct buffer *page, const struct web_plot *plot, const struct scale *scale,
+static void add_line(struct buffer *page, const struct sheet_plot *plot, const struct scale *scale,
                      uint32_t s)
 {
     const double *values = plot->series[s].values;
-    bool is_broken = plot->series[s].form == WEB_PLOT_PIECES;
+    bool is_broken = plot->series[s].form == SHEET_FORM_PIECES;
     bool is_drawing = false;
 
     buffer_add_format(page, "<path class=\"l%u\" d=\"", s);
@@ -134,7 +133,7 @@ static void add_line(struct buffer *page, const struct web_plot *plot, const str
     buffer_add_text(page, "\"/>\n");
 }
 
-static void add_dots(struct buffer *page, const struct web_plot *plot, const struct scale *scale,
+static void add_dots(struct buffer *page, const struct sheet_plot *plot, const struct scale *scale,
                      uint32_t s)
 {
     const double *values = plot->series[s].values;
@@ -155,7 +154,7 @@ static void add_dots(struct buffer *page, const struct web_plot *plot, const str
     buffer_add_text(page, "\"/>\n");
 }
 
-static void add_bars(struct buffer *page, const struct web_plot *plot, const struct scale *scale,
+static void add_bars(struct buffer *page, const struct sheet_plot *plot, const struct scale *scale,
                      uint32_t s)
 {
     double width = (double)WIDTH / plot->count;
@@ -168,13 +167,15 @@ static void add_bars(struct buffer *page, const struct web_plot *plot, const str
 
             buffer_add_format(page,
                               "<rect class=\"bar\" x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" "
-                              "height=\"%.2f\"><title>%.3g%s</title></rect>\n",
-                              width * i + 1, top, width - 2, HEIGHT - top, value, plot->unit);
+                              "height=\"%.2f\"><title>%.3g",
+                              width * i + 1, top, width - 2, HEIGHT - top, value);
+            page_frame_text(page, plot->unit);
+            buffer_add_text(page, "</title></rect>\n");
         }
     }
 }
 
-static bool has_values(const struct web_plot *plot, uint32_t s)
+static bool has_values(const struct sheet_plot *plot, uint32_t s)
 {
     for (uint32_t i = 0; i < plot->count; i++) {
         if (isfinite(plot->series[s].values[i])) {
@@ -184,43 +185,23 @@ static bool has_values(const struct web_plot *plot, uint32_t s)
     return false;
 }
 
-/* "loss: 5.54 at first, 2.31 at last, from 2.3 to 5.54" */
-static void add_description(struct buffer *page, const struct web_plot *plot)
+static void add_description(struct buffer *page, const struct sheet_plot *plot)
 {
-    for (uint32_t s = 0; s < plot->series_count; s++) {
-        const struct web_series *series = &plot->series[s];
-        double low = DBL_MAX;
-        double high = -DBL_MAX;
-        double first = NAN;
-        double last = NAN;
-        char text[4][PROGRESS_NUMBER_MAX];
+    struct buffer words;
 
-        for (uint32_t i = 0; i < plot->count; i++) {
-            if (isfinite(series->values[i])) {
-                first = isfinite(first) ? first : series->values[i];
-                last = series->values[i];
-                low = fmin(low, last);
-                high = fmax(high, last);
-            }
-        }
-        if (isfinite(first)) {
-            progress_number(text[0], first);
-            progress_number(text[1], last);
-            progress_number(text[2], low);
-            progress_number(text[3], high);
-            buffer_add_format(page, "%s%s: %s%s at first, %s%s at last, from %s to %s",
-                              s == 0 ? "" : "; ", series->words, text[0], plot->unit, text[1],
-                              plot->unit, text[2], text[3]);
-        }
-    }
+    buffer_init(&words, SHEET_SIZE_MAX);
+    sheet_plot_words(&words, plot);
+    page_frame_text(page, buffer_text(&words));
+    buffer_release(&words);
 }
 
 /* The words of the series beside a piece of their line. */
-static void add_caption(struct buffer *page, const struct web_plot *plot, const struct scale *scale)
+static void add_caption(struct buffer *page, const struct sheet_plot *plot,
+                        const struct scale *scale)
 {
     buffer_add_text(page, "<figcaption>");
     for (uint32_t s = 0; s < plot->series_count; s++) {
-        const struct web_series *series = &plot->series[s];
+        const struct sheet_series *series = &plot->series[s];
 
         if (!has_values(plot, s)) {
             continue;
@@ -228,26 +209,30 @@ static void add_caption(struct buffer *page, const struct web_plot *plot, const 
         buffer_add_format(page,
                           "<span class=\"mark\"><svg width=\"26\" height=\"12\" viewBox=\"0 0 26 "
                           "12\" aria-hidden=\"true\">");
-        if (series->form == WEB_PLOT_BARS) {
+        if (series->form == SHEET_FORM_BARS) {
             buffer_add_text(page, "<path class=\"bar\" d=\"M4 11v-6h5v6zm8 0v-10h5v10z\"/>");
         } else {
             buffer_add_format(page, "<path class=\"l%u\" d=\"M2 6h22\"/>", s);
         }
-        if (series->form == WEB_PLOT_POINTS) {
+        if (series->form == SHEET_FORM_POINTS) {
             buffer_add_format(page, "<path class=\"d%u\" d=\"M13 6h0\"/>", s);
         }
-        buffer_add_format(page, "</svg>%s</span> ", series->words);
+        buffer_add_text(page, "</svg>");
+        page_frame_text(page, series->words);
+        buffer_add_text(page, "</span> ");
     }
     if (scale->most > scale->high) {
         char most[PROGRESS_NUMBER_MAX];
 
         progress_number(most, scale->most);
-        buffer_add_format(page, "A few are above the plot, the highest at %s%s.", most, plot->unit);
+        buffer_add_format(page, "A few are above the plot, the highest at %s", most);
+        page_frame_text(page, plot->unit);
+        buffer_add_text(page, ".");
     }
     buffer_add_text(page, "</figcaption>\n");
 }
 
-static void add_axes(struct buffer *page, const struct web_plot *plot, const struct scale *scale)
+static void add_axes(struct buffer *page, const struct sheet_plot *plot, const struct scale *scale)
 {
     uint32_t ticks = (uint32_t)lround((scale->high - scale->low) / scale->part);
 
@@ -256,7 +241,9 @@ static void add_axes(struct buffer *page, const struct web_plot *plot, const str
         char text[NUMBER_SIZE];
 
         print_tick(text, scale->low + scale->part * tick, scale);
-        buffer_add_format(page, "<span>%s%s</span>", text, plot->unit);
+        buffer_add_format(page, "<span>%s", text);
+        page_frame_text(page, plot->unit);
+        buffer_add_text(page, "</span>");
     }
     buffer_add_format(page,
                       "</div>\n<svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
@@ -270,24 +257,24 @@ static void add_axes(struct buffer *page, const struct web_plot *plot, const str
     buffer_add_text(page, "\"/>\n");
 }
 
-static void add_series(struct buffer *page, const struct web_plot *plot, const struct scale *scale,
-                       uint32_t s)
+static void add_series(struct buffer *page, const struct sheet_plot *plot,
+                       const struct scale *scale, uint32_t s)
 {
-    if (plot->series[s].form == WEB_PLOT_BARS) {
+    if (plot->series[s].form == SHEET_FORM_BARS) {
         add_bars(page, plot, scale, s);
         return;
     }
     add_line(page, plot, scale, s);
-    if (plot->series[s].form == WEB_PLOT_POINTS) {
+    if (plot->series[s].form == SHEET_FORM_POINTS) {
         add_dots(page, plot, scale, s);
     }
 }
 
-void web_plot_write(struct buffer *page, const struct web_plot *plot)
+void page_plot_write(struct buffer *page, const struct sheet_plot *plot)
 {
     struct scale scale;
 
-    assert(plot->count <= WEB_PLOT_POINTS_MAX && plot->series_count <= WEB_PLOT_SERIES_MAX);
+    assert(plot->count <= SHEET_POINTS_MAX && plot->series_count <= SHEET_SERIES_MAX);
     if (!make_scale(&scale, plot)) {
         buffer_add_text(page, "<p class=\"dim\">There is nothing to plot.</p>\n");
         return;
@@ -300,40 +287,9 @@ void web_plot_write(struct buffer *page, const struct web_plot *plot)
             add_series(page, plot, &scale, s);
         }
     }
-    buffer_add_format(page,
-                      "</svg>\n<div class=\"x\" aria-hidden=\"true\"><span>%s</span><span>%s</span>"
-                      "</div>\n</figure>\n",
-                      plot->first, plot->last);
-}
-
-/* ---- the curve of a training --------------------------------------------------------- */
-
-static void take_parts(double values[CURVE_PARTS], const struct curve *curve, uint64_t shown,
-                       uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        double mean;
-
-        values[i] = curve_part(&mean, curve, shown, i, count) ? mean : NAN;
-    }
-}
-
-void web_plot_curve(struct buffer *page, const struct curve *loss, const struct curve *held_out)
-{
-    uint64_t shown = curve_shown(loss);
-    double losses[CURVE_PARTS];
-    double points[CURVE_PARTS];
-    char last[32];
-    struct web_plot plot = {
-        .unit = "",
-        .first = "step 0",
-        .last = last,
-        .count = shown < CURVE_PARTS ? (uint32_t)shown : CURVE_PARTS,
-        .series_count = 2,
-        .series = {{"loss", WEB_PLOT_LINE, losses}, {"held-out loss", WEB_PLOT_POINTS, points}}};
-
-    (void)snprintf(last, sizeof(last), "step %" PRIu64, shown - 1);
-    take_parts(losses, loss, shown, plot.count);
-    take_parts(points, held_out, shown, plot.count);
-    web_plot_write(page, &plot);
+    buffer_add_text(page, "</svg>\n<div class=\"x\" aria-hidden=\"true\"><span>");
+    page_frame_text(page, plot->first);
+    buffer_add_text(page, "</span><span>");
+    page_frame_text(page, plot->last);
+    buffer_add_text(page, "</span></div>\n</figure>\n");
 }
