@@ -7,6 +7,7 @@
 #include "base/host.h"
 #include "chain/commands/commands.h"
 #include "client/commands.h"
+#include "client/generate/generate.h"
 #include "data/commands/data_commands.h"
 #include "engine/cpu/isa/isa.h"
 #include "prover/commands/commands.h"
@@ -23,6 +24,7 @@ static const struct command_group *const groups[] = {
     &bundle_commands,   /* bundle steps, segments, check, export, import, key */
     &trace_commands,    /* trace root, node, open, check */
     &audit_commands,    /* audit */
+    &generate_commands, /* generate */
     &verifier_commands, /* verifier node, status, claims, verdicts */
     &watch_commands,    /* watch */
     &wallet_commands,   /* wallet new, import, list, address, sign */
