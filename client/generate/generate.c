@@ -460,14 +460,15 @@ static int report_json(struct generation *generation, const struct buffer *text,
 {
     const double seconds = outcome->seconds_writing;
 
-    return command_emit(generation->context,
-                        json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f}", "text",
-                                  json_stringn(buffer_text(text), text->size), "tokens", tokens,
-                                  "end", outcome->end, "prompt_tokens",
-                                  (json_int_t)outcome->prompt_tokens, "seed",
-                                  (json_int_t)generation->sampler.rule.seed, "seconds_reading",
-                                  outcome->seconds_reading, "tokens_per_second",
-                                  seconds > 0.0 ? outcome->tokens / seconds : 0.0));
+    return command_say(generation->context,
+                       json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f}", "text",
+                                 json_stringn(buffer_text(text), text->size), "tokens", tokens,
+                                 "end", outcome->end, "prompt_tokens",
+                                 (json_int_t)outcome->prompt_tokens, "seed",
+                                 (json_int_t)generation->sampler.rule.seed, "seconds_reading",
+                                 outcome->seconds_reading, "tokens_per_second",
+                                 seconds > 0.0 ? outcome->tokens / seconds : 0.0),
+                       "%s", "");
 }
 
 /* Answers the question, and keeps the answer in a conversation. */
@@ -482,8 +483,8 @@ static enum status answer_question(struct generation *generation, struct outcome
     enum status status;
 
     *outcome = (struct outcome){.end = "interrupted"};
-    answer_init(&answer, &generation->tokenizer, &generation->stops,
-                context->json ? NULL : context->out, generation->terminal);
+    answer_init(&answer, &generation->tokenizer, &generation->stops, command_people(context),
+                generation->terminal);
     sampler_restart(&generation->sampler, generation->rule.seed + generation->answers++);
     TRY_OUT(read_question(generation, outcome, error));
     outcome->seconds_reading = steady_seconds() - start;
@@ -499,7 +500,7 @@ static enum status answer_question(struct generation *generation, struct outcome
         TRY_OUT(question_add(&generation->question, error, CHAT_ASSISTANT, buffer_text(&valid),
                              valid.size));
     }
-    if (context->json) {
+    if (command_people(context) == NULL) {
         *code = report_json(generation, &valid, json_incref(tokens), outcome);
     } else {
         fputc('\n', context->out);
@@ -593,7 +594,7 @@ static enum status hold_conversation(struct generation *generation, const char *
 {
     const struct options *given = generation->context->options;
     const char *system = options_text(given, "system");
-    const bool asks = isatty(STDIN_FILENO) && !generation->context->json;
+    const bool asks = isatty(STDIN_FILENO) && command_people(generation->context) != NULL;
     struct lines lines = {.bytes = malloc(LINE_SIZE_MAX)};
     struct outcome outcome = {.end = ""};
     enum status status = STATUS_OK;
