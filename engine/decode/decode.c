@@ -348,8 +348,3 @@ uint32_t decode_vocabulary(const struct decode *decode)
 
     return (uint32_t)model->tape->tensors[model->output].count;
 }
-
-uint64_t decode_memory(const struct decode *decode)
-{
-    return decode->memory;
-}

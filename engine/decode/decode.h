@@ -30,9 +30,6 @@ MUST_CHECK enum status decode_open(struct decode **decode, const struct decode_o
                                    struct error *error);
 void decode_close(struct decode *decode); /* NULL is allowed */
 
-/* Bytes of weights and of what is kept. */
-uint64_t decode_memory(const struct decode *decode);
-
 /*
  * Takes tokens behind those it has. Then the logits of what follows the last one are there;
  * STATUS_REFUSED: a token is none of the model's, the sequence would be too long, or the logits are

@@ -73,7 +73,7 @@ MUST_CHECK enum status access_data(struct data_paths *paths, const struct job *j
                                    struct bundle *bundle, const struct options *options,
                                    struct error *error);
 
-/* Opens a run of the bundle's job on this data, in this process: of the owner's own, for a trace. */
+/* Opens a run of the bundle's job on this data, in this process, for a trace of the owner's own. */
 MUST_CHECK enum status access_run(struct run *run, struct bundle *bundle,
                                   const struct machine_options *machine,
                                   const struct options *options, struct error *error);

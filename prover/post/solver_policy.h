@@ -20,7 +20,8 @@ struct solver_policy {
 MUST_CHECK enum status solver_policy_read_pace(struct solver_policy *policy, struct bundle *bundle,
                                                struct error *error);
 
-/* Of a job that has no step yet; step_ns: of one, with its hash; 0: not known, which leaves zeros. */
+/* Of a job that has no step yet; step_ns: of one step, with its hash; 0: not known, and all stay
+ * zeros. */
 void solver_policy_set_pace(struct solver_policy *policy, const struct job *job, uint64_t step_ns);
 
 /* STATUS_REFUSED: the limits forbid the stake, for the reason in error. */

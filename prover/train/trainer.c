@@ -124,7 +124,7 @@ void trainer_close(struct trainer *trainer)
 
 /* ---- what is said ----------------------------------------------------------------------- */
 
-static void tell(struct trainer *trainer, enum trainer_kind kind, uint64_t number)
+static void tell_child(struct trainer *trainer, enum trainer_kind kind, uint64_t number)
 {
     struct trainer_message message = {.kind = (uint32_t)kind, .numbers = {number}};
 
@@ -169,7 +169,7 @@ static enum status next_message(struct trainer_message *message, struct trainer 
     for (;;) {
         if (stop_requested(stop) && !trainer->told_to_stop) {
             trainer->told_to_stop = true;
-            tell(trainer, TRAINER_STOP, 0);
+            tell_child(trainer, TRAINER_STOP, 0);
         }
         watched[0].revents = 0;
         if (poll(watched, trainer->told_to_stop ? 1 : 2, LOOK_MS) > 0 && watched[0].revents != 0) {
@@ -219,7 +219,7 @@ enum status trainer_ready(uint64_t *step_ns, struct trainer *trainer, struct sto
 
 static void tell_final(struct trainer *trainer, const struct trainer_watch *watch)
 {
-    tell(trainer, TRAINER_GO, watch->final == NULL ? 0 : watch->final(watch->context));
+    tell_child(trainer, TRAINER_GO, watch->final == NULL ? 0 : watch->final(watch->context));
 }
 
 /* Its texts are a stranger's: they end, and the log escapes them. */
@@ -253,7 +253,7 @@ enum status trainer_run(struct train_result *result, bool *died, struct trainer 
                 failed = watch->segment(watch->context, error);
             }
             if (failed != STATUS_OK) {
-                tell(trainer, TRAINER_STOP, 0);
+                tell_child(trainer, TRAINER_STOP, 0);
             }
             tell_final(trainer, watch);
             break;

@@ -82,7 +82,7 @@ void trainer_child_confine(const struct trainer_plan *plan, const char *const *d
 /* ---- what it says ----------------------------------------------------------------------- */
 
 /* A command that is gone has ended this process, or is about to. */
-static void say(const struct trainer_message *message)
+static void say_message(const struct trainer_message *message)
 {
     (void)trainer_wire_write(SOCKET, message, sizeof(*message));
 }
@@ -124,7 +124,7 @@ static void say_step(void *context, const struct bundle_step *step)
     child->steps = step->step + 1;
     gpu_meter_step(&child->meter, step, NULL); /* notes it; the command logs it */
     trainer_wire_put_step(&message, step);
-    say(&message);
+    say_message(&message);
 }
 
 static enum status say_segment(void *context, struct error *error)
@@ -133,7 +133,7 @@ static enum status say_segment(void *context, struct error *error)
     struct child *child = context;
 
     TRY(bundle_flush(child->bundle, error)); /* on disk before it is signed and posted */
-    say(&message);
+    say_message(&message);
     return wait_for_go(child, error);
 }
 
@@ -151,7 +151,7 @@ static void say_text(enum trainer_kind kind, uint64_t number, const char *text)
     struct trainer_message message = {.kind = (uint32_t)kind, .numbers = {number}};
 
     (void)snprintf(message.text, sizeof(message.text), "%s", text);
-    say(&message);
+    say_message(&message);
 }
 
 static void say_retry(void *context, uint64_t step, const char *why)
@@ -173,7 +173,7 @@ static void say_done(struct child *child, const struct train_result *result,
         say_text(TRAINER_DAMAGED, damaged, why);
     }
     trainer_wire_put_error(&message, error);
-    say(&message);
+    say_message(&message);
 }
 
 /* ---- what it does ------------------------------------------------------------------------- */
@@ -228,7 +228,7 @@ static void say_ready(struct child *child)
         step_time_of_run(&time, &child->run, MEASURE_S, &none) == STATUS_OK) {
         message.numbers[0] = (uint64_t)((time.seconds + time.hashing) * 1e9);
     }
-    say(&message);
+    say_message(&message);
 }
 
 static enum status train_all(struct train_result *result, struct child *child, struct error *error)

@@ -254,7 +254,7 @@ static void test_every_refusal_is_read_as_written(void **state)
         assert_int_equal(seen.kind, GAME_REFUSED_NOT);
     }
     /* "Not in a phase that has this move" says nothing to whom it happens. */
-    assert_non_null(strstr(game_refusal_text(GAME_WRONG_PHASE), "has gone on, or is not there yet"));
+    assert_non_null(strstr(game_refusal_text(GAME_WRONG_PHASE), "gone on, or is not there yet"));
 }
 
 /* ---- allow-lists -------------------------------------------------------------------- */
