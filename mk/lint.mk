@@ -11,6 +11,16 @@ lint: lint-format lint-tidy lint-source lint-globals lint-scripts ## format, cla
 lint-format: $(addprefix $(BUILD)/lint/,$(addsuffix .format,$(lint_sources) $(lint_headers)))
 lint-tidy: $(addprefix $(BUILD)/lint/,$(addsuffix .tidy,$(lint_sources)))
 
+# clang-tidy is the dearest of all checks. .ci/run affords the whole product, and of the tests and
+# benches a quarter, by the number of the commit.
+tidy_turns := 4
+tidy_turn = $(shell git rev-list --count HEAD 2>/dev/null || echo 0)
+tidy_turn_sources = $(room_sources) $(wildcard lockstep.c) \
+    $(shell printf '%s\n' $(test_sources) $(bench_sources) | \
+    awk -v turn=$(tidy_turn) -v turns=$(tidy_turns) 'NR % turns == turn % turns')
+lint-turn: lint-format lint-source lint-globals lint-scripts ## lint, but clang-tidy on a quarter of the tests
+	$(Q)$(MAKE) --no-print-directory $(patsubst %,$(BUILD)/lint/%.tidy,$(tidy_turn_sources))
+
 $(BUILD)/lint/%.format: % .clang-format scripts/lint-tool | $(BUILD)/setup/lint.ok
 	@mkdir -p $(@D)
 	$(Q)scripts/lint-tool $(lint_version) clang-format --dry-run -Werror $<
@@ -43,7 +53,7 @@ lint-scripts: | $(BUILD)/setup/lint.ok
 	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(shell grep -l '^.!/bin/sh' scripts/*) .ci/run; \
 	    else echo "lint: skipped: shellcheck is not installed"; fi
 
-.PHONY: lint lint-format lint-tidy lint-source lint-globals lint-scripts
+.PHONY: lint lint-turn lint-format lint-tidy lint-source lint-globals lint-scripts
 
 count: ## lines of product and tests by room, bytecode apart, and the share of comments
 	$(Q)scripts/count $(rooms)

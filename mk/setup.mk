@@ -1,7 +1,7 @@
 # setup.mk - what must be on the machine before something is built. scripts/setup finds it and,
 # for the targets that a newcomer types first, installs it; the stamps keep later runs quick.
 
-installing := $(filter arm demo test judges check asan asan-turn soak fuzz bench lint,$(MAKECMDGOALS))
+installing := $(filter arm demo test judges check asan asan-turn soak fuzz bench lint lint-turn,$(MAKECMDGOALS))
 setup_mode := $(if $(installing),--install,--check)
 
 # All that the goals will want is told and installed at once and first, not in the midst of the build.
@@ -16,6 +16,7 @@ wanted_soak := $(wanted_test) deb arm
 wanted_bench := build test bench $(if $(TORCH),torch)
 wanted_fuzz := build fuzz
 wanted_lint := build test bench lint
+wanted_lint-turn := $(wanted_lint)
 wanted_install := build
 wanted_deb := build deb
 wanted_arm := build test deb arm
