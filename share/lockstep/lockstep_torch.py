@@ -532,7 +532,8 @@ class Graph:
 
 RULES = {}
 VIEWS = {"view", "_unsafe_view", "_reshape_alias", "t", "transpose", "permute", "expand", "unsqueeze",
-         "squeeze", "slice", "select", "split", "split_with_sizes", "unbind", "alias", "diagonal",
+         "squeeze", "slice", "select", "split", "split_with_sizes", "unsafe_split",
+         "unsafe_split_with_sizes", "unsafe_chunk", "chunk", "unbind", "alias", "diagonal",
          "unfold", "numpy_T", "view_as_real"}
 SAME = {"clone", "contiguous", "detach", "lift_fresh", "lift_fresh_copy", "positive"}
 DRAWS = {"rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "uniform",
@@ -701,6 +702,22 @@ def _masked_fill(g, name, out, x, mask, number):
     if number <= -1e9 and mask.kind == "constant":
         return _hide(g, x, mask.tensor, max(number, -1e30))
     return g.select(g.real(mask), g.number(max(min(number, 3e38), -3e38)), g.real(x))
+
+
+@rule("fill", "zero")
+def _fill(g, name, out, x, number=0):
+    if isinstance(number, Value):
+        return g.view(g.real(number), lambda t: t.expand(x.sizes))
+    return g.number(number, x.sizes)
+
+
+@rule("index_put")
+def _index_put(g, name, out, x, indexes, value, accumulate=False):
+    mask = indexes[0]
+    if len(indexes) != 1 or accumulate or mask.sizes != x.sizes or math.prod(value.sizes) != 1 or \
+            _truth(g, mask) is not mask:
+        refuse("a change at places that are computed")
+    return g.select(g.real(mask), g.view(g.real(value), lambda t: t.reshape([])), g.real(x))
 
 
 @rule("where")
@@ -982,8 +999,7 @@ def _affine(g, x, weight, bias):
 def _batch_norm(g, name, out, x, weight, bias, mean, var, *more):
     training, epsilon = (False, more[-1]) if name.endswith("no_training") else (more[0], more[-1])
     if training:
-        refuse("batch norm in training: its running statistics are no state of a graph yet. " +
-               WAY_OUT["native_batch_norm"])
+        refuse("batch norm in training, whose running statistics are no state of a graph yet")
     scale = (var.tensor.double() + epsilon).rsqrt()
     shift = -mean.tensor.double() * scale
     made = _affine(g, g.real(x), *(Value(None, t.shape, kind="constant", tensor=t.float())
@@ -1055,6 +1071,14 @@ def _nll(g, name, out, x, target, weight, reduction, ignored):
 
 def _reduced(g, value, reduction):
     return value if reduction == 0 else g.mean(value, None) if reduction == 1 else g.sum(value, None)
+
+
+@rule("smooth_l1_loss", "huber_loss")
+def _huber(g, name, out, a, b, reduction=1, beta=1.0):
+    rest = g.map("abs", g.binary("sub", a, b))
+    near = g.scale(g.binary("mul", rest, rest), 0.5 / (beta if name == "smooth_l1_loss" else 1))
+    far = g.scale(g.binary("sub", rest, beta / 2), 1 if name == "smooth_l1_loss" else beta)
+    return _reduced(g, g.select(g.binary("less", rest, beta), near, far), reduction)
 
 
 @rule("mse_loss")
@@ -1186,6 +1210,16 @@ def _storage(tensor):
             tensor.storage()).data_ptr()
 
 
+def _overlap(a, b):
+    size = max(sum(step * (n - 1) for step, n in zip(t.stride(), t.shape)) + t.storage_offset() + 1
+               for t in (a, b) if t.numel()) if a.numel() and b.numel() else 0
+    if size == 0:
+        return False
+    places = torch.zeros(size, dtype=torch.bool)
+    places.as_strided(a.shape, a.stride(), a.storage_offset()).fill_(True)
+    return bool(places.as_strided(b.shape, b.stride(), b.storage_offset()).any())
+
+
 def _tensors(tree):
     if isinstance(tree, torch.Tensor):
         yield tree
@@ -1205,7 +1239,7 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, graph):
         super().__init__()
-        self.graph, self.table, self.writes = graph, {}, {}
+        self.graph, self.table, self.shared = graph, {}, {}  # shared: by storage, who lies there
         self.storages, self.modules, self.stops = {}, [], {}
 
     def know(self, tensor, line, kind="f32"):
@@ -1220,7 +1254,8 @@ class Recorder(TorchDispatchMode):
                                                                tuple(tensor.shape)))
         value = copy.copy(value)
         value.stopped = stopped
-        self.table[id(tensor)] = tensor, value, self.writes.get(_storage(tensor), 0)
+        self.table[id(tensor)] = tensor, value
+        self.shared.setdefault(_storage(tensor), {})[id(tensor)] = tensor
 
     def find(self, tensor):
         """What the recording knows of a tensor; None of what depends on nothing."""
@@ -1229,8 +1264,8 @@ class Recorder(TorchDispatchMode):
             if _storage(tensor) in self.storages and tensor.numel():
                 refuse("memory of %s, read past autograd" % self.storages[_storage(tensor)])
             return None
-        _, value, writes = entry
-        if writes != self.writes.get(_storage(tensor), 0):
+        _, value = entry
+        if value is None:
             refuse("a tensor of which a part was changed in place: build it with torch.cat, "
                    "torch.stack or torch.where")
         if value.stopped and torch.is_grad_enabled():
@@ -1239,6 +1274,15 @@ class Recorder(TorchDispatchMode):
                        "would be another")
             return self.stop(value)
         return value
+
+    def changed(self, tensor):
+        """In place: what else shows a part of it is no longer what its line says."""
+        key = _storage(tensor)
+        self.storages.setdefault(key, "a tensor that was changed in place")
+        self.graph.constants.clear()
+        for other in self.shared.get(key, {}).values():
+            if other is not tensor and _overlap(tensor, other):
+                self.table[id(other)] = other, None
 
     def stop(self, value):
         made = copy.copy(value)
@@ -1300,10 +1344,7 @@ class Recorder(TorchDispatchMode):
         out = func(*args, **kwargs)
         made = self.make(function, name, func, out, operands, names)
         if inside:
-            key = _storage(args[0])
-            self.writes[key] = self.writes.get(key, 0) + 1
-            self.storages.setdefault(key, "a tensor that was changed in place")
-            self.graph.constants.clear()
+            self.changed(args[0])
             out, made = args[0], made if isinstance(made, Value) else made[0]
         stopped = not torch.is_grad_enabled()
         if isinstance(out, torch.Tensor):
