@@ -22,7 +22,7 @@ static const struct command_group *const groups[] = {
     &bundle_commands,   /* bundle steps, segments, check, export, import, key */
     &trace_commands,    /* trace root, node, open, check */
     &audit_commands,    /* audit */
-    &verifier_commands, /* verifier run, status, claims, verdicts */
+    &verifier_commands, /* verifier node, status, claims, verdicts */
     &watch_commands,    /* watch */
     &wallet_commands,   /* wallet new, import, list, address, sign */
     &ledger_commands,   /* ledger init, faucet, deploy, status, watch */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -206,5 +207,14 @@ void host_wait_quietly(char **argv)
     if (getenv("GOMP_SPINCOUNT") == NULL && getenv("OMP_WAIT_POLICY") == NULL &&
         setenv("GOMP_SPINCOUNT", SPIN_COUNT, 0) == 0) {
         (void)execv("/proc/self/exe", argv); /* a failure changes nothing but the speed */
+    }
+}
+
+#define NICENESS 5
+
+void host_step_back(void)
+{
+    if (getpriority(PRIO_PROCESS, 0) < NICENESS) {
+        (void)setpriority(PRIO_PROCESS, 0, NICENESS);
     }
 }

@@ -61,4 +61,8 @@ bool host_has_armsha(const struct host_hwcap *hwcap);
  */
 void host_wait_quietly(char **argv);
 
+/* This thread, and what it starts, lets what is dearer on this machine go first. Never the other
+ * way round, where root asked for less already. */
+void host_step_back(void);
+
 #endif /* BASE_HOST_H */

@@ -118,7 +118,7 @@ static enum status make_job(struct contest *contest, const char *place, struct e
     (void)snprintf(line, sizeof(line),
                    PROGRAM " job new --base '%s' --data '%s' --data-type u32 --length %d --batch 1 "
                            "--lora %d --target q_proj,k_proj,v_proj,o_proj --schedule constant "
-                           "--warmup 0 --steps %d --segment 1 --out '%s' >/dev/null",
+                           "--warmup 0 --steps %d --segment-steps 1 --out '%s' >/dev/null",
                    contest->weights, contest->tokens, LENGTH, RANK, ROUNDS_MAX + 1,
                    contest->job_path);
     TRY(command(error, line));

@@ -43,7 +43,7 @@ enum {
     LONG_STEPS = 200, /* of a segment beside which a cold start is nothing */
     LENGTHS = 3,
     CHILD_NICENESS = 5, /* as of checks: neighbours treat both alike */
-    IDLE_MS = 500,      /* as `lockstep verifier run` waits */
+    IDLE_MS = 500,      /* as `lockstep verifier node` waits */
 };
 
 /* ---- numbers ------------------------------------------------------------------ */

@@ -62,7 +62,7 @@ def rescale(weights, by):
 def ours(base, name, *more):
     job, bundle = path(name + ".job"), path(name + ".run")
     made = ask("job", "new", "--base", base, "--data", DATA, "--data-type", "u8", "--length", str(LENGTH), "--batch",
-               str(BATCH), "--steps", str(STEPS), "--segment", "1", "--rate", str(RATE),
+               str(BATCH), "--steps", str(STEPS), "--segment-steps", "1", "--rate", str(RATE),
                "--schedule", "constant", "--warmup", "0", "--beta2", "0.95", "--out", job, *more)
     given = ["--data", base] if "--lora" in more else ["--first-state", base]
     ask("prover", "run", job, "--data", DATA, *given, "--bundle", bundle)

@@ -45,13 +45,15 @@ static const struct command commands[] = {
          "Takes the part of the job's program that looks at held-out data ('job new --eval'), "
          "makes "
          "a job of one step of it, which begins with the state, and runs that here. The state is "
-         "the newest checkpoint of a bundle, or --state. With the held-out file of the job itself "
+         "the newest checkpoint of a bundle, or --checkpoint. With the held-out file of the job "
+         "itself "
          "the figure has the bits that the job committed to. With --out others can run the same "
          "job, and dispute what it gives.",
      .arguments = "JOB",
-     .example = "lockstep job eval text.run --data held.u8\n"
-                "lockstep job eval text.job --state model/model.safetensors --data held.u8 \\\n"
-                "    --out eval.job",
+     .example =
+         "lockstep job eval text.run --data held.u8\n"
+         "lockstep job eval text.job --checkpoint model/model.safetensors --data held.u8 \\\n"
+         "    --out eval.job",
      .options = job_eval_options,
      .option_count = JOB_EVAL_OPTIONS,
      .run = job_eval_run},
@@ -73,12 +75,13 @@ static const struct command commands[] = {
          "'prover run KEY' and 'verifier "
          "run' find them with nothing but the ledger, where 'job open --contact URL' has told the "
          "address. With --push-token it also takes in and serves what solvers behind a router "
-         "push ('prover publish --push'). With --keep it is the job's keeper too. A folder stands "
+         "push ('prover publish --push'). With --keeper-of it is the job's keeper too. A folder "
+         "stands "
          "for all files NAME.job in it.",
      .arguments = "JOB",
      .example =
-         "lockstep job serve text.job --data text.u8 --at 0.0.0.0:" PORT_JOB_SERVE "\n"
-         "lockstep job serve text.job --data text.u8 --keep 0x51dc0a7f --account 0x9f2c...41",
+         "lockstep job serve text.job --data text.u8 --serve 0.0.0.0:" PORT_JOB_SERVE "\n"
+         "lockstep job serve text.job --data text.u8 --keeper-of 0x51dc0a7f --account 0x9f2c...41",
      .options = job_serve_options,
      .option_count = JOB_SERVE_OPTIONS,
      .run = job_serve_run},
@@ -157,11 +160,6 @@ static const struct command commands[] = {
      .options = job_change_paid_options,
      .option_count = JOB_CHANGE_PAID_OPTIONS,
      .run = job_change_refuse},
-    {.name = "cancel",
-     .summary = "gone: 'job close' takes a job back",
-     .arguments = "KEY",
-     .example = "lockstep job close 0x51dc0a7f --ledger local:try.ledger",
-     .run = job_change_cancel},
     {.name = "collect",
      .summary = "make the due moves of a job and withdraw what the ledger owes",
      .description =

@@ -23,7 +23,12 @@ const struct option_spec job_change_paid_options[JOB_CHANGE_PAID_OPTIONS] = {
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
     JOB_MOVES_TIMEOUT_OPTION,
-    {.name = "yes", .kind = OPTION_FLAG, .help = "without a prompt", .command_line_only = true},
+    {.name = "yes",
+     .heading = "account",
+     .often = true,
+     .kind = OPTION_FLAG,
+     .help = "without a prompt",
+     .command_line_only = true},
 };
 
 /* The job that the command names, and what the ledger says of it. */
@@ -274,12 +279,4 @@ int job_change_refuse(struct command_context *context)
 {
     return run(context,
                &(struct change_kind){"refuse", "refused", look_refuse, send_refuse, false});
-}
-
-int job_change_cancel(struct command_context *context)
-{
-    return command_usage(context,
-                         "'job cancel' is gone: 'lockstep job close %.80s' takes back a job "
-                         "that is open, 'job stop' ends one that a solver has",
-                         context->options->arguments[0]);
 }

@@ -17,6 +17,5 @@ int job_change_close(struct command_context *context);
 int job_change_resume(struct command_context *context);
 int job_change_stop(struct command_context *context);
 int job_change_refuse(struct command_context *context);
-int job_change_cancel(struct command_context *context); /* says that it is gone */
 
 #endif /* CLIENT_JOB_CHANGE_H */

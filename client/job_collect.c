@@ -28,6 +28,8 @@ const struct option_spec job_collect_options[JOB_COLLECT_OPTIONS] = {
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
     {.name = "wait",
+     .heading = "ledger",
+     .often = true,
      .kind = OPTION_FLAG,
      .help = "stay, and do all that becomes due, until the job is closed",
      .command_line_only = true},

@@ -19,10 +19,12 @@ enum {
 const struct option_spec job_list_options[JOB_LIST_OPTIONS] = {
     CHAIN_LEDGER_OPTIONS,
     {.name = "open",
+     .often = true,
      .kind = OPTION_FLAG,
      .help = "only jobs that a solver can take now",
      .command_line_only = true},
     {.name = "count",
+     .often = true,
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "50",
@@ -30,6 +32,8 @@ const struct option_spec job_list_options[JOB_LIST_OPTIONS] = {
      .maximum = LIST_MOST,
      .help = "look at the newest so many jobs"},
     {.name = "per-hour",
+     .heading = "terms",
+     .often = true,
      .kind = OPTION_FLAG,
      .help = "show what an hour of this machine would earn, its --price taken off, and what a "
              "million tokens pay, by what 'prover probe JOB --data FILE' measured; most first",

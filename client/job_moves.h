@@ -9,8 +9,8 @@
 
 #define JOB_MOVES_TIMEOUT_OPTION                                                                   \
     {                                                                                              \
-        .name = "timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "10m",            \
-        .minimum = 1, .help = "how long to wait for the ledger"                                    \
+        .name = "timeout", .heading = "ledger", .kind = OPTION_DURATION, .value = "TIME",          \
+        .fallback = "10m", .minimum = 1, .help = "how long to wait for the ledger"                 \
     }
 
 /* The ledger and the account that the options name. */

@@ -409,7 +409,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     TRY(job_new_settle_steps(&model_options, options, error));
     TRY(measure_held_out(&model_options, &rows[1], options, error));
     terms->steps = model_options.steps;
-    terms->segment_length = least_of(options_number(options, "segment"), terms->steps);
+    terms->segment_length = least_of(options_number(options, "segment-steps"), terms->steps);
     count = list_files(files, rows, options, model_options.lora.rank == 0 ? NULL : base);
     if (base != NULL) {
         TRY_OUT(weights_open(&weights, base, error));
@@ -486,7 +486,7 @@ static enum status make_job(struct job **job, const struct options *options, str
         .title = options_text(options, "title"),
         .model = options_text(options, "model-name"),
         .steps = options_number(options, "steps"),
-        .segment_length = options_number(options, "segment"),
+        .segment_length = options_number(options, "segment-steps"),
         .seed = options_number(options, "seed"),
         .requirements.memory = options_number(options, "memory"),
         .requirements.compute_capability = (uint32_t)options_number(options, "compute-capability"),
@@ -729,16 +729,19 @@ out:
 /* ---- job show ----------------------------------------------------------- */
 
 const struct option_spec job_new_show_options[JOB_NEW_SHOW_OPTIONS] = {
-    {.name = "tape",
+    {.name = "program",
+     .heading = "result",
      .kind = OPTION_FLAG,
      .help = "print the whole program, one operation a line",
      .command_line_only = true},
     {.name = "save-tape",
+     .heading = "result",
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "write the program's canonical bytes, for 'job new --tape'",
      .command_line_only = true},
     {.name = "save-constants",
+     .heading = "result",
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "write the constants (.safetensors), for 'job new --constants'",
@@ -776,7 +779,7 @@ int job_new_show(struct command_context *context)
     error_init(&error);
     TRY_OUT(job_read(&job, context->options->arguments[0], &error));
     TRY_OUT(save_parts(job, context->options, &error));
-    if (options_flag(context->options, "tape")) {
+    if (options_flag(context->options, "program")) {
         TRY_OUT(tape_text(&text, job->tape, &error));
     }
 out:

@@ -32,49 +32,67 @@ enum {
 
 const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
     {.name = "data",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "the job's data, for each data tensor; found by its root"},
     {.name = "first-state",
+     .heading = "model",
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "the first state of a job that does not draw it, as 'job new' was given it; it is "
              "copied into --folder"},
-    {.name = "at",
+    {.name = "serve",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
      .fallback = "127.0.0.1:" PORT_JOB_SERVE,
      .help = "where to listen; 0.0.0.0:" PORT_JOB_SERVE " for everybody"},
     {.name = "folder",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .fallback = "served",
      .help = "what is pushed lies here, and is served too"},
     {.name = "push-token",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "a solver that shows the first line of this file may push ('prover publish --push'); "
              "without it nobody may"},
-    {.name = "most",
+    {.name = "keep-max",
+     .heading = "keeping",
      .kind = OPTION_SIZE,
-     .value = "SIZE",
+     .value = "BYTES",
      .fallback = "64G",
      .help = "bytes that the folder may hold"},
     SERVE_OPTIONS,
-    {.name = "keep",
+    {.name = "keeper-of",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "KEY",
      .help = "also be the keeper of this job on a ledger, as 'job keep' is: with --account, and "
              "what it keeps in --folder"},
     {.name = "contact",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "URL",
-     .help = "with --keep: where others find this (default: the address of --at)"},
-    CHAIN_POLL_OPTION("with --keep: how often to look at the ledger"),
-    {.name = "status",
+     .help =
+         "with --keeper-of: where others find what is served (default: the address of --serve)"},
+    CHAIN_POLL_OPTION("with --keeper-of: how often to look at the ledger"),
+    {.name = "page",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
-     .help = "with --keep: serve the keeper as a page at /, its /metrics, and /health; with a port "
+     .help = "with --keeper-of: serve the keeper as a page at /, its /metrics, and /health; with a "
+             "port "
              "alone to this machine only (default: not at all)"},
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
@@ -251,9 +269,10 @@ static enum status read_jobs(struct serving *serving, struct error *error)
     if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) {
         return read_one(serving, path, error);
     }
-    if (options_text(given, "keep") != NULL || options_text(given, "first-state") != NULL) {
-        return error_set(error, STATUS_USAGE,
-                         "--keep and --first-state are about one job: name its file, not a folder");
+    if (options_text(given, "keeper-of") != NULL || options_text(given, "first-state") != NULL) {
+        return error_set(
+            error, STATUS_USAGE,
+            "--keeper-of and --first-state are about one job: name its file, not a folder");
     }
     return read_folder(serving, path, error);
 }
@@ -359,7 +378,7 @@ static enum status give_job(const struct serving *serving, struct error *error)
     struct kept *kept = NULL;
     enum status status;
 
-    if (options_text(given, "keep") == NULL) {
+    if (options_text(given, "keeper-of") == NULL) {
         return STATUS_OK;
     }
     TRY_OUT(kept_open(&kept, options_text(given, "folder"), NULL, error));
@@ -378,7 +397,8 @@ static enum status check_key(const struct serving *serving, struct error *error)
 {
     return digest_equal(&keeper_record(serving->keeper)->terms.job_id, &serving->jobs[0].job->id)
                ? STATUS_OK
-               : error_set(error, STATUS_USAGE, "--keep: that job is of another file than %.200s",
+               : error_set(error, STATUS_USAGE,
+                           "--keeper-of: that job is of another file than %.200s",
                            serving->context->options->arguments[0]);
 }
 
@@ -388,7 +408,7 @@ static enum status open_keeper(struct serving *serving, const struct listen_plac
     const struct options *given = serving->context->options;
     char url[LISTEN_URL_MAX];
     struct keeper_options options = {.context = serving->context,
-                                     .key = options_text(given, "keep"),
+                                     .key = options_text(given, "keeper-of"),
                                      .stop = &serving->stop,
                                      .notify = &serving->notify,
                                      .sight = &serving->page.sight,
@@ -443,18 +463,18 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     };
     struct serve_source source;
 
-    if (options_text(given, "status") != NULL && options_text(given, "keep") == NULL) {
+    if (options_text(given, "page") != NULL && options_text(given, "keeper-of") == NULL) {
         return error_set(error, STATUS_USAGE,
-                         "--status shows what --keep KEY keeps; name that too");
+                         "--page shows what --keeper-of KEY keeps; name that too");
     }
     TRY(stop_open(&serving->stop, error)); /* before there are threads */
-    TRY(listen_place_read(place, options_text(given, "at"), error));
+    TRY(listen_place_read(place, options_text(given, "serve"), error));
     TRY(read_token(serving, error));
     TRY(read_jobs(serving, error));
     TRY(give_first_state(serving, error)); /* before its size is counted */
     TRY(give_job(serving, error));
-    TRY(depot_open(&serving->depot, options_text(given, "folder"), options_number(given, "most"),
-                   error));
+    TRY(depot_open(&serving->depot, options_text(given, "folder"),
+                   options_number(given, "keep-max"), error));
     for (uint32_t i = 0; i < serving->job_count; i++) {
         TRY(show_job(serving, &serving->jobs[i], error));
     }

@@ -500,7 +500,7 @@ static void show_panel(FILE *out, const struct currency *currency, const struct 
     if (economy->segments < SEGMENTS_FEW) {
         fprintf(out,
                 "%-16s a job of fewer than %d segments pays much for its last, which needs %d "
-                "rights; 'job new --segment' makes shorter ones\n",
+                "rights; 'job new --segment-steps' makes shorter ones\n",
                 "WARNING", SEGMENTS_FEW, GAME_LAST_RIGHTS);
     }
 }

@@ -16,21 +16,26 @@
 
 #define JOB_TERMS_AMOUNT(option, text)                                                             \
     {                                                                                              \
-        .name = (option), .kind = OPTION_TEXT, .value = "AMOUNT", .help = (text)                   \
+        .name = (option), .heading = "terms", .kind = OPTION_TEXT, .value = "AMOUNT",              \
+        .help = (text)                                                                             \
     }
 #define JOB_TERMS_PERIOD(option, text)                                                             \
     {                                                                                              \
-        .name = (option), .kind = OPTION_DURATION, .value = "TIME", .minimum = 1,                  \
-        .maximum = GAME_PERIOD_MAX, .help = text " (default: by --terms)"                          \
+        .name = (option), .heading = "terms", .kind = OPTION_DURATION, .value = "TIME",            \
+        .minimum = 1, .maximum = GAME_PERIOD_MAX, .help = text " (default: by --terms)"            \
     }
 
 /* For a command's table. */
 #define JOB_TERMS_OPTIONS                                                                          \
     JOB_PRICE_OPTIONS,                                                                             \
-        JOB_TERMS_AMOUNT("reward",                                                                 \
-                         "for the whole job, such as 0.5eth; it is split evenly over the "         \
-                         "segments"),                                                              \
+        {.name = "reward",                                                                         \
+         .heading = "terms",                                                                       \
+         .often = true,                                                                            \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "AMOUNT",                                                                        \
+         .help = "for the whole job, such as 0.5eth; it is split evenly over the segments"},       \
         {.name = "terms",                                                                          \
+         .heading = "terms",                                                                       \
          .kind = OPTION_CHOICE,                                                                    \
          .value = "CLASS",                                                                         \
          .fallback = "standard",                                                                   \
@@ -45,33 +50,43 @@
         JOB_TERMS_AMOUNT("stake", "what a solver loses when it is convicted (default: the whole "  \
                                   "reward)"),                                                      \
         {.name = "seats",                                                                          \
+         .heading = "terms",                                                                       \
+         .often = true,                                                                            \
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .maximum = GAME_SEATS_MAX,                                                                \
          .help = "verifiers who must say that a covered segment is right (default: by --terms); "  \
                  "0: nobody is paid to look"},                                                     \
         {.name = "coverage",                                                                       \
+         .heading = "terms",                                                                       \
+         .often = true,                                                                            \
          .kind = OPTION_REAL,                                                                      \
          .value = "X",                                                                             \
          .help = "share of the segments that is covered, from 0 to 1 (default: by --terms)"},      \
-        JOB_TERMS_AMOUNT("fee", "of a seat of a segment (default: 1.3 times --segment-cost)"),     \
-        JOB_TERMS_AMOUNT("bond", "of a seat, and the least of a claim (default: 20 fees)"),        \
+        JOB_TERMS_AMOUNT("fee",                                                                    \
+                         "what a seat earns with a segment (default: 1.3 times --segment-cost)"),  \
+        JOB_TERMS_AMOUNT("bond", "what a seat puts up, and a claim at least (default: 20 fees)"),  \
         JOB_TERMS_AMOUNT("query-fee", "what a claimant pays the solver for each reply on the "     \
                                       "ledger (default: 0.001eth, or a tenth of the bond)"),       \
         {.name = "panel",                                                                          \
+         .heading = "terms",                                                                       \
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .maximum = GAME_PANEL_LEAST,                                                              \
          .help = "entries in the panel that a solver waits for (default: 12; quick: one)"},        \
         {.name = "solvers",                                                                        \
+         .heading = "terms",                                                                       \
          .kind = OPTION_TEXT,                                                                      \
          .value = "FILE",                                                                          \
          .help = "only these accounts may solve: one address a line"},                             \
         {.name = "verifiers",                                                                      \
+         .heading = "terms",                                                                       \
          .kind = OPTION_TEXT,                                                                      \
          .value = "FILE",                                                                          \
          .help = "only these accounts may enlist: one address a line"},                            \
         {.name = "keeper",                                                                         \
+         .heading = "terms",                                                                       \
+         .often = true,                                                                            \
          .kind = OPTION_TEXT,                                                                      \
          .value = "ADDRESS",                                                                       \
          .help = "the account of your 'job keep', a key of its own: it says that the states are "  \
@@ -79,16 +94,17 @@
         JOB_TERMS_PERIOD("segment-period",                                                         \
                          "the solver must commit a segment at least this often"),                  \
         JOB_TERMS_PERIOD("seal-period", "how long seats may replay and seal a verdict"),           \
-        JOB_TERMS_PERIOD("reveal-period", "and then reveal it"),                                   \
-        JOB_TERMS_PERIOD("claim-period", "and then claims may come"),                              \
+        JOB_TERMS_PERIOD("reveal-period", "how long seats may reveal it after that"),              \
+        JOB_TERMS_PERIOD("claim-period", "how long claims may come after that"),                   \
         JOB_TERMS_PERIOD("clock", "what each side of a dispute has for all of its moves"),         \
         {.name = "deadline",                                                                       \
+         .heading = "terms",                                                                       \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
          .minimum = 60,                                                                            \
          .help = "from now until the last segment must be committed (default: 14d; quick: 1h)"},   \
     {                                                                                              \
-        .name = "salt", .kind = OPTION_INTEGER, .value = "N", .fallback = "0",                     \
+        .name = "salt", .heading = "terms", .kind = OPTION_INTEGER, .value = "N", .fallback = "0", \
         .help = "another number opens the same job once more"                                      \
     }
 #define JOB_TERMS_OPTION_COUNT (20 + JOB_PRICE_OPTION_COUNT)

@@ -10,7 +10,7 @@
 static const struct option_spec common_specs[] = {
     {.name = "help",
      .kind = OPTION_FLAG,
-     .help = "show help for this command",
+     .help = "show help for this command; --help all: with all of its options",
      .command_line_only = true},
     {.name = "json", .kind = OPTION_FLAG, .help = "results and errors as JSON on stdout"},
     {.name = "config", .kind = OPTION_TEXT, .value = "PATH", .help = "read this config file"},

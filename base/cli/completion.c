@@ -15,7 +15,7 @@ static void each_command(FILE *out, const struct command_group *const *groups, s
     }
 }
 
-/* "verifier run", or "audit" where the command stands alone. */
+/* "verifier node", or "audit" where the command stands alone. */
 static void write_path(FILE *out, const struct command_group *group, const struct command *command)
 {
     fprintf(out, "%s%s%s", group->name == NULL ? "" : group->name, group->name == NULL ? "" : " ",

@@ -8,6 +8,7 @@
 
 #define LEFT_COLUMN 26
 #define SUMMARY_MAX 200
+#define SHORT_MAX   12 /* so many options need no shorter list */
 #define LEFT_MAX    (2 * OPTION_NAME_MAX + 64)
 
 static const char tagline[] = "training that can be checked, step by step and bit by bit";
@@ -72,15 +73,78 @@ static void option_right(char *right, size_t size, const struct option_spec *spe
              spec->fallback == NULL ? "" : spec->fallback, spec->fallback == NULL ? "" : ")", "");
 }
 
-static void write_options(FILE *out, const struct option_spec *specs, size_t count)
+static void write_option(FILE *out, const struct option_spec *spec)
 {
-    for (size_t i = 0; i < count; i++) {
-        char left[LEFT_MAX];
-        char right[1024];
+    char left[LEFT_MAX];
+    char right[1024];
 
-        option_left(left, &specs[i]);
-        option_right(right, sizeof(right), &specs[i]);
-        write_entry(out, left, right);
+    option_left(left, spec);
+    option_right(right, sizeof(right), spec);
+    write_entry(out, left, right);
+}
+
+static bool same_heading(const struct option_spec *a, const struct option_spec *b)
+{
+    return a->heading == b->heading ||
+           (a->heading != NULL && b->heading != NULL && strcmp(a->heading, b->heading) == 0);
+}
+
+/* "Held-out:"; options without a heading stand under "Options:". */
+static void write_heading(FILE *out, const struct option_spec *spec)
+{
+    const char *heading = spec->heading == NULL ? "options" : spec->heading;
+
+    fprintf(out, "\n%c%s:\n", toupper((unsigned char)heading[0]), heading + 1);
+}
+
+/* The options under their headings, which come in the order of their first options. Returns how
+ * many were left out. */
+static size_t write_options(FILE *out, const struct command *command, bool all)
+{
+    const struct option_spec *specs = command->options;
+    size_t left_out = 0;
+
+    for (size_t i = 0; i < command->option_count; i++) {
+        bool is_new = true;
+        bool is_shown = false;
+
+        for (size_t j = 0; j < i && is_new; j++) {
+            is_new = !same_heading(&specs[j], &specs[i]);
+        }
+        for (size_t j = i; j < command->option_count && is_new; j++) {
+            if (!same_heading(&specs[j], &specs[i])) {
+                continue;
+            }
+            if (!all && !specs[j].often) {
+                left_out++;
+                continue;
+            }
+            if (!is_shown) {
+                write_heading(out, &specs[i]);
+                is_shown = true;
+            }
+            write_option(out, &specs[j]);
+        }
+    }
+    return left_out;
+}
+
+/* A command with few options, or one that marks none, shows all. */
+static bool is_short(const struct command *command)
+{
+    size_t often = 0;
+
+    for (size_t i = 0; i < command->option_count; i++) {
+        often += command->options[i].often;
+    }
+    return command->option_count <= SHORT_MAX || often == 0;
+}
+
+static void write_common_options(FILE *out)
+{
+    fputs("\nOptions of every command:\n", out);
+    for (size_t i = 0; i < command_common_options.count; i++) {
+        write_option(out, &command_common_options.specs[i]);
     }
 }
 
@@ -147,8 +211,11 @@ static void write_units(FILE *out, const struct command *command)
     }
 }
 
-void help_command(FILE *out, const struct command_group *group, const struct command *command)
+void help_command(FILE *out, const struct command_group *group, const struct command *command,
+                  bool all)
 {
+    size_t left_out;
+
     fputs("Usage: ", out);
     write_command_name(out, group, command);
     fprintf(out, " [OPTION...]%s%s\n\n", command->arguments == NULL ? "" : " ",
@@ -158,12 +225,13 @@ void help_command(FILE *out, const struct command_group *group, const struct com
         fputc('\n', out);
         write_wrapped(out, command->description, 0, 0);
     }
-    if (command->option_count > 0) {
-        fputs("\nOptions:\n", out);
-        write_options(out, command->options, command->option_count);
+    left_out = write_options(out, command, all || is_short(command));
+    if (left_out > 0) {
+        fprintf(out, "\n%zu more options: ", left_out);
+        write_command_name(out, group, command);
+        fputs(" --help all\n", out);
     }
-    fputs("\nOptions of every command:\n", out);
-    write_options(out, command_common_options.specs, command_common_options.count);
+    write_common_options(out);
     fputc('\n', out);
     write_wrapped(out,
                   "A flag --some-name can also be set as LOCKSTEP_SOME_NAME in the environment or "

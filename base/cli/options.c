@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cli/renamed.h"
 #include "base/cli/suggest.h"
 
 #define ORIGIN_TEXT_MAX      (FILENAME_MAX + 64)
@@ -183,12 +184,29 @@ static enum status set_value(struct options *options, struct error *error,
 
 /* ---- the command line ------------------------------------------------------------------- */
 
+static bool has_option(const void *context, const char *name)
+{
+    const struct options *options = context;
+
+    for (size_t i = 0; i < options->value_count; i++) {
+        if (strcmp(options->values[i].spec->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum status unknown_option(const struct options *options, struct error *error,
                                   const char *word, size_t name_length)
 {
+    const char *now = renamed_option(word + 2, name_length, has_option, options);
     char name[SUGGEST_WORD_MAX] = "";
     struct suggestion suggestion;
 
+    if (now != NULL) {
+        return error_set(error, STATUS_USAGE, "--%.*s is now --%s", (int)name_length, word + 2,
+                         now);
+    }
     if (name_length < sizeof(name)) {
         memcpy(name, word + 2, name_length);
     }
@@ -316,6 +334,31 @@ static enum status set_list(struct options *options, struct error *error,
     }
 }
 
+/* An old name of an option that this command has, in the environment. A name that some command
+ * still has is no old one. */
+static enum status check_environment(const struct options *options, struct error *error,
+                                     const struct option_sources *sources)
+{
+    const struct option_dictionary *dictionary = sources->dictionary;
+
+    for (size_t i = 0; sources->environment != NULL && i < RENAMED_OPTION_COUNT; i++) {
+        const struct renamed *row = &renamed_options[i];
+        char was[OPTION_NAME_MAX + 16];
+        char now[OPTION_NAME_MAX + 16];
+        const char *text;
+
+        options_environment_name(was, sizeof(was), row->was);
+        options_environment_name(now, sizeof(now), row->now);
+        text = sources->environment(was);
+        if (text != NULL && text[0] != '\0' && has_option(options, row->now) &&
+            !has_option(options, row->was) &&
+            (dictionary == NULL || !dictionary->knows(dictionary->context, row->was))) {
+            return error_set(error, STATUS_USAGE, "%s is now %s", was, now);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status parse_environment(struct options *options, struct error *error,
                                      const struct option_sources *sources)
 {
@@ -349,9 +392,19 @@ static enum status unknown_key(const struct options *options, struct error *erro
 {
     const struct option_dictionary *dictionary = sources->dictionary;
     struct suggestion suggestion;
+    const char *now;
 
     if (dictionary != NULL && dictionary->knows(dictionary->context, entry->key)) {
         return STATUS_OK; /* another command's */
+    }
+    now = renamed_option(entry->key, strlen(entry->key), has_option, options);
+    if (now == NULL && dictionary != NULL) {
+        now =
+            renamed_option(entry->key, strlen(entry->key), dictionary->knows, dictionary->context);
+    }
+    if (now != NULL) {
+        return error_set(error, STATUS_USAGE, "%s:%u: '%s' is now '%s'", path, entry->line,
+                         entry->key, now);
     }
     suggestion_init(&suggestion, entry->key);
     for (size_t i = 0; i < options->value_count; i++) {
@@ -508,6 +561,7 @@ static enum status parse_all(struct options *options, struct error *error, const
     if (help != NULL && help->number == 1) {
         return parse_fallbacks(options, error);
     }
+    TRY(check_environment(options, error, sources));
     TRY(parse_environment(options, error, sources));
     TRY(parse_config(options, error, sources));
     TRY(parse_fallbacks(options, error));

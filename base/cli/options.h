@@ -10,6 +10,8 @@
  * file, in this order of precedence, before the fallback. An empty environment variable counts as
  * unset. A value that does not fit its kind is refused with the place it came from.
  *
+ * An old spelling is refused with the new one in the sentence (renamed.h).
+ *
  * Passwords and keys are never option values: argument lists and environments are readable by
  * others. Take the path of a file instead.
  */
@@ -49,6 +51,8 @@ struct option_spec {
     uint64_t minimum;     /* of numbers; real numbers have none */
     uint64_t maximum;     /* 0: no bound but that of uint64_t */
     const char *choices;  /* "plain|json"; of a text: words that a shell offers, among others */
+    const char *heading;  /* under which help shows it: "model", "machine"; NULL: none */
+    bool often;           /* most people need it: --help shows it, --help all shows the rest too */
     bool required;
     bool command_line_only; /* no environment variable, no config key */
 };

@@ -10,6 +10,7 @@
 #include "base/cli/completion.h"
 #include "base/cli/doctor.h"
 #include "base/cli/help.h"
+#include "base/cli/renamed.h"
 #include "base/cli/suggest.h"
 #include "base/io/file.h"
 #include "base/version.h"
@@ -135,7 +136,14 @@ static enum status write_pages(const struct command_context *context, const char
     return STATUS_OK;
 }
 
-/* lockstep help [WORD [WORD]] */
+/* "--help all", "help job new all" */
+static bool wants_all(const struct options *options)
+{
+    return options->argument_count > 0 &&
+           strcmp(options->arguments[options->argument_count - 1], "all") == 0;
+}
+
+/* lockstep help [WORD [WORD [all]]] */
 static int run_help(struct command_context *context)
 {
     const struct options *options = context->options;
@@ -154,7 +162,7 @@ static int run_help(struct command_context *context)
     } else if (options->argument_count == 0) {
         help_program(context->out, context->groups, context->group_count);
     } else if (find_top(&topic, options->arguments[0])) {
-        help_command(context->out, topic.group, topic.command);
+        help_command(context->out, topic.group, topic.command, wants_all(options));
     } else {
         const struct command_group *group = find_group(context, options->arguments[0]);
 
@@ -166,7 +174,8 @@ static int run_help(struct command_context *context)
         } else if (find_command(group, options->arguments[1]) == NULL) {
             return unknown_word(context, group, options->arguments[1]);
         } else {
-            help_command(context->out, group, find_command(group, options->arguments[1]));
+            help_command(context->out, group, find_command(group, options->arguments[1]),
+                         wants_all(options));
         }
     }
     return COMMAND_OK;
@@ -198,8 +207,9 @@ static const struct option_spec help_options[] = {
 static const struct command commands[] = {
     {.name = "help",
      .summary = "what the commands are, or what one of them does",
-     .arguments = "[COMMAND] [SUBCOMMAND]",
-     .example = "lockstep help doctor\nlockstep help --man | man -l -",
+     .arguments = "[COMMAND] [SUBCOMMAND] [all]",
+     .example = "lockstep help doctor\nlockstep help job new all\n"
+                "lockstep help --man | man -l -",
      .options = help_options,
      .option_count = sizeof(help_options) / sizeof(help_options[0]),
      .run = run_help,
@@ -285,7 +295,7 @@ static int run_with_options(struct command_context *context, struct options *opt
     context->options = options;
     context->json = options_flag(options, "json");
     if (options_flag(options, "help")) {
-        help_command(context->out, context->group, context->command);
+        help_command(context->out, context->group, context->command, wants_all(options));
         return COMMAND_OK;
     }
     return context->command->run(context);
@@ -328,6 +338,7 @@ static int run_command(struct command_context *context, const char *const *words
 static int run_words(struct command_context *context, const char *const *words, size_t word_count)
 {
     const struct command_group *group;
+    const char *now;
 
     if (word_count == 0) {
         return command_usage(context, "which command? (see: lockstep help)");
@@ -358,6 +369,10 @@ static int run_words(struct command_context *context, const char *const *words, 
     if (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0) {
         help_group(context->out, group);
         return COMMAND_OK;
+    }
+    now = renamed_command(group->name, words[1], word_count > 2 ? words[2] : NULL);
+    if (now != NULL) {
+        return command_usage(context, "'%s %s' is now '%s'", group->name, words[1], now);
     }
     context->command = find_command(group, words[1]);
     if (context->command == NULL) {

@@ -72,13 +72,6 @@ enum status listen_place_read(struct listen_place *place, const char *text, stru
     return read_place(place, first, error);
 }
 
-enum status listen_place_at(struct listen_place *place, const char *address, uint16_t port,
-                            struct error *error)
-{
-    place->port = port;
-    return split_names(place->address, sizeof(place->address), place, address, error);
-}
-
 enum status listen_place_socket(struct sockaddr_storage *socket, const struct listen_place *place,
                                 struct error *error)
 {

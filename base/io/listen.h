@@ -25,10 +25,6 @@ struct listen_place {
 MUST_CHECK enum status listen_place_read(struct listen_place *place, const char *text,
                                          struct error *error);
 
-/* The same of an address that stands alone. */
-MUST_CHECK enum status listen_place_at(struct listen_place *place, const char *address,
-                                       uint16_t port, struct error *error);
-
 /* STATUS_USAGE: the address is none. */
 MUST_CHECK enum status listen_place_socket(struct sockaddr_storage *socket,
                                            const struct listen_place *place, struct error *error);

@@ -15,54 +15,64 @@ extern const struct command_group ledger_commands;
 
 #define CHAIN_KEY_OPTIONS                                                                          \
     {.name = "wallet",                                                                             \
+     .heading = "account",                                                                         \
      .kind = OPTION_TEXT,                                                                          \
      .value = "FOLDER",                                                                            \
      .help = "folder of the key files (default: wallet below the data folder)"},                   \
     {                                                                                              \
-        .name = "passphrase-file", .kind = OPTION_TEXT, .value = "FILE",                           \
+        .name = "passphrase-file", .heading = "account", .often = true, .kind = OPTION_TEXT,       \
+        .value = "FILE",                                                                           \
         .help = "read the passphrase from the first line of a file; else from LOCKSTEP_PASSPHRASE" \
                 ", else it is asked for"                                                           \
     }
 
 #define CHAIN_ACCOUNT_OPTION                                                                       \
     {                                                                                              \
-        .name = "account", .kind = OPTION_TEXT, .value = "ADDRESS",                                \
+        .name = "account", .heading = "account", .often = true, .kind = OPTION_TEXT,               \
+        .value = "ADDRESS",                                                                        \
         .help = "the key to use: an address, or a key file (default: the only one)"                \
     }
 
 #define CHAIN_POLL_OPTION(text)                                                                    \
     {                                                                                              \
-        .name = "poll", .kind = OPTION_DURATION, .value = "TIME", .fallback = "3s", .minimum = 1,  \
-        .maximum = 3600, .help = (text)                                                            \
+        .name = "poll", .heading = "ledger", .kind = OPTION_DURATION, .value = "TIME",             \
+        .fallback = "3s", .minimum = 1, .maximum = 3600, .help = (text)                            \
     }
 
 #define CHAIN_LEDGER_OPTIONS                                                                       \
     {.name = "ledger",                                                                             \
+     .heading = "ledger",                                                                          \
+     .often = true,                                                                                \
      .kind = OPTION_TEXT,                                                                          \
      .value = "URL",                                                                               \
      .help = "local:PATH, or the endpoints of a chain with commas between"},                       \
         {.name = "registry",                                                                       \
+         .heading = "ledger",                                                                      \
+         .often = true,                                                                            \
          .kind = OPTION_TEXT,                                                                      \
          .value = "ADDRESS",                                                                       \
          .help = "the registry contract, on a chain"},                                             \
         {.name = "first-block",                                                                    \
+         .heading = "ledger",                                                                      \
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .fallback = "0",                                                                          \
          .help = "the block of the registry's deployment: nothing before it is read"},             \
         {.name = "ledger-state",                                                                   \
+         .heading = "ledger",                                                                      \
          .kind = OPTION_TEXT,                                                                      \
          .value = "FOLDER",                                                                        \
          .help = "outbox and events of a chain (default: ledger below the state folder)"},         \
         {.name = "depth",                                                                          \
+         .heading = "ledger",                                                                      \
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .fallback = "12",                                                                         \
          .maximum = 100000,                                                                        \
          .help = "blocks on top until something on a chain is final"},                             \
     {                                                                                              \
-        .name = "gas-ceiling", .kind = OPTION_INTEGER, .value = "GWEI", .fallback = "200",         \
-        .maximum = 1000000000, .help = "the most to pay for a unit of gas"                         \
+        .name = "gas-price-max", .heading = "ledger", .kind = OPTION_INTEGER, .value = "GWEI",     \
+        .fallback = "200", .maximum = 1000000000, .help = "the most to pay for a unit of gas"      \
     }
 
 #define CHAIN_LEDGER_OPTION_COUNT 6
@@ -70,7 +80,7 @@ extern const struct command_group ledger_commands;
 /* For commands that fetch from addresses which strangers announce on the ledger. */
 #define CHAIN_CONTACTS_OPTION                                                                      \
     {                                                                                              \
-        .name = "private-contacts", .kind = OPTION_FLAG,                                           \
+        .name = "private-contacts", .heading = "fetching", .kind = OPTION_FLAG,                    \
         .help = "fetch from announced addresses of this machine and of private networks too: "     \
                 "for a network of your own"                                                        \
     }

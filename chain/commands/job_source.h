@@ -16,14 +16,16 @@
 /* For a command's table: three options. */
 #define JOB_SOURCE_OPTIONS                                                                         \
     {.name = "mirror",                                                                             \
+     .heading = "fetching",                                                                        \
+     .often = true,                                                                                \
      .kind = OPTION_LIST,                                                                          \
      .value = "URL",                                                                               \
      .help = "where to fetch; asked before the addresses that the ledger's "                       \
              "events give"},                                                                       \
         CHAIN_CONTACTS_OPTION,                                                                     \
     {                                                                                              \
-        .name = "mirror-timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "30s",     \
-        .minimum = 1, .maximum = 3600,                                                             \
+        .name = "mirror-timeout", .heading = "fetching", .kind = OPTION_DURATION, .value = "TIME", \
+        .fallback = "30s", .minimum = 1, .maximum = 3600,                                          \
         .help = "a mirror that is silent for so long is passed over"                               \
     }
 

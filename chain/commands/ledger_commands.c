@@ -57,7 +57,7 @@ enum status chain_ledger_options_at(struct ledger_options *options, char state_d
     options->signer = signer;
     options->first_height = options_number(given, "first-block");
     options->depth = (uint32_t)options_number(given, "depth");
-    options->gas_price_gwei_max = options_number(given, "gas-ceiling");
+    options->gas_price_gwei_max = options_number(given, "gas-price-max");
     options->state_dir = state_dir;
     options->log = context->log;
     if (options->url == NULL && place != NULL) {
@@ -227,6 +227,7 @@ static const struct option_spec deploy_options[] = {
      .value = "ADDRESS",
      .help = "the token (ERC-20) that all is paid in; without it the chain's coin"},
     {.name = "timeout",
+     .heading = "ledger",
      .kind = OPTION_DURATION,
      .value = "TIME",
      .fallback = "10m",
@@ -443,11 +444,15 @@ out:
 static const struct option_spec watch_options[] = {
     CHAIN_LEDGER_OPTIONS,
     {.name = "after",
+     .heading = "ledger",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "0",
      .help = "begin after the entry of this number"},
-    {.name = "follow", .kind = OPTION_FLAG, .help = "go on with what is still to come"},
+    {.name = "follow",
+     .heading = "ledger",
+     .kind = OPTION_FLAG,
+     .help = "go on with what is still to come"},
 };
 
 static bool is_of_segment(enum game_event_kind kind)

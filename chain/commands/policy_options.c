@@ -92,8 +92,8 @@ static enum status read_multiple(uint32_t *thousandths, const struct options *op
 static enum status read_common(struct policy *policy, const struct options *options,
                                struct error *error)
 {
-    read_period(&policy->lock_time_max_s, options, "lock-time-most");
-    read_period(&policy->clock_least_s, options, "clock-least");
+    read_period(&policy->lock_time_max_s, options, "lock-time-max");
+    read_period(&policy->clock_least_s, options, "clock-min");
     TRY(read_multiple(&policy->clock_factor, options, "clock-factor", error));
     TRY(read_multiple(&policy->cost_cover, options, "cost-cover", error));
     return read_amount(&policy->price, options, "price", error);
@@ -104,15 +104,15 @@ enum status policy_options_node(struct policy *policy, const struct options *opt
 {
     *policy = policy_of(options);
     TRY(read_common(policy, options, error));
-    policy->bond_fees_max = (uint32_t)options_number(options, "bond-fees-most");
-    read_period(&policy->seal_least_s, options, "seal-period-least");
-    read_period(&policy->segment_most_s, options, "segment-period-most");
+    policy->bond_fees_max = (uint32_t)options_number(options, "bond-fees-max");
+    read_period(&policy->seal_least_s, options, "seal-period-min");
+    read_period(&policy->segment_most_s, options, "segment-period-max");
     TRY(read_amount(&policy->token_price, options, "token-price", error));
-    read_period(&policy->reveal_least_s, options, "reveal-period-least");
-    TRY(read_amount(&policy->fee_least, options, "fee-least", error));
-    TRY(read_cap(&policy->lock_all, options, "lock-most", error));
-    TRY(read_cap(&policy->lock_job, options, "lock-job-most", error));
-    return read_cap(&policy->lock_party, options, "lock-party-most", error);
+    read_period(&policy->reveal_least_s, options, "reveal-period-min");
+    TRY(read_amount(&policy->fee_least, options, "fee-min", error));
+    TRY(read_cap(&policy->lock_all, options, "lock-max", error));
+    TRY(read_cap(&policy->lock_job, options, "lock-job-max", error));
+    return read_cap(&policy->lock_party, options, "lock-party-max", error);
 }
 
 enum status policy_options_solver(struct policy *policy, const struct options *options,
@@ -120,11 +120,11 @@ enum status policy_options_solver(struct policy *policy, const struct options *o
 {
     *policy = policy_of(options);
     TRY(read_common(policy, options, error));
-    TRY(read_multiple(&policy->stake_rewards_max, options, "stake-rewards-most", error));
+    TRY(read_multiple(&policy->stake_rewards_max, options, "stake-rewards-max", error));
     TRY(read_multiple(&policy->time_spare, options, "time-spare", error));
-    TRY(read_amount(&policy->reward_least, options, "reward-least", error));
-    TRY(read_amount(&policy->hour_least, options, "hour-least", error));
-    return read_cap(&policy->stake_max, options, "stake-most", error);
+    TRY(read_amount(&policy->reward_least, options, "reward-min", error));
+    TRY(read_amount(&policy->hour_least, options, "hour-min", error));
+    return read_cap(&policy->stake_max, options, "stake-max", error);
 }
 
 /* ---- doctor ---------------------------------------------------------------------- */

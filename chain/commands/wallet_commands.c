@@ -139,7 +139,7 @@ static int show_entry(struct command_context *context, const struct wallet_entry
 
 #define LIGHT_OPTION                                                                               \
     {                                                                                              \
-        .name = "light", .kind = OPTION_FLAG,                                                      \
+        .name = "light", .heading = "account", .kind = OPTION_FLAG,                                \
         .help = "a key file that opens at once and resists guessing less"                          \
     }
 
@@ -293,6 +293,7 @@ static const struct option_spec sign_options[] = {
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
     {.name = "hash",
+     .heading = "account",
      .kind = OPTION_FLAG,
      .help = "the text is a hash of 32 bytes (an EIP-712 message): sign it as it is"},
 };

@@ -24,7 +24,7 @@ enum status terms_of_job(struct game_terms *terms, const struct job *job, struct
                         "a ledger takes at most %u segments of at most %u steps; this job has "
                         "%" PRIu64 " of %" PRIu64,
                         GAME_SEGMENTS_MAX, GAME_STATES_MAX, job_segments(job), job->segment_length);
-        error_advise(error, "make the job with --segment %u or less", GAME_STATES_MAX);
+        error_advise(error, "make the job with --segment-steps %u or less", GAME_STATES_MAX);
         return STATUS_REFUSED;
     }
     terms->job_id = job->id;

@@ -199,7 +199,8 @@ static enum status read_terminal(const struct passphrase_source *source,
 
     if (source->question == NULL || (terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)) < 0) {
         (void)error_set(error, STATUS_USAGE, "no passphrase, and nobody to ask for one");
-        error_advise(error, "give --passphrase-file FILE, or set " PASSPHRASE_VARIABLE);
+        error_advise(error, "give --%s FILE, or set " PASSPHRASE_VARIABLE,
+                     source->option == NULL ? "passphrase-file" : source->option);
         return STATUS_USAGE;
     }
     status = prompt_on(terminal, source->question, passphrase, error);

@@ -16,6 +16,7 @@ struct passphrase_source {
     const char
         *question; /* the prompt on the terminal, if file and variable are missing; NULL: never */
     bool twice;    /* for a new one: typed twice, and not empty */
+    const char *option; /* that names the file, for advice; NULL: "passphrase-file" */
 };
 
 /* *passphrase is locked memory; free it with passphrase_free. The variable is wiped and unset. */

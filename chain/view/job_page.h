@@ -17,8 +17,10 @@ struct job_page;
 /* For a command's table. */
 #define JOB_PAGE_OPTION                                                                            \
     {                                                                                              \
-        .name = "status", .kind = OPTION_TEXT, .value = "ADDRESS:PORT",                            \
-        .help = "serve this as a page at /, and /health; with a port alone to this machine only "  \
+        .name = "page", .heading = "serving", .often = true, .kind = OPTION_TEXT,                  \
+        .value = "ADDRESS:PORT",                                                                   \
+        .help = "serve what the command sees as a page at /, and /health; with a port alone to "   \
+                "this machine only "                                                               \
                 "(default: not at all)"                                                            \
     }
 
@@ -31,7 +33,7 @@ struct job_page_source {
     void *context;
 };
 
-/* place: as --status says it. Borrows the title and the context. Starts a thread: open the stop
+/* place: as --page says it. Borrows the title and the context. Starts a thread: open the stop
  * before. */
 MUST_CHECK enum status job_page_open(struct job_page **page, const struct job_page_source *source,
                                      const char *place, struct error *error);

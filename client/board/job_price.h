@@ -14,8 +14,8 @@
 /* For a command's table: on which device it was measured. */
 #define JOB_PRICE_DEVICE_OPTION                                                                    \
     {                                                                                              \
-        .name = "device", .kind = OPTION_TEXT, .value = "NAME", .fallback = "cpu",                 \
-        .choices = "cpu|cuda|auto",                                                                \
+        .name = "device", .heading = "machine", .often = true, .kind = OPTION_TEXT,                \
+        .value = "NAME", .fallback = "cpu", .choices = "cpu|cuda|auto",                            \
         .help = "the device that 'prover probe JOB --data FILE' measured, by which an hour is "    \
                 "meant"                                                                            \
     }
@@ -23,11 +23,14 @@
 /* For a command's table: what its rewards are for, if not for the whole job. */
 #define JOB_PRICE_OPTIONS                                                                          \
     {.name = "per-hour",                                                                           \
+     .heading = "terms",                                                                           \
+     .often = true,                                                                                \
      .kind = OPTION_FLAG,                                                                          \
      .help = "rewards are for an hour of this machine, by what 'prover probe JOB --data FILE' "    \
              "measured",                                                                           \
      .command_line_only = true},                                                                   \
         {.name = "per-million-tokens",                                                             \
+         .heading = "terms",                                                                       \
          .kind = OPTION_FLAG,                                                                      \
          .help = "rewards are for a million tokens (or samples)",                                  \
          .command_line_only = true},                                                               \

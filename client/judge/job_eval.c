@@ -20,24 +20,30 @@
 
 const struct option_spec job_eval_options[JOB_EVAL_OPTIONS] = {
     {.name = "data",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "held-out tokens, or samples and then their labels; of adapters also the weights "
              "below them",
      .required = true},
-    {.name = "state",
+    {.name = "checkpoint",
+     .heading = "model",
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "what is looked at: a checkpoint, or a model file of 'job fetch' (default: the newest "
              "checkpoint of the bundle)",
      .command_line_only = true},
     {.name = "step",
+     .heading = "model",
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = JOB_STEPS_MAX,
      .help = "the bundle's checkpoint after so many steps",
      .command_line_only = true},
     {.name = "out",
+     .heading = "result",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "also write the job, for others to run ('prover run FILE --first-state STATE')",
@@ -88,7 +94,8 @@ static enum status find_checkpoint(struct evaluation *this, struct error *error)
     }
     if (bundle_is_encrypted(this->bundle)) {
         (void)error_set(error, STATUS_REFUSED, "the bundle is encrypted");
-        error_advise(error, "take the model out with 'bundle export', and name it with --state");
+        error_advise(error,
+                     "take the model out with 'bundle export', and name it with --checkpoint");
         return STATUS_REFUSED;
     }
     error_init(error);
@@ -99,7 +106,7 @@ static enum status find_checkpoint(struct evaluation *this, struct error *error)
 
 static enum status open_trained(struct evaluation *this, const char *path, struct error *error)
 {
-    const char *state = options_text(this->options, "state");
+    const char *state = options_text(this->options, "checkpoint");
     struct stat about;
 
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
@@ -116,11 +123,12 @@ static enum status open_trained(struct evaluation *this, const char *path, struc
         return find_checkpoint(this, error);
     }
     if (state == NULL) {
-        return error_set(error, STATUS_USAGE,
-                         "a job file has no trained state: name it with --state, or name a bundle");
+        return error_set(
+            error, STATUS_USAGE,
+            "a job file has no trained state: name it with --checkpoint, or name a bundle");
     }
     if (strlen(state) >= sizeof(this->state)) {
-        return error_set(error, STATUS_USAGE, "--state: the path is too long");
+        return error_set(error, STATUS_USAGE, "--checkpoint: the path is too long");
     }
     memcpy(this->state, state, strlen(state) + 1);
     return STATUS_OK;

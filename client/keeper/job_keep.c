@@ -27,25 +27,35 @@ const struct option_spec job_keep_options[JOB_KEEP_OPTIONS] = {
     CHAIN_POLL_OPTION("how often to look at the ledger"),
     JOB_PAGE_OPTION,
     {.name = "state",
+     .heading = "keeping",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .help = "states that are kept, and those of replays (default: keeper below the state folder, "
              "and the job's key)"},
     {.name = "serve",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
      .fallback = "127.0.0.1:" PORT_JOB_KEEP,
      .help = "where to serve what is kept; 0.0.0.0:" PORT_JOB_KEEP " for everybody"},
     {.name = "contact",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "URL",
-     .help = "where others find that (default: the address of --serve); it is announced once"},
-    {.name = "most",
+     .help =
+         "where others find what is kept (default: the address of --serve); it is announced once"},
+    {.name = "keep-max",
+     .heading = "keeping",
      .kind = OPTION_SIZE,
-     .value = "SIZE",
+     .value = "BYTES",
      .fallback = "64G",
      .help = "bytes of states; the oldest go once newer ones are whole"},
     {.name = "data",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "the job's data, for replays; found by its root (default: from mirrors)"},
@@ -210,5 +220,9 @@ out:
     notify_close(&keeping->notify);
     keep_page_release(&keeping->page);
     free(keeping);
+    if (status == STATUS_STOPPED) { /* a stop while it opened is no failure */
+        log_info(context->log, "keeper", "%s", error.text);
+        return COMMAND_OK;
+    }
     return status == STATUS_OK ? code : command_fail(context, &error);
 }

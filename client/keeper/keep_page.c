@@ -46,7 +46,7 @@ static void write_metrics(void *context, struct buffer *answer, const struct job
 enum status keep_page_open(struct keep_page *page, const struct command_context *context,
                            const struct keeper *keeper, struct error *error)
 {
-    const char *place = options_text(context->options, "status");
+    const char *place = options_text(context->options, "page");
     const struct job_page_source source = {
         .title = "Lockstep keeper", .copy = copy_view, .metrics = write_metrics, .context = page};
 

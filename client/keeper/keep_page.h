@@ -1,5 +1,5 @@
 /*
- * keep_page.h - a keeper as a page, for `job keep` and for `job serve --keep`: the job as
+ * keep_page.h - a keeper as a page, for `job keep` and for `job serve --keeper-of`: the job as
  * chain/view shows it, what the keeper holds and did, and its metrics.
  */
 #ifndef CLIENT_KEEPER_KEEP_PAGE_H
@@ -20,7 +20,7 @@ void keep_page_init(struct keep_page *page);
 void keep_page_close(struct keep_page *page);
 void keep_page_release(struct keep_page *page);
 
-/* At the place that --status names, if it names one. Starts a thread: open the stop before. */
+/* At the place that --page names, if it names one. Starts a thread: open the stop before. */
 MUST_CHECK enum status keep_page_open(struct keep_page *page, const struct command_context *context,
                                       const struct keeper *keeper, struct error *error);
 

@@ -73,7 +73,7 @@ static void add_ledger(struct words *words, const struct options *given, bool ha
     add_option(words, "--config", options_text(given, "config"));
     add_number(words, "--first-block", options_number(given, "first-block"));
     add_number(words, "--depth", options_number(given, "depth"));
-    add_number(words, "--gas-ceiling", options_number(given, "gas-ceiling"));
+    add_number(words, "--gas-price-max", options_number(given, "gas-price-max"));
 }
 
 static void add_sources(struct words *words, const struct options *given, const char *kept)
@@ -147,7 +147,7 @@ enum status keep_replay_start(struct keep_replay *replay, const struct command_c
     add(&words, "--yes");
     add(&words, "--json");
     add_option(&words, "--state", replay->folder);
-    add_option(&words, "--keep", kept);
+    add_option(&words, "--folder", kept);
     add_ledger(&words, context->options, replay->secret != NULL);
     add_sources(&words, context->options, kept);
     TRY(file_private_folder(replay->folder, error));

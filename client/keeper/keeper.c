@@ -688,15 +688,15 @@ static enum status find_folders(struct keeper *keeper, struct error *error)
 static enum status open_keep(struct keeper *keeper, struct error *error)
 {
     const struct keeper_options *options = &keeper->options;
-    const struct watch_keep_options keep = {.sight = options->sight,
-                                            .stop = options->stop,
-                                            .log = log_of(keeper),
-                                            .area = "keeper",
-                                            .terms = &keeper->source.record.terms,
-                                            .folder = keeper->folder,
-                                            .place = options->place,
-                                            .bytes_max =
-                                                options_number(options->context->options, "most")};
+    const struct watch_keep_options keep = {
+        .sight = options->sight,
+        .stop = options->stop,
+        .log = log_of(keeper),
+        .area = "keeper",
+        .terms = &keeper->source.record.terms,
+        .folder = keeper->folder,
+        .place = options->place,
+        .bytes_max = options_number(options->context->options, "keep-max")};
     const char *contact = options->contact;
 
     TRY(watch_keep_open(&keeper->keep, &keep, error));

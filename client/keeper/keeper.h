@@ -12,18 +12,23 @@
 #include "base/io/notify.h"
 #include "client/watch/watch_keep.h"
 
-/* For a command's table, beside "account", "data" and "most". */
+/* For a command's table, beside "account", "data" and "keep-max". */
 #define KEEPER_OPTIONS                                                                             \
     {.name = "no-refuse",                                                                          \
+     .heading = "keeping",                                                                         \
      .kind = OPTION_FLAG,                                                                          \
      .help = "as keeper: never refuse, also where the states could not be fetched in time"},       \
         {.name = "no-replay",                                                                      \
+         .heading = "keeping",                                                                     \
+         .often = true,                                                                            \
          .kind = OPTION_FLAG,                                                                      \
          .help = "as keeper: replay nothing and claim nothing; then it vouches only for what an "  \
                  "owner of --known found right"},                                                  \
     {                                                                                              \
-        .name = "known", .kind = OPTION_LIST, .value = "ADDRESS",                                  \
-        .help = "as keeper with --no-replay: an owner of seats whose word is believed"             \
+        .name = "known", .heading = "policy", .often = true, .kind = OPTION_LIST,                  \
+        .value = "OWNERS",                                                                         \
+        .help = "as keeper with --no-replay: owners of seats whose word is believed: addresses "   \
+                "with commas between them, or a file of one a line"                                \
     }
 #define KEEPER_OPTION_COUNT 3
 

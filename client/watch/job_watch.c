@@ -22,23 +22,33 @@
 const struct option_spec job_watch_options[JOB_WATCH_OPTIONS] = {
     CHAIN_LEDGER_OPTIONS,
     JOB_SOURCE_OPTIONS,
-    {.name = "once", .kind = OPTION_FLAG, .help = "look once and end", .command_line_only = true},
+    {.name = "once",
+     .heading = "ledger",
+     .often = true,
+     .kind = OPTION_FLAG,
+     .help = "look once and end",
+     .command_line_only = true},
     CHAIN_POLL_OPTION("how often to look at the ledger"),
     JOB_PAGE_OPTION,
-    {.name = "keep",
+    {.name = "folder",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .help = "keep the state at the end of each committed segment here, checked against its root; "
              "'job serve --folder' serves the same folder"},
-    {.name = "keep-most",
+    {.name = "keep-max",
+     .heading = "keeping",
      .kind = OPTION_SIZE,
-     .value = "SIZE",
+     .value = "BYTES",
      .fallback = "64G",
-     .help = "with --keep: bytes of states; the oldest go once newer ones are whole"},
+     .help = "with --folder: bytes of states; the oldest go once newer ones are whole"},
     {.name = "serve",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
-     .help = "with --keep: serve what is kept, until Ctrl-C; 'job fetch --mirror' takes it"},
+     .help = "with --folder: serve what is kept, until Ctrl-C; 'job fetch --mirror' takes it"},
 };
 
 struct job_watcher {
@@ -226,7 +236,7 @@ static void copy_view(void *context, struct job_view *view)
 
 static enum status open_page(struct job_watcher *watching, struct error *error)
 {
-    const char *place = options_text(watching->context->options, "status");
+    const char *place = options_text(watching->context->options, "page");
     const struct job_page_source source = {
         .title = "Lockstep job", .copy = copy_view, .context = &watching->sight};
 
@@ -247,15 +257,15 @@ static enum status open_keep(struct job_watcher *watching, struct error *error)
         .log = watching->screen.terminal ? NULL : context->log,
         .area = "watch",
         .terms = &watching->source.record.terms,
-        .folder = options_text(context->options, "keep"),
+        .folder = options_text(context->options, "folder"),
         .place = options_text(context->options, "serve"),
-        .bytes_max = options_number(context->options, "keep-most")};
+        .bytes_max = options_number(context->options, "keep-max")};
 
     if (options.folder == NULL) {
         return options.place == NULL
                    ? STATUS_OK
                    : error_set(error, STATUS_USAGE,
-                               "--serve serves what --keep FOLDER keeps; name that too");
+                               "--serve serves what --folder FOLDER keeps; name that too");
     }
     return watch_keep_open(&watching->keep, &options, error);
 }

@@ -205,7 +205,7 @@ static void keep_states(struct watch_keep *keep, uint64_t state_size)
     char why[96];
 
     if (room == 0) {
-        (void)snprintf(why, sizeof(why), "%.1f MB; --keep-most allows less",
+        (void)snprintf(why, sizeof(why), "%.1f MB; --keep-max allows less",
                        (double)state_size / 1e6);
         set_trouble(keep, "one state has", why);
         return;

@@ -14,13 +14,17 @@
 
 static const struct option_spec pack_options[] = {
     {.name = "tokenizer",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_TEXT,
-     .value = "DIR",
+     .value = "FOLDER",
      .help =
          "the folder of a model with tokenizer.json, or with vocab.json and merges.txt; 'bytes': "
          "ids are bytes",
      .required = true},
     {.name = "length",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_INTEGER,
      .value = "N",
      .minimum = 2,
@@ -28,11 +32,15 @@ static const struct option_spec pack_options[] = {
      .help = "tokens of a row",
      .required = true},
     {.name = "out",
+     .heading = "result",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .fallback = "packed",
      .help = "the folder that is made"},
     {.name = "chat",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "NAME",
      .fallback = "auto",
@@ -41,16 +49,20 @@ static const struct option_spec pack_options[] = {
          "llama3, llama3.1, qwen3, gemma3, mistral-v1, mistral-v3",
      .choices = "auto|none|llama2|llama3|llama3.1|qwen3|gemma3|mistral-v1|mistral-v3"},
     {.name = "system",
+     .heading = "data",
      .kind = OPTION_TEXT,
      .value = "TEXT",
      .help = "a system message before conversations that have none",
      .command_line_only = true},
     {.name = "date",
+     .heading = "data",
      .kind = OPTION_TEXT,
      .value = "TEXT",
      .help = "today's date, for layouts that say it (default: the one that the template names)",
      .command_line_only = true},
     {.name = "learn",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_CHOICE,
      .value = "WHAT",
      .choices = "assistant|last|all",
@@ -59,41 +71,50 @@ static const struct option_spec pack_options[] = {
          "what is learned of a conversation: all that the assistant says, or its last message; "
          "all: prompts of completions too. A message's own \"learn\": true or false goes before"},
     {.name = "long",
+     .heading = "data",
      .kind = OPTION_CHOICE,
      .value = "WHAT",
      .choices = "cut|split|leave",
      .fallback = "cut",
-     .help =
-         "of an example longer than a row: keep its first tokens, make several examples of it, or "
-         "leave it out"},
+     .help = "what becomes of an example longer than a row: keep its first tokens, make several "
+             "examples of it, or "
+             "leave it out"},
     {.name = "split-on",
+     .heading = "data",
      .kind = OPTION_CHOICE,
      .value = "WHAT",
      .choices = "file|line|blank",
      .fallback = "file",
      .help = "what is an example in a .txt: the file, a line, or what stands between blank lines"},
     {.name = "bos",
+     .heading = "data",
      .kind = OPTION_CHOICE,
      .value = "WHO",
      .choices = "tokenizer|never",
      .fallback = "tokenizer",
      .help = "who puts tokens such as BOS before a text: the tokenizer's own template, or nobody"},
     {.name = "eos",
+     .heading = "data",
      .kind = OPTION_CHOICE,
      .value = "WHO",
      .choices = "always|tokenizer|never",
      .fallback = "always",
      .help = "who puts EOS behind a text: we, the tokenizer's own template, or nobody"},
     {.name = "special",
+     .heading = "data",
      .kind = OPTION_FLAG,
      .help = "special tokens in texts are taken as such, not as text"},
     {.name = "invalid",
+     .heading = "data",
      .kind = OPTION_CHOICE,
      .value = "WHAT",
      .choices = "refuse|replace",
      .fallback = "refuse",
-     .help = "of bytes that are no UTF-8: refuse the file and say where, or put U+FFFD there"},
+     .help = "what becomes of bytes that are no UTF-8: refuse the file and say where, or put "
+             "U+FFFD there"},
     {.name = "held-out",
+     .heading = "held-out",
+     .often = true,
      .kind = OPTION_REAL,
      .value = "SHARE",
      .fallback = "0",
@@ -243,15 +264,18 @@ static int run_pack(struct command_context *context)
 /* ---- check ---- */
 
 static const struct option_spec check_options[] = {
-    {.name = "from",
+    {.name = "sources",
+     .heading = "data",
      .kind = OPTION_TEXT,
-     .value = "DIR",
+     .value = "FOLDER",
      .help = "where the sources are, by the last part of their names (default: where the manifest "
              "says)",
      .command_line_only = true},
     {.name = "tokenizer",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_TEXT,
-     .value = "DIR",
+     .value = "FOLDER",
      .help = "the tokenizer's folder, where it is no longer where the manifest says"},
 };
 
@@ -306,7 +330,7 @@ static int print_check(struct command_context *context, const struct pack_check 
 static int run_check(struct command_context *context)
 {
     const char *folder = context->options->arguments[0];
-    const char *from = options_text(context->options, "from");
+    const char *from = options_text(context->options, "sources");
     const char *tokenizer = options_text(context->options, "tokenizer");
     struct moved moved = {0};
     struct manifest manifest = {0};

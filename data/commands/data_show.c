@@ -13,6 +13,7 @@
 
 const struct option_spec data_show_options[DATA_SHOW_OPTIONS] = {
     {.name = "row",
+     .heading = "data",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "0",
@@ -27,16 +28,20 @@ const struct option_spec data_show_options[DATA_SHOW_OPTIONS] = {
      .help = "how many rows",
      .command_line_only = true},
     {.name = "held",
+     .heading = "data",
      .kind = OPTION_FLAG,
      .help = "rows that are held out, not those that are trained on",
      .command_line_only = true},
     {.name = "ids",
+     .heading = "data",
      .kind = OPTION_FLAG,
      .help = "tokens as numbers, not as text",
      .command_line_only = true},
     {.name = "tokenizer",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_TEXT,
-     .value = "DIR",
+     .value = "FOLDER",
      .help = "the tokenizer's folder, where it is no longer where the manifest says"},
 };
 

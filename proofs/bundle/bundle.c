@@ -430,7 +430,7 @@ enum status bundle_unlock_with(struct bundle *bundle, const void *passphrase,
     if (status == STATUS_NOT_FOUND) {
         (void)error_set(error, STATUS_NOT_FOUND, "%s: no passphrase opens this bundle",
                         bundle->path);
-        error_advise(error, "use its key: --key FILE");
+        error_advise(error, "use its key: --bundle-key FILE");
     }
     TRY(status);
     status = encryption_unlock(&key, error, lock.data, lock.size, passphrase, passphrase_size);

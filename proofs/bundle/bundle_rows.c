@@ -19,7 +19,7 @@ enum status bundle_require_key(const struct bundle *bundle, struct error *error)
     }
     (void)error_set(error, STATUS_REFUSED, "%s is encrypted and its key was not given",
                     bundle->path);
-    error_advise(error, "give the key with --key FILE, or the passphrase");
+    error_advise(error, "give the key with --bundle-key FILE, or the passphrase");
     return STATUS_REFUSED;
 }
 

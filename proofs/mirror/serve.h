@@ -45,19 +45,26 @@ struct serve_source {
 /* The options of commands that serve: TLS, and how many connections. */
 #define SERVE_OPTIONS                                                                              \
     {.name = "certificate",                                                                        \
+     .heading = "serving",                                                                         \
      .kind = OPTION_TEXT,                                                                          \
      .value = "FILE",                                                                              \
      .help = "serve by TLS: the certificate, and those above it, as PEM"},                         \
-        {.name = "tls-key", .kind = OPTION_TEXT, .value = "FILE", .help = "its key, as PEM"},      \
+        {.name = "tls-key",                                                                        \
+         .heading = "serving",                                                                     \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "FILE",                                                                          \
+         .help = "with --certificate: the key of the certificate, as PEM"},                        \
         {.name = "connections",                                                                    \
+         .heading = "serving",                                                                     \
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .maximum = 10000,                                                                         \
          .fallback = "256",                                                                        \
          .help = "connections at a time"},                                                         \
     {                                                                                              \
-        .name = "connections-per-client", .kind = OPTION_INTEGER, .value = "N", .maximum = 10000,  \
-        .fallback = "16", .help = "of them, from one address"                                      \
+        .name = "connections-per-client", .heading = "serving", .kind = OPTION_INTEGER,            \
+        .value = "N", .maximum = 10000, .fallback = "16",                                          \
+        .help = "connections at a time from one address"                                           \
     }
 
 struct serve_options {

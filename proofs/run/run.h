@@ -16,27 +16,29 @@
 /* Of commands that run steps: how much of a machine they take. */
 #define RUN_DEVICE_OPTION(text)                                                                    \
     {                                                                                              \
-        .name = "device", .kind = OPTION_TEXT, .value = "NAME", .fallback = "cpu",                 \
-        .choices = "cpu|cuda|auto", .help = (text)                                                 \
+        .name = "device", .heading = "machine", .often = true, .kind = OPTION_TEXT,                \
+        .value = "NAME", .fallback = "cpu", .choices = "cpu|cuda|auto", .help = (text)             \
     }
 #define RUN_DEVICE_NAMES "cpu, cuda, cuda:N, or auto for a GPU that passes its self-test"
 
 #define RUN_ISA_OPTION                                                                             \
     {                                                                                              \
-        .name = "isa", .kind = OPTION_TEXT, .value = "NAME",                                       \
+        .name = "isa", .heading = "machine", .kind = OPTION_TEXT, .value = "NAME",                 \
         .choices = "scalar|avx2|avx512|neon|i8mm",                                                 \
         .help = "the processor's instruction set to compute with (default: the best here)"         \
     }
 
 #define RUN_MACHINE_OPTIONS                                                                        \
     {.name = "threads",                                                                            \
+     .heading = "machine",                                                                         \
      .kind = OPTION_INTEGER,                                                                       \
      .value = "N",                                                                                 \
      .maximum = MACHINE_THREADS_MAX,                                                               \
      .help = "threads to compute with (default: all cores)"},                                      \
     {                                                                                              \
-        .name = "device-memory", .kind = OPTION_SIZE, .value = "BYTES", .fallback = "0",           \
-        .help = "of a GPU, at the most: what needs more is computed part by part; 0: no limit"     \
+        .name = "device-memory", .heading = "machine", .kind = OPTION_SIZE, .value = "BYTES",      \
+        .fallback = "0",                                                                           \
+        .help = "the most memory of a GPU: what needs more is computed part by part; 0: no limit"  \
     }
 
 struct run {

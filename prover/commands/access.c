@@ -32,8 +32,10 @@ static enum status key_from_file(struct encryption_key *key, const char *path, s
 static enum status key_under_passphrase(struct access_encryption *encryption, const char *file,
                                         struct error *error)
 {
-    const struct passphrase_source source = {
-        .file = file, .question = "New passphrase for this bundle: ", .twice = true};
+    const struct passphrase_source source = {.option = "bundle-passphrase-file",
+                                             .file = file,
+                                             .question = "New passphrase for this bundle: ",
+                                             .twice = true};
     struct passphrase *passphrase;
     enum status status;
 
@@ -50,19 +52,21 @@ out:
 enum status access_encryption_make(struct access_encryption *encryption,
                                    const struct options *options, struct error *error)
 {
-    const char *key = options_text(options, "key");
+    const char *key = options_text(options, "bundle-key");
 
     memset(encryption, 0, sizeof(*encryption));
-    return key != NULL
-               ? key_from_file(&encryption->key, key, error)
-               : key_under_passphrase(encryption, options_text(options, "passphrase-file"), error);
+    return key != NULL ? key_from_file(&encryption->key, key, error)
+                       : key_under_passphrase(
+                             encryption, options_text(options, "bundle-passphrase-file"), error);
 }
 
 static enum status unlock_by_passphrase(struct bundle *bundle, const char *file, bool prompting,
                                         struct error *error)
 {
-    const struct passphrase_source source = {
-        .file = file, .question = prompting ? "Passphrase of the bundle: " : NULL};
+    const struct passphrase_source source = {.option = "bundle-passphrase-file",
+                                             .file = file,
+                                             .question =
+                                                 prompting ? "Passphrase of the bundle: " : NULL};
     struct passphrase *passphrase;
     enum status status;
 
@@ -75,8 +79,8 @@ static enum status unlock_by_passphrase(struct bundle *bundle, const char *file,
 static enum status unlock_bundle(struct bundle *bundle, const struct options *options,
                                  bool prompting, struct error *error)
 {
-    const char *path = options_text(options, "key");
-    const char *file = options_text(options, "passphrase-file");
+    const char *path = options_text(options, "bundle-key");
+    const char *file = options_text(options, "bundle-passphrase-file");
     struct encryption_key key;
     enum status status;
 

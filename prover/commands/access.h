@@ -10,27 +10,31 @@
 
 /* The options by which an encrypted bundle is opened, for a command's table. */
 #define ACCESS_KEY_OPTIONS                                                                         \
-    {.name = "key",                                                                                \
+    {.name = "bundle-key",                                                                         \
+     .heading = "keeping",                                                                         \
      .kind = OPTION_TEXT,                                                                          \
      .value = "FILE",                                                                              \
      .help = "the key of an encrypted bundle"},                                                    \
     {                                                                                              \
-        .name = "passphrase-file", .kind = OPTION_TEXT, .value = "FILE",                           \
-        .help = "its passphrase, in the file's first line (default: LOCKSTEP_PASSPHRASE, else a "  \
-                "prompt)"                                                                          \
+        .name = "bundle-passphrase-file", .heading = "keeping", .kind = OPTION_TEXT,               \
+        .value = "FILE",                                                                           \
+        .help = "the passphrase of an encrypted bundle, in the file's first line (default: "       \
+                "LOCKSTEP_PASSPHRASE, else a prompt)"                                              \
     }
 #define ACCESS_KEY_OPTION_COUNT 2
 
 /* The options of commands that run steps. */
 #define ACCESS_RUN_OPTIONS                                                                         \
     {.name = "data",                                                                               \
+     .heading = "data",                                                                            \
+     .often = true,                                                                                \
      .kind = OPTION_LIST,                                                                          \
      .value = "FILE",                                                                              \
      .help = "a data file of the job; once for each, in the job's order"},                         \
         RUN_DEVICE_OPTION("what computes: " RUN_DEVICE_NAMES), RUN_ISA_OPTION,                     \
         RUN_MACHINE_OPTIONS,                                                                       \
     {                                                                                              \
-        .name = "memory-max", .kind = OPTION_SIZE, .value = "BYTES",                               \
+        .name = "memory-max", .heading = "machine", .kind = OPTION_SIZE, .value = "BYTES",         \
         .help = "refuse a job that needs more memory (default: what the machine has)"              \
     }
 #define ACCESS_RUN_OPTION_COUNT 6
@@ -43,8 +47,8 @@ struct access_encryption {
 };
 
 /*
- * With --key: the key of that file, which is made where it does not exist. Otherwise a new key
- * under a passphrase, with two prompts. Wipe it with access_encryption_wipe().
+ * With --bundle-key: the key of that file, which is made where it does not exist. Otherwise a new
+ * key under a passphrase, with two prompts. Wipe it with access_encryption_wipe().
  */
 MUST_CHECK enum status access_encryption_make(struct access_encryption *encryption,
                                               const struct options *options, struct error *error);

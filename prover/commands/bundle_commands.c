@@ -16,6 +16,7 @@
 #include "proofs/format/key_file.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
+#include "prover/commands/ledger_commands.h"
 
 static void hex_of(char text[HEX_SIZE(DIGEST_SIZE)], const struct digest *digest)
 {
@@ -333,26 +334,35 @@ out:
 
 static const struct option_spec export_options[] = {
     {.name = "checkpoints",
+     .heading = "result",
      .kind = OPTION_CHOICE,
      .value = "WHICH",
      .choices = "all|last|none",
      .fallback = "all",
      .help = "the checkpoints to take along"},
     {.name = "hf",
+     .heading = "result",
+     .often = true,
      .kind = OPTION_TEXT,
-     .value = "DIR",
+     .value = "FOLDER",
      .help = "in place of FILE: a new folder of Hugging Face with the model, or with the adapters"},
     {.name = "base",
+     .heading = "model",
+     .often = true,
      .kind = OPTION_TEXT,
-     .value = "DIR",
+     .value = "FOLDER",
      .help = "with --hf: the folder that the training began with; its config and tokenizer are "
              "taken along"},
     {.name = "step",
+     .heading = "model",
      .kind = OPTION_INTEGER,
      .value = "N",
      .help = "with --hf: the state after so many steps, of which there is a checkpoint (default: "
              "the newest)"},
-    {.name = "merge", .kind = OPTION_FLAG, .help = "with --hf: add adapters to the weights"},
+    {.name = "merge",
+     .heading = "result",
+     .kind = OPTION_FLAG,
+     .help = "with --hf: add adapters to the weights"},
     ACCESS_KEY_OPTIONS,
 };
 
@@ -452,6 +462,7 @@ out:
 
 static const struct option_spec import_options[] = {
     {.name = "size-max",
+     .heading = "keeping",
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .fallback = "64G",
@@ -463,9 +474,9 @@ static enum status import_with(struct bundle_import *import, struct command_cont
                                struct error *error)
 {
     const struct options *options = context->options;
-    const char *key_path = options_text(options, "key");
-    const char *file = options_text(options, "passphrase-file");
-    const struct passphrase_source source = {.file = file};
+    const char *key_path = options_text(options, "bundle-key");
+    const char *file = options_text(options, "bundle-passphrase-file");
+    const struct passphrase_source source = {.file = file, .option = "bundle-passphrase-file"};
     struct passphrase *passphrase = NULL;
     struct encryption_key key = {{0}};
     enum status status;
@@ -539,6 +550,13 @@ out:
 #define OPTIONS_OF(table) .options = (table), .option_count = sizeof(table) / sizeof((table)[0])
 
 static const struct command commands[] = {
+    {.name = "status",
+     .summary = "say how far a bundle is, and what each segment waits for on the ledger",
+     .arguments = "BUNDLE",
+     .example = "lockstep bundle status text.run",
+     .options = ledger_commands_status_options,
+     .option_count = LEDGER_COMMANDS_STATUS_OPTIONS,
+     .run = ledger_commands_status},
     {.name = "steps",
      .summary = "show the steps of a run: roots, losses, times",
      .arguments = "BUNDLE",
@@ -573,7 +591,7 @@ static const struct command commands[] = {
      OPTIONS_OF(export_options),
      .run = run_export},
     {.name = "import",
-     .summary = "make a bundle of such a file, after checking all of it",
+     .summary = "make a bundle of a file of 'bundle export', after checking all of it",
      .description =
          "Everything is checked before the bundle appears; a file that fails leaves "
          "nothing behind. Checkpoints of an encrypted bundle are checked when its key or "

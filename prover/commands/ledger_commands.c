@@ -1,4 +1,4 @@
-/* ledger_commands.c - `lockstep prover status`, `commit` and `collect`, and the end of a run. */
+/* ledger_commands.c - `lockstep bundle status`, `commit` and `collect`, and the end of a run. */
 #include "prover/commands/ledger_commands.h"
 
 #include <inttypes.h>
@@ -26,6 +26,7 @@ const struct option_spec ledger_commands_status_options[LEDGER_COMMANDS_STATUS_O
 };
 const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIONS] = {
     {.name = "again",
+     .heading = "ledger",
      .kind = OPTION_FLAG,
      .help = "take a job again that was lost by a conviction or by being late",
      .command_line_only = true},
@@ -36,6 +37,8 @@ const struct option_spec ledger_commands_post_options[LEDGER_COMMANDS_POST_OPTIO
     SESSION_WALLET_OPTIONS,
     ACCESS_KEY_OPTIONS,
     {.name = "wait",
+     .heading = "ledger",
+     .often = true,
      .kind = OPTION_FLAG,
      .help = "stay until the job is closed and everything is paid",
      .command_line_only = true},
@@ -47,6 +50,8 @@ const struct option_spec ledger_commands_respond_options[LEDGER_COMMANDS_RESPOND
     ACCESS_KEY_OPTIONS,
     ACCESS_RUN_OPTIONS,
     {.name = "wait",
+     .heading = "ledger",
+     .often = true,
      .kind = OPTION_FLAG,
      .help = "stay until the job is closed, for claims that may still come",
      .command_line_only = true},

@@ -22,24 +22,30 @@
 
 #define NODE_STATE_OPTION                                                                          \
     {                                                                                              \
-        .name = "state", .kind = OPTION_TEXT, .value = "FOLDER",                                   \
+        .name = "state", .heading = "keeping", .often = true, .kind = OPTION_TEXT,                 \
+        .value = "FOLDER",                                                                         \
         .help = "the node's jobs, bundles and status (default: solver below the state folder)"     \
     }
 
-const struct option_spec node_commands_jobs_options[NODE_COMMANDS_JOBS_OPTIONS] = {
+const struct option_spec node_commands_status_options[NODE_COMMANDS_STATUS_OPTIONS] = {
     NODE_STATE_OPTION};
 
 const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] = {
     NODE_STATE_OPTION,
     {.name = "jobs",
+     .heading = "fetching",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "PATH",
      .help = "a job file, or a folder of NAME.job: the jobs that it could run"},
     {.name = "data",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "a data file of any job, found by its root"},
-    {.name = "fetch-most",
+    {.name = "fetch-max",
+     .heading = "policy",
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .fallback = "2G",
@@ -47,51 +53,66 @@ const struct option_spec node_commands_node_options[NODE_COMMANDS_NODE_OPTIONS] 
          "policy: fetch job files, data and first states that are not here from where the client "
          "serves them, at most so much for a job; 0: fetch nothing"},
     {.name = "mirror",
+     .heading = "fetching",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "URL",
      .help = "where to fetch; asked before the addresses that the ledger's "
              "events give"},
     CHAIN_CONTACTS_OPTION,
     {.name = "slot",
+     .heading = "machine",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "DEVICE",
      .help = "where to train: cpu, cuda, cuda:N or auto; a job at a time on each "
              "(default: cpu)"},
-    {.name = "held-most",
+    {.name = "jobs-max",
+     .heading = "policy",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "32",
      .minimum = 1,
      .maximum = SOLVER_NODE_JOBS_MAX,
      .help = "policy: the most jobs at a time, those included that wait for their money"},
-    {.name = "stakes-most",
+    {.name = "stakes-max",
+     .heading = "policy",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "AMOUNT",
      .help = "policy: the most to stake on all jobs together (default: any)"},
     {.name = "when-idle",
+     .heading = "machine",
      .kind = OPTION_FLAG,
      .help = "policy: begin nothing while others use the device, and leave the processor to them"},
     RUN_MACHINE_OPTIONS,
     {.name = "memory-max",
+     .heading = "machine",
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .help = "policy: take no job that needs more memory (default: what the machine has)"},
     {.name = "keep",
+     .heading = "keeping",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "0",
      .help = "how many of the newest checkpoints to keep; 0: all"},
     {.name = "measure",
+     .heading = "machine",
      .kind = OPTION_REAL,
      .value = "SECONDS",
      .fallback = "3",
      .help = "for how long to time steps of a job before it is taken"},
     {.name = "serve",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
      .help = "serve the bundles there, as 'prover serve' does; without --contact the ledger names "
              "this place (default: not at all, and then no job that has seats is taken)"},
-    {.name = "status",
+    {.name = "page",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
      .help = "serve a status page at /, /node.json, /metrics and /health; with a port alone to "
@@ -229,13 +250,13 @@ static enum status read_options(struct running *running, struct error *error)
 {
     const struct options *given = running->context->options;
     struct solver_node_options *options = &running->node.options;
-    const char *stakes = options_text(given, "stakes-most");
+    const char *stakes = options_text(given, "stakes-max");
     size_t used = 0;
 
     TRY(read_slots(options, given, running->context->log, error));
     TRY(policy_options_solver(&running->policy, given, error));
     if (stakes != NULL && wei_parse(&options->stakes_max, stakes) != STATUS_OK) {
-        return error_set(error, STATUS_USAGE, "--stakes-most: '%.60s' is not an amount", stakes);
+        return error_set(error, STATUS_USAGE, "--stakes-max: '%.60s' is not an amount", stakes);
     }
     running->lists[used++] = options->fetched;
     read_list(running, &used, &options->shelf.places, &options->shelf.place_count, "jobs");
@@ -245,8 +266,8 @@ static enum status read_options(struct running *running, struct error *error)
     options->private_contacts = options_flag(given, "private-contacts");
     read_list(running, &used, &options->mirrors, &options->mirror_count, "mirror");
     (void)snprintf(options->fetch_most, sizeof(options->fetch_most), "%" PRIu64,
-                   options_number(given, "fetch-most"));
-    options->held_max = (uint32_t)options_number(given, "held-most");
+                   options_number(given, "fetch-max"));
+    options->held_max = (uint32_t)options_number(given, "jobs-max");
     options->when_idle = options_flag(given, "when-idle");
     options->serve = options_text(given, "serve");
     read_text(options->threads, given, "threads");
@@ -298,7 +319,7 @@ static enum status open_ledger(struct running *running, struct error *error)
 
 static enum status open_page(struct running *running, struct error *error)
 {
-    const char *text = options_text(running->context->options, "status");
+    const char *text = options_text(running->context->options, "page");
     char url[WEB_SERVER_URL_MAX];
     struct listen_place place;
 
@@ -429,7 +450,7 @@ int node_commands_node(struct command_context *context)
 
 static void describe(struct doctor_finding *finding, const struct options *options)
 {
-    const char *stakes = options_text(options, "stakes-most");
+    const char *stakes = options_text(options, "stakes-max");
     size_t count = options_list_count(options, "slot");
     size_t size = 0;
 
@@ -442,8 +463,8 @@ static void describe(struct doctor_finding *finding, const struct options *optio
         finding->text + size, sizeof(finding->text) - size,
         "%s; holds at most %" PRIu64 " jobs, and stakes %.60s on them; fetches at most "
         "%" PRIu64 " MiB for a job%s",
-        count == 0 ? "a job at a time on cpu" : "", options_number(options, "held-most"),
-        stakes == NULL ? "any amount" : stakes, options_number(options, "fetch-most") >> 20,
+        count == 0 ? "a job at a time on cpu" : "", options_number(options, "jobs-max"),
+        stakes == NULL ? "any amount" : stakes, options_number(options, "fetch-max") >> 20,
         options_flag(options, "when-idle") ? "; begins nothing while others use the device" : "");
 }
 
@@ -510,7 +531,7 @@ const struct doctor_check node_commands_checks[NODE_COMMANDS_CHECK_COUNT] = {
 
 /* ---- jobs ----------------------------------------------------------------------------------- */
 
-int node_commands_jobs(struct command_context *context)
+int node_commands_status(struct command_context *context)
 {
     char folder[FILE_PATH_MAX];
     char path[FILE_PATH_MAX];

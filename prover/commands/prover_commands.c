@@ -33,62 +33,77 @@
 
 static const struct option_spec run_options[] = {
     {.name = "bundle",
+     .heading = "keeping",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .help = "where to keep the run (default: the job's name with .run)"},
     JOB_SOURCE_OPTIONS,
     {.name = "encrypt",
+     .heading = "keeping",
      .kind = OPTION_FLAG,
-     .help = "encrypt checkpoints, losses and times under a key (made in --key FILE where there is "
+     .help = "encrypt checkpoints, losses and times under a key (made in --bundle-key FILE where "
+             "there is "
              "none) or a passphrase",
      .command_line_only = true},
     {.name = "first-state",
+     .heading = "model",
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "the first state of a job that does not draw it: a .safetensors, or a folder of "
              "Hugging Face"},
     ACCESS_RUN_OPTIONS,
     {.name = "recompute",
+     .heading = "machine",
      .kind = OPTION_FLAG,
      .help = "forget activations and make them again: less memory, more time, the same bits"},
     {.name = "hoist",
+     .heading = "machine",
      .kind = OPTION_FLAG,
      .help = "compute only once what all micro-batches of a step share, and what follows from "
              "frozen weights alone: more memory, less time, the same bits"},
     SERVE_BESIDE_OPTION,
     JOB_PAGE_OPTION,
     {.name = "keep",
+     .heading = "keeping",
+     .often = true,
      .kind = OPTION_INTEGER,
      .value = "N",
      .help = "how many of the newest checkpoints to keep; 0: all; on a ledger those of segments "
              "that are "
              "not final stay too (default: all that fit 16 GiB, and three at least)"},
-    {.name = "every",
+    {.name = "keep-every",
+     .heading = "keeping",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "0",
      .help = "with --keep: keep also the checkpoint of every N-th segment"},
     {.name = "offline",
+     .heading = "ledger",
      .kind = OPTION_FLAG,
      .help = "take no notice of a ledger; 'lockstep prover commit' posts later",
      .command_line_only = true},
     {.name = "until",
+     .heading = "ledger",
      .kind = OPTION_CHOICE,
      .value = "STAGE",
      .choices = "committed|collected",
      .fallback = "collected",
      .help = "on a ledger, stay until all is committed, or until all is final and paid"},
     {.name = "again",
+     .heading = "ledger",
      .kind = OPTION_FLAG,
      .help = "take a job again that was lost by a conviction or by being late",
      .command_line_only = true},
     {.name = "falsify",
+     .heading = "trials",
      .kind = OPTION_INTEGER,
      .value = "STEP",
      .help = "inject a fault of one ulp into the state after this step, to test the verifiers of a "
              "job of your own. It costs the stake",
      .command_line_only = true},
     {.name = "ignore-requirements",
+     .heading = "machine",
      .kind = OPTION_FLAG,
      .help = "take a job that requires a better machine than this",
      .command_line_only = true},
@@ -157,7 +172,7 @@ static enum status train_with(struct train_result *result, struct command_contex
                                  .log = context->log,
                                  .sight = attempt->sight};
     struct train_options options = {.keep = keep_of(context, bundle_job(bundle)),
-                                    .every = options_number(context->options, "every"),
+                                    .every = options_number(context->options, "keep-every"),
                                     .threads = run->options.thread_count,
                                     .energy = true,
                                     .stop = &attempt->stop,
@@ -280,7 +295,7 @@ static enum status see_through(struct command_context *context, struct session *
 
     if (status == STATUS_STOPPED) {
         error_advise(error, "'lockstep prover resume' goes on with the ledger, and 'lockstep "
-                            "prover status' says what it waits for");
+                            "bundle status' says what it waits for");
     }
     return status;
 }
@@ -347,7 +362,7 @@ static enum status check_machine(struct command_context *context, const struct j
     struct requirements found;
 
     return requirements_check(&found, job, machine, folder, keep_of(context, job),
-                              options_number(context->options, "every"), ignore_requirements,
+                              options_number(context->options, "keep-every"), ignore_requirements,
                               error);
 }
 
@@ -541,7 +556,7 @@ static enum status find_again(struct attempt *attempt, struct command_context *c
 static bool trains_alone(const struct attempt *attempt, const struct command_context *context)
 {
     return !attempt->with_ledger && options_text(context->options, "serve") == NULL &&
-           options_text(context->options, "status") == NULL;
+           options_text(context->options, "page") == NULL;
 }
 
 static int run_resume(struct command_context *context)
@@ -588,7 +603,7 @@ static const struct command commands[] = {
                 "--serve 127.0.0.1:" PORT_SOLVER_BUNDLES "\n"
                 "lockstep prover run 0x51dc0a7f --ledger local:try.ledger --serve "
                 "127.0.0.1:" PORT_SOLVER_BUNDLES "\n"
-                "lockstep prover run text.job --data text.u8 --encrypt --key text.key",
+                "lockstep prover run text.job --data text.u8 --encrypt --bundle-key text.key",
      .options = run_options,
      .option_count = RUN_OPTION_COUNT,
      .run = run_run},
@@ -609,26 +624,21 @@ static const struct command commands[] = {
          "goes to the next. A device trains one job at a time and is locked against other runs of "
          "this machine. What it has begun goes on after a stop, a crash or a kill. 'lockstep "
          "prover "
-         "jobs' shows what it does and why it refuses a job.",
-     .example = "lockstep prover node --hour-least 0.0005eth\n"
+         "status' shows what it does and why it refuses a job.",
+     .example = "lockstep prover node --hour-min 0.0005eth\n"
                 "lockstep prover node --jobs jobs --data text.u8 --slot cuda:0 --slot cuda:1 "
                 "--price 0.0004eth --serve 0.0.0.0:" PORT_SOLVER_BUNDLES,
      .options = node_commands_node_options,
      .option_count = NODE_COMMANDS_NODE_OPTIONS,
      .run = node_commands_node},
-    {.name = "jobs",
-     .summary = "show what the node of this machine trains, waits for and refuses",
-     .example = "lockstep prover jobs",
-     .options = node_commands_jobs_options,
-     .option_count = NODE_COMMANDS_JOBS_OPTIONS,
-     .run = node_commands_jobs},
     {.name = "status",
-     .summary = "say how far a bundle is, and what each segment waits for on the ledger",
-     .arguments = "BUNDLE",
-     .example = "lockstep prover status text.run",
-     .options = ledger_commands_status_options,
-     .option_count = LEDGER_COMMANDS_STATUS_OPTIONS,
-     .run = ledger_commands_status},
+     .summary = "show what the node of this machine trains, waits for and refuses",
+     .description = "Reads what 'lockstep prover node' wrote last, whether the node runs or not. "
+                    "'lockstep bundle status' says how far one bundle is.",
+     .example = "lockstep prover status",
+     .options = node_commands_status_options,
+     .option_count = NODE_COMMANDS_STATUS_OPTIONS,
+     .run = node_commands_status},
     {.name = "commit",
      .summary = "post to the ledger what a bundle holds, without training",
      .description = "Accepts the job where it is open, commits every segment that is trained, and "
@@ -680,33 +690,34 @@ static const struct command commands[] = {
                     "replies are about steps that an open claim or alarm is about, for "
                     "parties of the job who sign what they ask.",
      .arguments = "BUNDLE...",
-     .example = "lockstep prover serve text.run\n"
-                "lockstep prover serve text.run --bind 0.0.0.0 --certificate full.pem --tls-key "
-                "key.pem",
+     .example =
+         "lockstep prover serve text.run\n"
+         "lockstep prover serve text.run --serve 0.0.0.0:" PORT_PROVER_SERVE " --certificate "
+         "full.pem --tls-key key.pem",
      .options = serve_commands_serve_options,
      .option_count = SERVE_COMMANDS_SERVE_OPTIONS,
      .run = serve_commands_serve},
     {.name = "publish",
-     .summary = "write the same tree as files, for any web server",
+     .summary = "write what 'prover serve' shows as files, for any web server",
      .description =
-         "Writes what 'lockstep prover serve' shows into a folder that any static web "
+         "Writes the content tree of the bundles into a folder that any static web "
          "server or object store can offer. Run it again when the bundle has grown: what "
          "is there is kept. Of traces only those of the steps named by --trace are "
          "written: with them a verifier can follow such a step to the operation and "
          "element without a server.",
      .arguments = "BUNDLE...",
-     .example = "lockstep prover publish text.run --to /srv/www/lockstep\n"
-                "lockstep prover publish text.run --to /srv/www/lockstep --trace 513\n"
+     .example = "lockstep prover publish text.run --out /srv/www/lockstep\n"
+                "lockstep prover publish text.run --out /srv/www/lockstep --trace 513\n"
                 "lockstep prover publish text.run --push https://client.example --push-token token",
      .options = serve_commands_publish_options,
      .option_count = SERVE_COMMANDS_PUBLISH_OPTIONS,
      .run = serve_commands_publish},
 };
 
-const struct command_group prover_commands = {.name = "prover",
-                                              .summary = "the solver: train, commit, resume",
-                                              .commands = commands,
-                                              .command_count =
-                                                  sizeof(commands) / sizeof(commands[0]),
-                                              .checks = node_commands_checks,
-                                              .check_count = NODE_COMMANDS_CHECK_COUNT};
+const struct command_group prover_commands = {
+    .name = "prover",
+    .summary = "train jobs: the tool of a solver, the party that is paid for training",
+    .commands = commands,
+    .command_count = sizeof(commands) / sizeof(commands[0]),
+    .checks = node_commands_checks,
+    .check_count = NODE_COMMANDS_CHECK_COUNT};

@@ -46,9 +46,9 @@ static enum status check_size(const struct wanted_files *wanted, const struct jo
     }
     (void)error_set(error, STATUS_REFUSED,
                     "the job has %.1f MB of data and %.1f MB of first state to fetch, and %.1f MB "
-                    "are fetched at most (--fetch-most)",
+                    "are fetched at most (--fetch-max)",
                     (double)data / 1e6, (double)state / 1e6, (double)data_most / 1e6);
-    error_advise(error, "--fetch-most BYTES allows more");
+    error_advise(error, "--fetch-max BYTES allows more");
     return STATUS_REFUSED;
 }
 

@@ -25,7 +25,7 @@ static void copy_view(void *context, struct job_view *view)
 static enum status open_page(struct run_sight *sight, struct command_context *context,
                              struct error *error)
 {
-    const char *place = options_text(context->options, "status");
+    const char *place = options_text(context->options, "page");
     const struct job_page_source source = {
         .title = "Lockstep solver", .copy = copy_view, .context = sight};
 

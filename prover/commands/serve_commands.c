@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
+#include "base/host.h"
 #include "base/io/notify.h"
 #include "base/io/progress.h"
 #include "base/steady.h"
@@ -24,48 +24,55 @@
 
 enum {
     FOLLOW_MS = 3000, /* between two looks at the ledgers of the bundles */
-    NICENESS = 5,     /* training on this machine comes before replies to others */
 };
 
 const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIONS] = {
     ACCESS_RUN_OPTIONS,
-    {.name = "bind",
+    {.name = "serve",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
-     .value = "ADDRESS",
-     .fallback = "127.0.0.1",
-     .help = "the address to listen on; 0.0.0.0 or :: for everybody; behind a comma, the "
-             "names by which a proxy calls it"},
-    {.name = "port",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .maximum = 65535,
-     .fallback = PORT_PROVER_SERVE,
-     .help = "the port; 0: any that is free"},
+     .value = "ADDRESS:PORT",
+     .fallback = "127.0.0.1:" PORT_PROVER_SERVE,
+     .help = "where to listen; 0.0.0.0:" PORT_PROVER_SERVE " for everybody; port 0: any that is "
+             "free; behind a comma, the names by which a proxy calls it"},
     SERVE_OPTIONS,
     {.name = "idle-timeout",
-     .kind = OPTION_INTEGER,
-     .value = "SECONDS",
+     .heading = "serving",
+     .kind = OPTION_DURATION,
+     .value = "TIME",
      .maximum = 3600,
-     .fallback = "30",
+     .fallback = "30s",
      .help = "close a connection that is idle for so long"},
     SESSION_LEDGER_OPTIONS,
     {.name = "no-traces",
+     .heading = "serving",
      .kind = OPTION_FLAG,
      .help = "answer no trace queries: each queried step costs a replay"},
 };
 
 const struct option_spec serve_commands_publish_options[SERVE_COMMANDS_PUBLISH_OPTIONS] = {
     ACCESS_RUN_OPTIONS,
-    {.name = "to", .kind = OPTION_TEXT, .value = "FOLDER", .help = "where the tree goes"},
+    {.name = "out",
+     .heading = "result",
+     .often = true,
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "where the tree goes"},
     {.name = "push",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "URL",
      .help = "put the tree into this mirror by HTTP ('lockstep job serve --push-token')"},
     {.name = "push-token",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "with --push: the mirror's token, in the file's first line"},
     {.name = "trace",
+     .heading = "evidence",
      .kind = OPTION_LIST,
      .value = "STEP",
      .help = "also write all trace replies about this step of the one bundle: as many bytes as the "
@@ -213,8 +220,7 @@ static enum status serve_until_stopped(struct command_context *context, struct c
     struct serve *serve;
     struct serve_counts counts;
 
-    TRY(listen_place_at(&options.place, options_text(given, "bind"),
-                        (uint16_t)options_number(given, "port"), error));
+    TRY(listen_place_read(&options.place, options_text(given, "serve"), error));
     TRY(serve_open(&serve, &source, &options, error));
     *code = show_address(context, &options, serve, given->argument_count);
     notify_ready(notify, "serving");
@@ -251,7 +257,7 @@ int serve_commands_serve(struct command_context *context)
     TRY_OUT(access_machine(&options.machine, context, &error));
     TRY_OUT(open_tree(&tree, context, &options, &error));
     TRY_OUT(open_guards(&guards, context, tree, &error));
-    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+    host_step_back();
     TRY_OUT(serve_until_stopped(context, tree, &guards, &stop, &notify, &code, &error));
 out:
     content_tree_close(tree);
@@ -326,7 +332,7 @@ static void *serve_beside(void *context)
     struct serve *serve = NULL;
     enum status status;
 
-    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+    host_step_back();
     TRY_OUT(content_tree_open(&tree, &tree_options, &beside->error));
     TRY_OUT(open_guards(&guards, beside->context, tree, &beside->error));
     source = vouch_intake_source(tree);
@@ -454,7 +460,7 @@ static enum status publish_one_trace(struct publish_result *result, struct conte
 static enum status publish_all(struct publish_result *result, struct content_tree *tree,
                                struct command_context *context, struct error *error)
 {
-    const char *folder = options_text(context->options, "to");
+    const char *folder = options_text(context->options, "out");
     size_t traces = options_list_count(context->options, "trace");
 
     for (size_t i = 0; i < traces; i++) {
@@ -481,7 +487,7 @@ static enum status push_bundles(struct publish_result *result, struct content_tr
 
 int serve_commands_publish(struct command_context *context)
 {
-    const char *folder = options_text(context->options, "to");
+    const char *folder = options_text(context->options, "out");
     const char *url = options_text(context->options, "push");
     const char *place = folder != NULL ? folder : url;
     struct content_tree_options options = {
@@ -492,7 +498,7 @@ int serve_commands_publish(struct command_context *context)
     enum status status;
 
     if ((folder == NULL) == (url == NULL)) {
-        return command_usage(context, "where to? name the folder with --to, or a mirror with "
+        return command_usage(context, "where to? name the folder with --out, or a mirror with "
                                       "--push");
     }
     if (url != NULL && (options.traces || options_text(context->options, "push-token") == NULL)) {

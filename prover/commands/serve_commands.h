@@ -8,7 +8,7 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/run/replay.h"
 
-#define SERVE_COMMANDS_SERVE_OPTIONS   21
+#define SERVE_COMMANDS_SERVE_OPTIONS   20
 #define SERVE_COMMANDS_PUBLISH_OPTIONS 10
 
 extern const struct option_spec serve_commands_serve_options[SERVE_COMMANDS_SERVE_OPTIONS];
@@ -17,7 +17,8 @@ extern const struct option_spec serve_commands_publish_options[SERVE_COMMANDS_PU
 /* Of commands that train: a server beside them. */
 #define SERVE_BESIDE_OPTION                                                                        \
     {                                                                                              \
-        .name = "serve", .kind = OPTION_TEXT, .value = "ADDRESS:PORT",                             \
+        .name = "serve", .heading = "serving", .often = true, .kind = OPTION_TEXT,                 \
+        .value = "ADDRESS:PORT",                                                                   \
         .help = "serve the bundle to verifiers meanwhile, as 'lockstep prover serve' does; "       \
                 "without --contact the ledger names this place"                                    \
     }

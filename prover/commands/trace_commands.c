@@ -85,7 +85,7 @@ static enum status read_place(struct trace_opening *opening, const struct tape *
     if (!good) {
         (void)error_set(error, STATUS_USAGE, "'%s' is not a place in this trace", text);
         error_advise(error, "write OPERATION.OUTPUT[ELEMENT] or STATE[ELEMENT], as 37.0[12], of "
-                            "micro-batch 5 37@5.0[12]; 'lockstep job show --tape' lists them");
+                            "micro-batch 5 37@5.0[12]; 'lockstep job show --program' lists them");
         return STATUS_USAGE;
     }
     return STATUS_OK;
@@ -246,6 +246,8 @@ out:
 
 static const struct option_spec open_options[] = {
     {.name = "out",
+     .heading = "result",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "write the opening's bytes there",
@@ -354,6 +356,8 @@ out:
 
 static const struct option_spec reply_options[] = {
     {.name = "out",
+     .heading = "result",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "write the reply's bytes there",
@@ -536,9 +540,10 @@ static const struct command commands[] = {
      .run = run_node},
     {.name = "open",
      .summary = "prove one element that a step computes or begins with",
-     .description = "PLACE is OPERATION.OUTPUT[ELEMENT], or STATE[ELEMENT] for a state before the "
-                    "step; 'lockstep job show --tape' lists operations and states. Of operation 37 "
-                    "in micro-batch 5 it is 37@5.OUTPUT[ELEMENT].",
+     .description =
+         "PLACE is OPERATION.OUTPUT[ELEMENT], or STATE[ELEMENT] for a state before the "
+         "step; 'lockstep job show --program' lists operations and states. Of operation 37 "
+         "in micro-batch 5 it is 37@5.OUTPUT[ELEMENT].",
      .arguments = "BUNDLE STEP PLACE",
      .example = "lockstep trace open text.run 42 37.0[12] --out element.opening",
      OPTIONS_OF(open_options),
@@ -552,7 +557,7 @@ static const struct command commands[] = {
      OPTIONS_OF(reply_options),
      .run = run_reply},
     {.name = "check",
-     .summary = "check such a proof against a trace root",
+     .summary = "check an opening of 'trace open' against a trace root",
      .description = "Exit code 0: the element is proven and shown; 1: it is not.",
      .arguments = "OPENING",
      .example = "lockstep trace check element.opening --root HEX --job text.job",

@@ -78,11 +78,11 @@ static bool has_files(struct offer *offer, const struct solver_node *node,
         return true;
     }
     if (item == NULL) {
-        refuse(offer, "its job file is not here (--jobs, --fetch-most)");
+        refuse(offer, "its job file is not here (--jobs, --fetch-max)");
     } else if (!item->has_data) {
-        refuse(offer, "its data is not here (--data, --fetch-most)");
+        refuse(offer, "its data is not here (--data, --fetch-max)");
     } else if (!shelf_is_complete(item)) {
-        refuse(offer, "its first state is not here (--fetch-most)");
+        refuse(offer, "its first state is not here (--fetch-max)");
     }
     return !offer->refused;
 }
@@ -102,7 +102,7 @@ static bool has_money(struct offer *offer, const struct solver_node *node, wei s
         currency_print(has, ledger_get_currency(node->ledger), node->options.stakes_max);
         (void)snprintf(offer->why, sizeof(offer->why),
                        "the stake is %s, and with those of other jobs more than %s "
-                       "(--stakes-most)",
+                       "(--stakes-max)",
                        is_text, has);
         offer->refused = true;
     }

@@ -123,7 +123,7 @@ static void add_files(struct child_words *words, const struct solver_node *node,
         return;
     }
     add_option(words, "--bundle", fetched->prefix);
-    add_option(words, "--fetch-most", node->options.fetch_most);
+    add_option(words, "--fetch-max", node->options.fetch_most);
     add_option(words, "--ledger", ledger->url);
     add_option(words, "--ledger-state", fetched->state);
     add_option(words, "--depth", fetched->depth);

@@ -120,30 +120,12 @@ static void find_served(struct served *served, const char *jobs)
     }
 }
 
-/* "ADDRESS:PORT", or a port alone; brackets around an address of IPv6 go. */
-static void add_place(struct child_words *words, char place[FILE_PATH_MAX], const char *text)
-{
-    char *port;
-
-    (void)snprintf(place, FILE_PATH_MAX, "%s", text[0] == '[' ? text + 1 : text);
-    port = strrchr(place, ':');
-    if (port != NULL) {
-        *port++ = '\0';
-        place[strcspn(place, "]")] = '\0';
-        child_add(words, "--bind");
-        child_add(words, place);
-    }
-    child_add(words, "--port");
-    child_add(words, port == NULL ? place : port);
-}
-
 /* A child serves: strangers reach no process that has a key. */
 static enum status serve_bundles(struct solver_node *node, struct error *error)
 {
     struct child_words words = {.count = 0};
     struct child_options options = {0};
     struct served *served = NULL;
-    char place[FILE_PATH_MAX];
     char log[FILE_PATH_MAX];
     int code = 0;
     enum status status;
@@ -164,7 +146,8 @@ static enum status serve_bundles(struct solver_node *node, struct error *error)
         for (size_t i = 0; i < served->count; i++) {
             child_add(&words, served->paths[i]);
         }
-        add_place(&words, place, node->options.serve);
+        child_add(&words, "--serve");
+        child_add(&words, node->options.serve);
         options.log = log;
         status = child_start(&node->server, &words, &options, error);
     }

@@ -100,7 +100,7 @@ enum status session_open(struct session *session, const struct command_context *
     TRY(read_place(session, &place, bundle, error));
     TRY(read_note(account, bundle, BUNDLE_NOTE_ACCOUNT, error));
     if (with_key) {
-        TRY(chain_unlock_by(&session->signer, context, "wallet-passphrase-file",
+        TRY(chain_unlock_by(&session->signer, context, "passphrase-file",
                             account[0] == '\0' ? NULL : account, error));
     }
     TRY(chain_ledger_options_at(&session->ledger, session->state_dir, context, session->signer,

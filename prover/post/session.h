@@ -20,7 +20,7 @@
 #define SESSION_LEDGER_OPTIONS                                                                     \
     CHAIN_LEDGER_OPTIONS,                                                                          \
     {                                                                                              \
-        .name = "job-key", .kind = OPTION_TEXT, .value = "KEY",                                    \
+        .name = "job-key", .heading = "ledger", .kind = OPTION_TEXT, .value = "KEY",               \
         .help = "the job on the ledger, or its first digits (default: the "                        \
                 "only one with this job file)"                                                     \
     }
@@ -28,43 +28,50 @@
 
 #define SESSION_WALLET_OPTIONS                                                                     \
     {.name = "wallet",                                                                             \
+     .heading = "account",                                                                         \
      .kind = OPTION_TEXT,                                                                          \
      .value = "FOLDER",                                                                            \
      .help = "folder of the key files (default: wallet below the data folder)"},                   \
         CHAIN_ACCOUNT_OPTION,                                                                      \
-        {.name = "wallet-passphrase-file",                                                         \
+        {.name = "passphrase-file",                                                                \
+         .heading = "account",                                                                     \
+         .often = true,                                                                            \
          .kind = OPTION_TEXT,                                                                      \
          .value = "FILE",                                                                          \
          .help = "the passphrase of the account, in the file's first line (default: "              \
                  "LOCKSTEP_PASSPHRASE, else a prompt)"},                                           \
         CHAIN_POLL_OPTION("how often to look at a chain"),                                         \
     {                                                                                              \
-        .name = "timeout", .kind = OPTION_DURATION, .value = "TIME", .fallback = "10m",            \
-        .minimum = 1, .help = "how long to wait for the ledger before giving up"                   \
+        .name = "timeout", .heading = "ledger", .kind = OPTION_DURATION, .value = "TIME",          \
+        .fallback = "10m", .minimum = 1,                                                           \
+        .help = "how long to wait for the ledger before giving up"                                 \
     }
 #define SESSION_WALLET_OPTION_COUNT 5
 
 /* Of commands that may accept a job. */
 #define SESSION_ACCEPT_OPTIONS                                                                     \
     {.name = "allow-list",                                                                         \
+     .heading = "policy",                                                                          \
      .kind = OPTION_TEXT,                                                                          \
      .value = "FILE",                                                                              \
      .help = "the accounts that the job admits as solvers, as its client gave them: one address "  \
              "a line"},                                                                            \
         {.name = "contact",                                                                        \
+         .heading = "serving",                                                                     \
+         .often = true,                                                                            \
          .kind = OPTION_TEXT,                                                                      \
-         .value = "TEXT",                                                                          \
-         .help =                                                                                   \
-             "where 'lockstep prover serve' is reached, such as a URL; it stands on the ledger"},  \
+         .value = "URL",                                                                           \
+         .help = "where others reach what is served; it stands on the ledger"},                    \
         {.name = "known",                                                                          \
+         .heading = "policy",                                                                      \
          .kind = OPTION_TEXT,                                                                      \
          .value = "OWNERS",                                                                        \
          .help =                                                                                   \
              "stake on no panel where one owner has more than a third and none of these has an "   \
              "entry: addresses with commas between them, or a file of one a line"},                \
     {                                                                                              \
-        .name = "ahead", .kind = OPTION_INTEGER, .value = "N", .fallback = "24", .minimum = 1,     \
-        .maximum = GAME_OPEN_MAX,                                                                  \
+        .name = "ahead", .heading = "policy", .kind = OPTION_INTEGER, .value = "N",                \
+        .fallback = "24", .minimum = 1, .maximum = GAME_OPEN_MAX,                                  \
         .help = "the most segments that are open while nobody vouches for them, and no more than " \
                 "the stake is worth; 16 at least, and what is due comes at once"                   \
     }

@@ -36,7 +36,7 @@ void content_page_write(struct buffer *page, const json_t *list)
         page, "<h1>Bundles of a Lockstep solver</h1>\n<p>This server gives verifiers what they "
               "check: jobs, the roots of every step, checkpoints, data and replies about any step. "
               "Nobody has to trust it: each name stands for bytes that a root fixes. A node uses "
-              "this address as a mirror:</p>\n<p><code>lockstep verifier run --ledger LEDGER "
+              "this address as a mirror:</p>\n<p><code>lockstep verifier node --ledger LEDGER "
               "--mirror THIS_ADDRESS</code></p>\n");
     web_parts_table(page, headings, sizeof(headings) / sizeof(headings[0]));
     json_array_foreach(jobs, i, job)

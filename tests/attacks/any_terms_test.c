@@ -113,7 +113,7 @@ ATTACK(a_stake_that_would_be_held_for_years)
     view = run_solver(scene, &policy);
     assert_true(view.lost && view.committed == 0);
     assert_non_null(strstr(view.trouble, "the clock of a dispute is 16777215s"));
-    assert_non_null(strstr(view.trouble, "--lock-time-most"));
+    assert_non_null(strstr(view.trouble, "--lock-time-max"));
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 0);
 }
 

@@ -177,11 +177,11 @@ static void test_with_the_default_policy_it_locks_none(void **state)
     const char *mirror = mirror_of_the_job("refused-run");
 
     (void)state;
-    play(true, "refused", bait, &policy, mirror, "--fee-least");
-    play(true, "fee", bait_with_a_fee, &policy, mirror, "--bond-fees-most");
-    play(true, "large-fee", bait_with_a_large_fee, &policy, mirror, "--reveal-period-least");
+    play(true, "refused", bait, &policy, mirror, "--fee-min");
+    play(true, "fee", bait_with_a_fee, &policy, mirror, "--bond-fees-max");
+    play(true, "large-fee", bait_with_a_large_fee, &policy, mirror, "--reveal-period-min");
     play(true, "time", bait_with_time, &policy, mirror, "-most");
-    play(true, "trap", trap, &policy, mirror, "--clock-least");
+    play(true, "trap", trap, &policy, mirror, "--clock-min");
 }
 
 static void test_with_the_default_policy_it_locks_none_on_a_chain(void **state)
@@ -189,7 +189,7 @@ static void test_with_the_default_policy_it_locks_none_on_a_chain(void **state)
     const struct policy policy = policy_default();
 
     (void)state;
-    play(false, "refused-evm", bait, &policy, mirror_of_the_job("refused-run-evm"), "--fee-least");
+    play(false, "refused-evm", bait, &policy, mirror_of_the_job("refused-run-evm"), "--fee-min");
 }
 
 /* The issue's "1 gwei": a fee that pays neither the work nor the gas of a seat. The node tries one

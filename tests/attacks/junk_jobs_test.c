@@ -111,7 +111,7 @@ static void see_none_for_years(struct market_node *node, const struct job *job)
     }
     see(node, GAME_ENLISTED, 0);
     assert_int_equal(market_node_number(node, "SELECT count(*) FROM wishes WHERE reason LIKE"
-                                              " 'the policy: %(--lock-time-most)'"),
+                                              " 'the policy: %(--lock-time-max)'"),
                      JUNK);
     for (int i = 0; i < JUNK; i++) {
         market_close_job(market, &jobs[i]);

@@ -1,6 +1,6 @@
 /*
  * host_test.c - an instruction set is claimed only where every feature is there that mk/compile.mk
- * compiles its files with.
+ * compiles its files with. Stepping back for others never raises a priority.
  *
  * Method: the flags are read from mk/compile.mk; for each, a processor that has everything but that
  * feature is asked.
@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "tests/support/test.h"
 
@@ -130,6 +131,17 @@ static void test_this_machine_is_read_as_the_compiler_reads_it(void **state)
 #endif
 }
 
+/* A user who said "nice" is not overruled, also where root could. */
+static void test_stepping_back_never_steps_forward(void **state)
+{
+    (void)state;
+    host_step_back();
+    assert_true(getpriority(PRIO_PROCESS, 0) >= 5);
+    assert_int_equal(0, setpriority(PRIO_PROCESS, 0, 17));
+    host_step_back();
+    assert_int_equal(17, getpriority(PRIO_PROCESS, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_avx512_is_claimed_only_with_every_feature_of_its_files),
         cmocka_unit_test(test_registers_that_the_system_does_not_save_are_not_used),
         cmocka_unit_test(test_this_machine_is_read_as_the_compiler_reads_it),
+        cmocka_unit_test(test_stepping_back_never_steps_forward),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,7 +23,7 @@ run_make install DESTDIR="$dir/stage" PREFIX=/usr
 result $? "it installs"
 
 missing=
-for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verifier-run.1 \
+for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verifier-node.1 \
     share/man/man1/lockstep-audit.1 share/bash-completion/completions/lockstep \
     share/zsh/site-functions/_lockstep share/fish/vendor_completions.d/lockstep.fish \
     lib/systemd/system/lockstep-verifier.service lib/systemd/system/lockstep-solver.service \
@@ -81,9 +81,9 @@ done
 if command -v fish >/dev/null 2>&1; then
     HOME=$dir XDG_DATA_HOME="$dir/x" XDG_CONFIG_HOME="$dir/x" fish --no-config -c \
         "source $dir/stage/usr/share/fish/vendor_completions.d/lockstep.fish
-         complete -C 'lockstep verifier ru'; complete -C 'lockstep verifier run --stat'" \
+         complete -C 'lockstep verifier no'; complete -C 'lockstep verifier node --pag'" \
         >"$dir/told" 2>&1
-    grep -q '^run' "$dir/told" && grep -q '^--status' "$dir/told"
+    grep -q '^node' "$dir/told" && grep -q '^--page' "$dir/told"
     result $? "fish completes a command and its options"
 else
     skip "fish completes a command and its options" "fish is not installed"
@@ -103,11 +103,11 @@ for who in verifier solver; do
 done
 
 # Each key of an example is an option of the command that reads it.
-for pair in "verifier.conf:verifier run" "verifier-gpu.conf:verifier run" "solver.conf:prover node" \
+for pair in "verifier.conf:verifier node" "verifier-gpu.conf:verifier node" "solver.conf:prover node" \
     "keeper.conf:job keep" "serve.conf:prover serve"; do
     file=${pair%%:*}
     # shellcheck disable=SC2086 # a command of two words
-    "$L" ${pair#*:} --help >"$dir/help" 2>&1
+    "$L" ${pair#*:} --help all >"$dir/help" 2>&1
     sed -n 's/^#\{0,1\}\([a-z][a-z-]*\)=.*/\1/p' "packaging/examples/$file" | while read -r key; do
         grep -q -- "--$key\b" "$dir/help" || echo "$key"
     done >"$dir/told"
@@ -161,7 +161,7 @@ dpkg-deb --info "$package" >"$dir/told" 2>&1 && grep -q "^ Depends: .*libsqlite3
 result $? "it says what it needs"
 dpkg-deb --contents "$package" >"$dir/told" 2>&1 &&
     grep -q "root/root .*\./usr/bin/lockstep$" "$dir/told" &&
-    grep -q "man1/lockstep-verifier-run.1.gz" "$dir/told" &&
+    grep -q "man1/lockstep-verifier-node.1.gz" "$dir/told" &&
     ! grep -v "root/root" "$dir/told" | grep -q .
 result $? "its files are those of root, its manual pages packed"
 

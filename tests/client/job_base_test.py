@@ -74,7 +74,7 @@ def new(place, *more, wanted=0):
     if os.path.exists(out):
         os.remove(out)
     return ask("job", "new", "--base", place, "--data", DATA, "--data-type", "u8", "--length", "4",
-               "--batch", "1", "--steps", "2", "--segment", "2", "--out", out, *more, wanted=wanted)
+               "--batch", "1", "--steps", "2", "--segment-steps", "2", "--out", out, *more, wanted=wanted)
 
 
 def refused(place, *words, more=(), wanted=1):

@@ -25,7 +25,7 @@ def jobs_are_made_shown_and_never_replaced():
     with open(path("a.job"), "rb") as file:
         data = file.read()
     assert reader.job_id(data[:216]).hex() == made["id"]
-    assert b"state" in call("job", "show", path("a.job"), "--tape").stdout
+    assert b"state" in call("job", "show", path("a.job"), "--program").stdout
     call("job", "new", *SIZE, "--out", path("c.job"), wanted=3)  # no data
     call("job", "new", "--data", DATA, "--data", DATA, "--out", path("c.job"), wanted=3)
     assert not os.path.exists(path("c.job"))
@@ -43,7 +43,7 @@ def pictures_have_the_shape_of_their_file():
     """It is shown, the job binds it, and a solver's file must have it."""
     labels = path("labels.npy")
     write_npy(labels, (40,))
-    words = ["job", "new", "--labels", labels, "--steps", "4", "--segment", "4", "--batch", "4",
+    words = ["job", "new", "--labels", labels, "--steps", "4", "--segment-steps", "4", "--batch", "4",
              "--hidden", "8"]
     ids = {}
     for shape, picture in (((40, 8, 8, 4), (8, 8, 4)), ((40, 4, 64), (4, 64, 1)),
@@ -105,7 +105,7 @@ def options_that_change_nothing_are_refused():
         words[4:4] = ["--labels", labels] if data == samples else []
         said = ("--dropout 0 --rate 0.001 --rate-min 0.0001 --warmup 20 --decay 0.1 --clip 1 "
                 "--optimizer adamw --schedule linear --bits 14 --block 128 --seed 1 --steps 300 "
-                "--segment 50 " + rest).split()
+                "--segment-steps 50 " + rest).split()
         assert (ask(*words, path(model + ".1.job"))["id"]
                 == ask(*words, path(model + ".2.job"), *said)["id"]), model
 
@@ -113,7 +113,7 @@ def options_that_change_nothing_are_refused():
 def job_is_made_again_from_its_tape():
     call("job", "show", path("a.job"), "--save-tape", path("a.tape"), "--save-constants",
          path("a.safetensors"))
-    words = ["job", "new", "--tape", path("a.tape"), "--steps", "12", "--segment", "4"]
+    words = ["job", "new", "--tape", path("a.tape"), "--steps", "12", "--segment-steps", "4"]
     ask(*words, "--data", DATA, "--out", path("t.job"), wanted=3)  # its constants are missing
     words += ["--constants", path("a.safetensors"), "--out", path("t.job")]
     ask(*words, wanted=3)  # its data is missing
@@ -140,7 +140,7 @@ def job_is_made_again_from_its_tape():
 
 
 def tape_that_would_train_nothing_is_refused():
-    words = ["--constants", path("a.safetensors"), "--data", DATA, "--segment", "4", "--out",
+    words = ["--constants", path("a.safetensors"), "--data", DATA, "--segment-steps", "4", "--out",
              path("nothing.job")]
     with open(path("a.tape"), "rb") as file:
         tape = file.read()
@@ -177,7 +177,7 @@ def steps_of_micro_batches_are_as_short_as_one():
     run("8.job", "8.run")
     steps = ask("bundle", "steps", path("8.run"))["steps"]
     assert len(steps) == 12 and all(step["loss"] > 0 for step in steps)
-    assert b"repeat 8 times in groups of 8:" in call("job", "show", path("8.job"), "--tape").stdout
+    assert b"repeat 8 times in groups of 8:" in call("job", "show", path("8.job"), "--program").stdout
     said = new_job("bad.job", "--accumulate", "6", "--accumulate-group", "2", wanted=1)
     assert "6 micro-batches in groups of 2" in said["error"]["message"], said
     new_job("bad.job", "--accumulate", "2", "--accumulate-group", "4", wanted=3)
@@ -221,7 +221,7 @@ def gpt2_of_hugging_face_is_a_first_state():
     assert new_job("plain.job", "--first-state", path("plain.safetensors"))["id"] == made["id"]
     # The state root, a second time: states in the tape's order, what is missing as zeros.
     roots = []
-    for line in call("job", "show", path("hub.job"), "--tape").stdout.decode().splitlines():
+    for line in call("job", "show", path("hub.job"), "--program").stdout.decode().splitlines():
         if line.startswith("state "):
             name = line.split("'")[1]
             kind, dims = line.split("' ")[1].split(" ")[0].rstrip("]").split("[")

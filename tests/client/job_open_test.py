@@ -67,7 +67,7 @@ def open_words(*more):
 
 
 def prepare():
-    new_job("a.job", "--steps", "36", "--segment", "3", "--title", "Houses & <b>people</b>")  # twelve segments: 0.5 ether is not shared
+    new_job("a.job", "--steps", "36", "--segment-steps", "3", "--title", "Houses & <b>people</b>")  # twelve segments: 0.5 ether is not shared
     call("ledger", "init", path("ledger"))
     address = ask("wallet", "new", "--light", "--wallet", path("wallet"),
                   environment=WORD)["address"]
@@ -160,7 +160,7 @@ def the_contact_is_asked_before_money_moves():
     new_job("jobs/b.job", "--seed", "2")
     new_job("jobs/c.job", "--seed", "3")
     with open(path("serve.log"), "wb") as log:
-        server = subprocess.Popen([LOCKSTEP, "job", "serve", path("jobs"), "--data", DATA, "--at",
+        server = subprocess.Popen([LOCKSTEP, "job", "serve", path("jobs"), "--data", DATA, "--serve",
                                    "127.0.0.1:0", "--folder", path("www"), "--json"], stdout=log,
                                   stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     try:
@@ -200,7 +200,7 @@ def a_wait_that_cannot_end_says_so():
 def periods_follow_the_measured_check():
     """Quick terms give a check half a minute where nobody has measured one; else four times what it
     takes."""
-    job = new_job("slow.job", "--steps", "3", "--segment", "3")["id"]
+    job = new_job("slow.job", "--steps", "3", "--segment-steps", "3")["id"]
     paces = path("state/lockstep/paces")
     os.makedirs(paces)
     state = {"XDG_STATE_HOME": path("state"), **WORD}

@@ -46,7 +46,7 @@ def prepare():
                   environment=WORDS)["address"]
     call("ledger", "faucet", address, "1000eth", "--ledger", "local:" + path("ledger"))
     for name, seed in (("a.job", "1"), ("b.job", "2"), ("c.job", "3")):
-        new_job(name, "--steps", str(STEPS), "--segment", str(SEGMENT), "--seed", seed)
+        new_job(name, "--steps", str(STEPS), "--segment-steps", str(SEGMENT), "--seed", seed)
 
 
 def an_hour_needs_a_measurement():

@@ -19,7 +19,7 @@ import tokenizers  # noqa: E402
 from program import DATA, ask, call, main, new_job, path  # noqa: E402
 
 BASE = path("base")
-WORDS = ["--length", "8", "--batch", "1", "--steps", "2", "--segment", "2", "--calibrate", "none"]
+WORDS = ["--length", "8", "--batch", "1", "--steps", "2", "--segment-steps", "2", "--calibrate", "none"]
 
 
 def base():

@@ -196,7 +196,7 @@ def test_one_changed_byte_is_found_and_named():
     os.makedirs(moved)
     shutil.move(source, moved)
     program.call("data", "check", folder, wanted=2)
-    assert program.ask("data", "check", folder, "--from", moved)["equal"] is True
+    assert program.ask("data", "check", folder, "--sources", moved)["equal"] is True
 
 
 def test_what_is_wrong_is_named_with_file_and_line():

@@ -47,7 +47,7 @@ def test_layouts_of_the_page_are_those_of_the_program():
         assert len(row) == 1, name
         for digest in re.findall("[0-9a-f]{64}", hashes):
             assert "`%s`" % digest[:8] in row[0], (name, digest)
-    told = program.call("data", "pack", "--help").stdout.decode()
+    told = program.call("data", "pack", "--help", "all").stdout.decode()
     for name, _ in table:
         assert name in told
 

@@ -129,7 +129,7 @@ def check_step_0(family, outliers):
     loss = float(torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()))
     for bits, within in ((22, 1e-4), (14, 1e-3)):
         stem = "%s.%d.%d" % (family, outliers, bits)
-        job, _ = new_job(folder, name, stem, "--inference", "--steps", "1", "--segment", "1",
+        job, _ = new_job(folder, name, stem, "--inference", "--steps", "1", "--segment-steps", "1",
                          "--bits", str(bits))
         losses, state = run(job, folder, name, stem)
         apart = distance(state["answers"].view(logits.shape), logits)
@@ -144,7 +144,7 @@ def train_ours(family, outliers, rate):
     name, data = write_data()
     folder, config, weights = folder_of(family, outliers)
     stem = "%s.%d.train%g" % (family, outliers, rate)
-    job, _ = new_job(folder, name, stem, "--steps", str(STEPS), "--segment", str(STEPS), "--bits",
+    job, _ = new_job(folder, name, stem, "--steps", str(STEPS), "--segment-steps", str(STEPS), "--bits",
                      "22", "--schedule", "cosine", "--warmup", "4", "--rate", str(rate), "--rate-min",
                      "0.0001", "--beta2", "0.95", "--epsilon", "1e-7", "--decay", "0.05")
     losses, state = run(job, folder, name, stem)
@@ -182,7 +182,7 @@ def check_gradients(family, outliers):
     name, data = write_data()
     folder, config, weights = folder_of(family, outliers)
     stem = "%s.%d.gradients" % (family, outliers)
-    job, _ = new_job(folder, name, stem, "--steps", "1", "--segment", "1", "--bits", "22", "--clip",
+    job, _ = new_job(folder, name, stem, "--steps", "1", "--segment-steps", "1", "--bits", "22", "--clip",
                      "0")
     _, state = run(job, folder, name, stem)
     tokens, targets = reference.batch_of(data, LENGTH, BATCH, 0)
@@ -237,7 +237,7 @@ def check_export(stem, folder, config, state, data):
         assert torch.equal(saved[reference.published(prefix, name)], state[name]), name
     # It is a base again.
     again, _ = new_job(out, path("tokens.u8"), stem + ".again", "--inference", "--steps", "1",
-                       "--segment", "1", "--bits", "22")
+                       "--segment-steps", "1", "--bits", "22")
     losses, _ = run(again, out, path("tokens.u8"), stem + ".again")
     tokens, targets = reference.batch_of(data, LENGTH, BATCH, 0)
     logits = reference.Decoder(config, {key: state[key].double()
@@ -282,7 +282,7 @@ def check_lora(family, outliers, dropout=0.0):
     least = 0.0001 if outliers else 0.0005
     more = ["--target", words] if words else []
     job, made = new_job(folder, name, stem, "--lora", "4", "--lora-alpha", "6", "--lora-dropout",
-                        str(dropout), *more, "--steps", str(STEPS), "--segment", "1", "--bits", "22", "--schedule", "cosine",
+                        str(dropout), *more, "--steps", str(STEPS), "--segment-steps", "1", "--bits", "22", "--schedule", "cosine",
                         "--warmup", "4", "--rate", str(rate), "--rate-min", str(least), "--beta2",
                         "0.95")
     assert not made["first_state_given"]
@@ -349,7 +349,7 @@ def check_lora_export(stem, folder, config, weights, adapters, data):
     tokens, targets = reference.batch_of(data, LENGTH, BATCH, 0)
     logits = reference.Decoder(config, weights, adapters)(tokens)
     again, _ = new_job(merged, path("tokens.u8"), stem + ".again", "--inference", "--steps", "1",
-                       "--segment", "1", "--bits", "22")
+                       "--segment-steps", "1", "--bits", "22")
     losses, state = run(again, merged, path("tokens.u8"), stem + ".again")
     near(losses[0], float(torch.nn.functional.cross_entropy(logits.flatten(0, 1),
                                                             targets.flatten())), 1e-4, stem)
@@ -383,7 +383,7 @@ def what_calibration_chooses_is_shown_and_helps():
     tokens, targets = reference.batch_of(data, LENGTH, BATCH, 0)
     logits = reference.Decoder(config, weights)(tokens)
     loss = float(torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()))
-    job, made = new_job(path("far"), name, "far", "--inference", "--steps", "1", "--segment", "1",
+    job, made = new_job(path("far"), name, "far", "--inference", "--steps", "1", "--segment-steps", "1",
                         "--bits", "14")
     chosen = made["precision"]
     assert chosen["bits"] == 14, chosen
@@ -395,15 +395,15 @@ def what_calibration_chooses_is_shown_and_helps():
     assert distance(state["answers"].view(logits.shape), logits) <= 1e-3
     # Gradients and scores are looked at too, and shifts serve every micro-batch.
     folder, _, _ = folder_of("qwen2", True)
-    shifted = [new_job(folder, name, "all.%s" % n, "--steps", "2", "--segment", "2",
+    shifted = [new_job(folder, name, "all.%s" % n, "--steps", "2", "--segment-steps", "2",
                        "--accumulate", n)[1]["precision"]["shifted"] for n in ("1", "3")]
     assert shifted[0] == shifted[1] and any(s.endswith(".gradients") for s in shifted[0]), shifted
     assert any(s.startswith("product.") for s in shifted[0]), shifted
     plain, _, _ = folder_of("gpt2", False)
-    assert new_job(plain, name, "plain", "--steps", "2", "--segment", "2")[1]["precision"] == {
+    assert new_job(plain, name, "plain", "--steps", "2", "--segment-steps", "2")[1]["precision"] == {
         "bits": 14, "shifted": [], "wide": []}
     # Without it the far channel takes everything.
-    job, made = new_job(path("far"), name, "none", "--inference", "--steps", "1", "--segment", "1",
+    job, made = new_job(path("far"), name, "none", "--inference", "--steps", "1", "--segment-steps", "1",
                         "--bits", "14", "--calibrate", "none")
     assert made["precision"] == {"bits": 14, "shifted": [], "wide": []}, made["precision"]
     _, state = run(job, path("far"), name, "none")
@@ -420,7 +420,7 @@ def check_masked(accumulate):
     with open(file, "wb") as out:
         out.write(bytes((3 * mask).tolist()))  # anything but 0 counts
     stem = "masked.%d" % accumulate
-    job, _ = new_job(folder, name, stem, "--steps", "6", "--segment", "6", "--bits", "22", "--mask",
+    job, _ = new_job(folder, name, stem, "--steps", "6", "--segment-steps", "6", "--bits", "22", "--mask",
                      file, "--accumulate", str(accumulate), "--rate", "0.002", "--schedule",
                      "constant", "--warmup", "0", "--beta2", "0.95")
     losses, _ = run(job, folder, name, stem, file)

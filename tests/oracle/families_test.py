@@ -147,7 +147,7 @@ def check_answers(folder, stem, decoder, bits=22):
     """The loss and the logits of a batch."""
     tokens, targets = reference.batch_of(data_of()[1], LENGTH, BATCH, 0)
     logits = decoder(tokens).detach()
-    job = new_job(folder, stem, "--inference", "--steps", "1", "--segment", "1", "--bits", str(bits))
+    job = new_job(folder, stem, "--inference", "--steps", "1", "--segment-steps", "1", "--bits", str(bits))
     losses, states = run(job, folder, stem)
     loss = loss_of(logits, targets)
     apart = abs(losses[0] - loss) / loss
@@ -178,7 +178,7 @@ def check_training(family):
     """All weights, from a folder in binary32: what is exported is again such a folder."""
     folder, config_of, weights = folder_of(family, "F32")
     stem = family + ".full"
-    losses, states = run(new_job(folder, stem, *COURSE, "--segment", str(STEPS)), folder, stem)
+    losses, states = run(new_job(folder, stem, *COURSE, "--segment-steps", str(STEPS)), folder, stem)
     wanted = reference.train(families.Family(config_of, weights, None, "F32"), weights, *course(),
                              decay=0.05, epsilon=1e-7)
     worst = max(abs(a - b) / b for a, b in zip(losses, wanted))
@@ -196,7 +196,7 @@ def check_training(family):
 def check_adapters(family):
     folder, config_of, weights = folder_of(family)
     stem = family + ".lora"
-    job = new_job(folder, stem, *COURSE, "--segment", "1", "--lora", "2", "--lora-alpha", "3",
+    job = new_job(folder, stem, *COURSE, "--segment-steps", "1", "--lora", "2", "--lora-alpha", "3",
                   "--target", "all-linear")
     losses, states = run(job, folder, stem, "--data")
     first, last = (reference.read_safetensors(states[step]) for step in (1, STEPS))
@@ -254,7 +254,7 @@ def the_text_part_of_a_folder_is_trained_and_the_rest_kept():
         reference.write_folder(folder, whole, {module(n): t for n, t in weights.items()} | beside,
                                "BF16")
         check_answers(folder, stem + ".answers", families.Family(text, weights))
-        job = new_job(folder, stem + ".lora", "--steps", "2", "--segment", "2", "--lora", "2")
+        job = new_job(folder, stem + ".lora", "--steps", "2", "--segment-steps", "2", "--lora", "2")
         run(job, folder, stem + ".lora", "--data")
         for name, more in ((".merged", ["--merge"]), (".adapter", [])):
             ask("bundle", "export", path(stem + ".lora.run"), "--hf", path(stem + name), "--base",

@@ -29,7 +29,7 @@ from program import ask, call, main, path  # noqa: E402
 torch.set_num_threads(1)
 STEPS, EVERY, BATCHES = 10, 4, 3
 DUE = [3, 7, 9]  # after 4 steps, after 8, after the last
-WORDS = ["--steps", str(STEPS), "--segment", "1", "--bits", "22", "--warmup", "2"]
+WORDS = ["--steps", str(STEPS), "--segment-steps", "1", "--bits", "22", "--warmup", "2"]
 EVAL = ["--eval-every", str(EVERY), "--eval-batches", str(BATCHES)]
 
 
@@ -113,7 +113,7 @@ def evaluation_is_the_same(stem, steps, files):
     assert audit["answer"] == "proven", audit
     model = path(stem + ".model.safetensors")
     lighten(made["path"], model)
-    lone = ask("job", "eval", path(stem + ".job"), "--state", model, *data)
+    lone = ask("job", "eval", path(stem + ".job"), "--checkpoint", model, *data)
     assert lone["loss"] == made["loss"] and lone["accuracy"] == made["accuracy"]
 
 
@@ -257,11 +257,11 @@ def what_cannot_be_evaluated_is_refused():
     short = write("short.u8", bytes(5))
     cut = write("cut.safetensors", open(narrow, "rb").read()[:-7])
     for words, wanted, said in (
-            ([path("blind.job"), "--state", narrow, "--data", data], 1, "no held-out data"),
-            ([path("sees.job"), "--data", data], 3, "--state"),
+            ([path("blind.job"), "--checkpoint", narrow, "--data", data], 1, "no held-out data"),
+            ([path("sees.job"), "--data", data], 3, "--checkpoint"),
             ([path("sees.job"), "--step", "3", "--data", data], 3, "--step"),
-            ([path("sees.job"), "--state", narrow, "--data", data], 1, "32"),
-            ([path("sees.job"), "--state", cut, "--data", data], 1, "cut.safetensors"),
+            ([path("sees.job"), "--checkpoint", narrow, "--data", data], 1, "32"),
+            ([path("sees.job"), "--checkpoint", cut, "--data", data], 1, "cut.safetensors"),
             ([path("sees.run"), "--step", "1", "--data", data], 3, "no checkpoint after 1"),
             ([path("sees.run"), "--step", "11", "--data", data], 3, "checkpoint"),
             ([path("sees.run"), "--data", high], 1, "250"),

@@ -34,7 +34,7 @@ def ask(*words, wanted=0, environment=None):
 
 
 def new_job(name, *more, wanted=0, environment=None):
-    return ask("job", "new", "--data", DATA, *SIZE, "--steps", "12", "--segment", "4", "--out",
+    return ask("job", "new", "--data", DATA, *SIZE, "--steps", "12", "--segment-steps", "4", "--out",
                path(name), *more, wanted=wanted, environment=environment)
 
 

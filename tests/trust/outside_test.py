@@ -120,11 +120,11 @@ def see(number, place):
     os.mkdir(folder)
     wrong = []
     for bundle, lie in (("honest.run", "refuted"), ("cheat.run", "proven")):
-        code, said = run(program, "audit", "--json", "--threads", "1", "--evidence-dir", folder,
+        code, said = run(program, "audit", "--json", "--threads", "1", "--evidence-folder", folder,
                          "--trace-from", path("www"), path(bundle))
         if answer_of(said) == lie or code == (1 if lie == "refuted" else 0):
             wrong.append("%s is called %s" % (bundle, lie))
-    if run(program, "audit", "--evidence", path("forged.evidence"))[0] == 1:
+    if run(program, "audit", "--verify-evidence", path("forged.evidence"))[0] == 1:
         wrong.append("forged bytes convict")
     for name in glob.glob(folder + "/*.evidence"):
         if "honest" in name:
@@ -139,12 +139,12 @@ def prepare():
     for name, more in (("honest.run", ()), ("cheat.run", ("--falsify", str(LIE)))):
         ask("prover", "run", path("a.job"), "--data", DATA, "--bundle", path(name), "--threads", "1",
             *more)
-    ask("prover", "publish", path("cheat.run"), "--to", path("www"), "--trace", str(LIE),
+    ask("prover", "publish", path("cheat.run"), "--out", path("www"), "--trace", str(LIE),
         "--threads", "1")
-    call("audit", "--threads", "1", "--evidence-dir", path("."), "--trace-from", path("www"),
+    call("audit", "--threads", "1", "--evidence-folder", path("."), "--trace-from", path("www"),
          path("cheat.run"), wanted=1)
     (evidence,) = glob.glob(path("*.evidence"))
-    call("audit", "--evidence", evidence, wanted=1)
+    call("audit", "--verify-evidence", evidence, wanted=1)
     with open(evidence, "rb") as file:
         content = bytearray(file.read())
     content[-1] ^= 1

@@ -46,14 +46,14 @@ def a_game_is_played_by_machines_that_share_the_ledger_alone():
         job = town.new_job("text.job", data=data)
         contact = "http://%s:7572" % address("client")
         served = town.start("client", "job", "serve", job, "--data", data,
-                            "--at", address("client") + ":7572", "--json")
+                            "--serve", address("client") + ":7572", "--json")
         town.until(lambda: "serving" in served.said(), "the client serves")
         key = town.open_job(job, "--contact", contact)
         place = address("solver") + ":7570"
         town.start("solver", "prover", "run", key, "--bundle", town.path("solver.run"), "--threads",
                    "1", "--poll", "1s", "--serve", place, "--contact", "http://" + place)
         town.until_count_at_least(3, "committed", key)
-        node = town.start("verifier", "verifier", "run", "--threads", "1", "--checks", "1",
+        node = town.start("verifier", "verifier", "node", "--threads", "1", "--checks", "1",
                           "--withdraw-at", "1", "--entries", "1", "--serve", address("verifier") + ":7571")
         town.until_count_at_least(3, "sealed a verdict", key)
         town.pass_time(PERIOD_S + 10)

@@ -1,4 +1,4 @@
-"""Goal: the page of all jobs (lockstep watch --status) shows what the ledger says, finds and sorts by a
+"""Goal: the page of all jobs (lockstep watch --page) shows what the ledger says, finds and sorts by a
 form alone, lets no text of others into the page as more than text, and works in Chromium.
 Method: a town (town.py) with jobs of different terms, one of them trained and committed; the page over
 HTTP, which is all that a reader without scripts has, and where it is installed in
@@ -19,7 +19,7 @@ import browser  # noqa: E402
 
 class Page:
     def __init__(self, town):
-        self.process = town.start("reader", "watch", "--status", "0", "--interval", "1s")
+        self.process = town.start("reader", "watch", "--page", "0", "--poll", "1s")
         self.url = town.until(lambda: re.search(r"http://\S+", self.process.said()),
                               "the page is served").group()
         self.ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open

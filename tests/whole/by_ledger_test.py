@@ -22,7 +22,7 @@ def serve_job(here, job, *more):
     """By the client, on a port that is free. Returns where."""
     with open(here.path("token"), "w", encoding="ascii") as file:
         file.write(TOKEN + "\n")
-    server = here.start("client", "job", "serve", job, "--data", town.DATA, "--at", "127.0.0.1:0",
+    server = here.start("client", "job", "serve", job, "--data", town.DATA, "--serve", "127.0.0.1:0",
                         "--folder", here.path("served"), "--push-token", here.path("token"),
                         "--json", *more)
     here.until(lambda: '"serving"' in server.said(), "the client serves")
@@ -48,7 +48,7 @@ def test_a_job_is_played_by_the_ledgers_address_alone():
         solver = here.start("solver", "prover", "run", key, "--bundle", here.path("solver.run"),
                             "--threads", "1", "--poll", "1s", "--serve", "127.0.0.1:0")
         here.until_count_at_least(3, "committed", key)
-        node = here.start("verifier", "verifier", "run", "--threads", "1", "--checks", "1",
+        node = here.start("verifier", "verifier", "node", "--threads", "1", "--checks", "1",
                           "--withdraw-at", "1", "--entries", "1", "--serve", "127.0.0.1:0")
         here.until_count_at_least(3, "sealed a verdict", key)
         here.pass_time(PERIOD_S + 10)
@@ -75,10 +75,10 @@ def test_a_solvers_node_needs_the_ledger_alone():
                               "--poll", "1s", *more, more={"LOCKSTEP_LOCKS": here.path("locks")})
 
         def why(which):
-            offers = here.ask("solver", "prover", "jobs")["offers"]
+            offers = here.ask("solver", "prover", "status")["offers"]
             return [offer["why"] for offer in offers if offer["job"] == which][0]
 
-        node = start("--fetch-most", "1k")
+        node = start("--fetch-max", "1k")
         here.until(lambda: os.path.exists(here.path("solver/state/lockstep/solver/node.json")) and
                    "are fetched at most" in why(key), "the data is too much")
         assert node.stop() == 0, node.said()
@@ -101,7 +101,7 @@ def test_a_solvers_node_gets_a_given_first_state():
         key = here.open_job(job, "--contact", plain, "--deadline", "%ds" % (30 * PERIOD_S),
                             panel=())
         whole = here.start("client", "job", "serve", job, "--data", town.DATA, "--first-state", state,
-                           "--at", "127.0.0.1:0", "--folder", here.path("whole"), "--json")
+                           "--serve", "127.0.0.1:0", "--folder", here.path("whole"), "--json")
         here.until(lambda: '"serving"' in whole.said(), "the client serves all of it")
         here.enlist("verifier", key, "--mirror", json.loads(whole.said())["serving"])
         whole.kill()
@@ -116,25 +116,25 @@ def test_a_solvers_node_gets_a_given_first_state():
         def why():
             if not os.path.exists(here.path("solver/state/lockstep/solver/node.json")):
                 return ""
-            return "".join(offer["why"] for offer in here.ask("solver", "prover", "jobs")["offers"])
+            return "".join(offer["why"] for offer in here.ask("solver", "prover", "status")["offers"])
 
-        for more, said in ((("--fetch-most", "0", "--data", town.DATA, "--jobs", job),
-                            "its first state is not here (--fetch-most)"),
-                           (("--fetch-most", "60k", "--data", town.DATA, "--jobs", job),
+        for more, said in ((("--fetch-max", "0", "--data", town.DATA, "--jobs", job),
+                            "its first state is not here (--fetch-max)"),
+                           (("--fetch-max", "60k", "--data", town.DATA, "--jobs", job),
                             "0.0 MB of data and 0.1 MB of first state to fetch"),
-                           (("--fetch-most", "300k"),  # room for either, not for both
+                           (("--fetch-max", "300k"),  # room for either, not for both
                             "0.3 MB of data and 0.1 MB of first state to fetch"),
-                           (("--fetch-most", "1G",), "list of hashes")):
+                           (("--fetch-max", "1G",), "list of hashes")):
             node = start(*more)
             here.until(lambda said=said: said in why(), said)
             assert node.stop() == 0, node.said()
         url = serve_job(here, job, "--first-state", state)
         here.run("client", "job", "serve", job, "--data", town.DATA, "--first-state", state,
-                 "--folder", here.path("served"), "--at", "256.0.0.1:1", wanted=3)
+                 "--folder", here.path("served"), "--serve", "256.0.0.1:1", wanted=3)
         node = start("--jobs", job, "--data", town.DATA, "--mirror", url)
         here.until_count_at_least(3, "committed", key)
         assert here.count("accepted", key, "solver") == 1
-        checks = here.start("verifier", "verifier", "run", "--threads", "1", "--checks", "1",
+        checks = here.start("verifier", "verifier", "node", "--threads", "1", "--checks", "1",
                             "--withdraw-at", "1", "--entries", "1", "--mirror", url)
         here.until(lambda: here.ask("verifier", "verifier", "status")["jobs"][0]["proven"] > 0,
                    "the first segment is proven by the client's copy")
@@ -173,7 +173,7 @@ def test_a_solver_that_nobody_can_call_pushes():
 
 def test_what_is_pushed_needs_the_token_a_name_and_room():
     with Town(["client"]) as here:
-        url = serve_job(here, here.new_job("text.job"), "--most", "100k")
+        url = serve_job(here, here.new_job("text.job"), "--keep-max", "100k")
         good = "v1/jobs/%s/segments/0" % ("ab" * 32)
         for name in ("v1/../x", "v1/.x/y", "etc/passwd", "v1/", "v1/A", "v1//x", "v1/x/", "v2/x",
                      "v1/%2e%2e/x", "v1/" + "a" * 300):

@@ -22,7 +22,7 @@ def commit_both(town):
         town.solve(who, job, keys[who], *more)
     for who, key in keys.items():
         town.until_count(SEGMENTS, "committed", key)
-        town.run(who, "prover", "publish", town.path(who + ".run"), "--to", town.path(who + ".www"))
+        town.run(who, "prover", "publish", town.path(who + ".run"), "--out", town.path(who + ".www"))
     return keys
 
 

@@ -40,14 +40,14 @@ def nobody_calls_his_own_machine_for_a_stranger():
         bundle = here.train("honest", job, "1.run")
         here.run("honest", "prover", "commit", bundle, "--ledger", here.place["LOCKSTEP_LEDGER"],
                  "--job-key", key, "--contact", "http://127.0.0.1:%d/solver" % counter.port)
-        here.run("honest", "prover", "publish", bundle, "--data", DATA, "--to", here.path("www"))
+        here.run("honest", "prover", "publish", bundle, "--data", DATA, "--out", here.path("www"))
         for bad in ("http://u@a.example", "http://a.example/?x", "http://a.example#x", "ftp://a"):
-            here.run("verifier", "verifier", "run", "--contact", bad, wanted=3)
-        node = here.start("verifier", "verifier", "run", "--mirror-timeout", "2s", "--threads", "1",
+            here.run("verifier", "verifier", "node", "--contact", bad, wanted=3)
+        node = here.start("verifier", "verifier", "node", "--mirror-timeout", "2s", "--threads", "1",
                           "--contact", "http://127.0.0.1:%d/q" % counter.port)
         here.until(lambda: "is not called" in node.said(), "the node says whom it does not call")
         assert node.stop() == 0
-        again = here.start("verifier", "verifier", "run", "--mirror", here.path("www"),
+        again = here.start("verifier", "verifier", "node", "--mirror", here.path("www"),
                            "--mirror-timeout", "2s", "--threads", "1")
         here.until_count(SEGMENTS, "sealed a verdict", key)
         assert again.stop() == 0

@@ -61,7 +61,7 @@ def play(here):
 
 def publish(here, *bundles):
     """A folder that a mirror serves."""
-    here.run("solver", "prover", "publish", *bundles, "--data", town.DATA, "--to", here.path("www"))
+    here.run("solver", "prover", "publish", *bundles, "--data", town.DATA, "--out", here.path("www"))
     mirror = processes.start([sys.executable, MIRROR, here.path("www")], stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE, text=True)
     return "http://127.0.0.1:" + mirror.stdout.readline().strip()
@@ -81,7 +81,7 @@ def test_the_client_gets_the_model_by_the_ledger_alone():
     with Town(["client", "solver"]) as here:
         key = play(here)
         here.start("solver", "prover", "serve", here.path("solver.run"), "--data", town.DATA,
-                   "--threads", "1", "--port", str(here.port))
+                   "--threads", "1", "--serve", "127.0.0.1:%d" % here.port)
         done = here.until(lambda: subprocess.run(
             ["curl", "-sf", "http://127.0.0.1:%d/v1/jobs.json" % here.port],
             stdout=subprocess.DEVNULL, check=False).returncode == 0, "the solver serves")

@@ -26,7 +26,7 @@ result $? "it counts a wait"
 report=$(sed -n 's/^    xdg-open //p' "$dir/out")
 grep -q '<html' "${report:-none}"
 result $? "and ends with the line that opens the report"
-evidence=$(sed -n 's/.*lockstep audit --evidence //p' "$dir/out")
-run "$TEST_LOCKSTEP" audit --evidence "$evidence"
+evidence=$(sed -n 's/.*lockstep audit --verify-evidence //p' "$dir/out")
+run "$TEST_LOCKSTEP" audit --verify-evidence "$evidence"
 check "the evidence that it names convicts" 1 'says out "upheld"'
 finish

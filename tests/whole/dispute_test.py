@@ -54,7 +54,7 @@ def play(town, serves, gas):
         see_strangers_refused(town, url)
         mirrors += ["--mirror", url]
     else:  # files only, as a web server would give them
-        town.run("cheat", "prover", "publish", town.path("cheat.run"), "--to", town.path("www"))
+        town.run("cheat", "prover", "publish", town.path("cheat.run"), "--out", town.path("www"))
         mirrors += ["--mirror", town.path("www")]
     node = town.verifier(*mirrors)
     queries = see_conviction(town, keys["cheat"])

@@ -2,7 +2,7 @@
 commands that people use; evidence of one thing says nothing about another, and a forged byte of it
 nothing at all, to the command as to the ledger.
 Method: a cheat that falsified one number and an honest solver with the same job, the cheat's bundle
-handed on as a file, `audit`, `audit --evidence` and `verifier claim --evidence`, on the embedded
+handed on as a file, `audit`, `audit --verify-evidence` and `verifier claim --evidence`, on the embedded
 ledger and on anvil. The evidence file is read here as docs/FORMATS.md says (9.5). The solver's
 trace comes from its server, from published files behind a web server and from a folder of them."""
 
@@ -136,7 +136,7 @@ def commit_both(town, step):
         solvers[who] = town.solve(who, job, keys[who], "--contact", NOBODY, *more)
     for who, key in keys.items():
         town.until_count(SEGMENTS, "committed", key)
-        town.run(who, "prover", "publish", town.path(who + ".run"), "--to", town.path(who + ".www"))
+        town.run(who, "prover", "publish", town.path(who + ".run"), "--out", town.path(who + ".www"))
     return job, keys, solvers
 
 
@@ -144,7 +144,7 @@ def audit(town, bundle, *more, name="found"):
     """A refuted bundle: what the audit says, and its evidence file, or None."""
     os.makedirs(town.path(name), exist_ok=True)
     said = town.run("auditor", "audit", bundle, "--data", DATA, "--threads", "1", "--json",
-                    "--evidence-dir", town.path(name), *more, wanted=1)
+                    "--evidence-folder", town.path(name), *more, wanted=1)
     (report,) = json.loads(said.splitlines()[0])["audits"]
     assert report["answer"] == "refuted", report
     return report, report["evidence"]["file"] if "evidence" in report else None
@@ -157,12 +157,12 @@ def evidence_against(town, step):
     town.run("cheat", "bundle", "export", town.path("cheat.run"), town.path("copy.lsb"))
     town.run("auditor", "bundle", "import", town.path("copy.lsb"), town.path("copy.run"))
     if step != END:
-        town.run("cheat", "prover", "publish", town.path("cheat.run"), "--to",
+        town.run("cheat", "prover", "publish", town.path("cheat.run"), "--out",
                  town.path("trace.www"), "--trace", str(step), "--threads", "1")
         more = ("--trace-from", town.path("trace.www"))
     report, path = audit(town, town.path("copy.run"), *more)
     assert report["wrong_step"] == step and report["evidence"]["kind"] == "next-state", report
-    assert '"answer":"upheld"' in town.run("auditor", "audit", "--evidence", "--json", path,
+    assert '"answer":"upheld"' in town.run("auditor", "audit", "--verify-evidence", "--json", path,
                                            wanted=1)
     return path
 
@@ -217,7 +217,7 @@ def who_tells_another_trace_is_walked_down():
         _, keys, _ = commit_both(town, END)
         forged = Evidence(evidence_against(town, END)).of_another_trace(honest=False)
         path = write(town.path("forged"), forged)
-        town.run("auditor", "audit", "--evidence", path, wanted=1)
+        town.run("auditor", "audit", "--verify-evidence", path, wanted=1)
         command = town.start("verifier", *words(town, keys["cheat"], path), "--json")
         see_upheld(town, keys["cheat"], command, 0)
         assert town.count("queried") > 0, town.events(job=keys["cheat"])
@@ -252,14 +252,14 @@ def evidence_of_something_else_is_refused():
         # A solver that commits to the forger's trace is convicted by it: the honest solver never
         # did.
         forged = write(town.path("forged"), evidence.of_another_trace(honest=True))
-        town.run("auditor", "audit", "--evidence", forged, wanted=1)
+        town.run("auditor", "audit", "--verify-evidence", forged, wanted=1)
         said = town.run("verifier", *words(town, keys["honest"], forged), wanted=1)
         assert "a claim would lose its bond" in said, said
         for at in range(body, len(evidence.bytes), len(evidence.payload) // 40):
             shown = write(town.path("bent"), bent(evidence.bytes, at))
             assert "convicts nobody: " in town.run("verifier", *words(town, keys["cheat"], shown),
                                                    wanted=1), at
-            town.run("auditor", "audit", "--evidence", shown, wanted=2)
+            town.run("auditor", "audit", "--verify-evidence", shown, wanted=2)
         assert "is about step 7, not 6" in town.run(
             "verifier", *words(town, keys["cheat"], path, "6"), wanted=3)
         town.run("verifier", *words(town, keys["cheat"], town.path("none")), wanted=3)
@@ -319,7 +319,7 @@ def served(folder):
 def a_trace_is_the_same_from_a_server_and_from_files():
     with Town(()) as town:
         bundle = town.train("cheat", town.new_job("a.job"), "cheat.run", "--falsify", str(STEP))
-        town.run("cheat", "prover", "publish", bundle, "--to", town.path("www"), "--trace",
+        town.run("cheat", "prover", "publish", bundle, "--out", town.path("www"), "--trace",
                  str(STEP), "--trace", "3", "--threads", "1")
         server, url = town.serve("cheat", bundle)
         files, address = served(town.path("www"))
@@ -345,10 +345,10 @@ def a_trace_is_the_same_from_a_server_and_from_files():
         files.shutdown()
         files.server_close()
         # What a server would not answer is not written.
-        said = town.run("cheat", "prover", "publish", bundle, "--to", town.path("www"), "--trace",
+        said = town.run("cheat", "prover", "publish", bundle, "--out", town.path("www"), "--trace",
                         "600", wanted=3)
         assert "step 600 was not run yet" in said, said
-        said = town.run("cheat", "prover", "publish", bundle, bundle, "--to", town.path("www"),
+        said = town.run("cheat", "prover", "publish", bundle, bundle, "--out", town.path("www"),
                         "--trace", "6", wanted=3)
         assert "--trace is of one bundle" in said, said
 

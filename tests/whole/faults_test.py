@@ -37,7 +37,7 @@ def a_cheat_that_vanishes_is_convicted_by_the_clock():
             ended = town.solve("cheat", job, key, "--until", "committed", "--falsify", str(STEP))
             town.until(lambda: ended.code() == 0, "all is committed")
             bundle = town.path("cheat.run")
-            town.run("cheat", "prover", "publish", bundle, "--to", town.path("www"))
+            town.run("cheat", "prover", "publish", bundle, "--out", town.path("www"))
             node = town.verifier("--mirror", town.path("www"))
             pass_sealing(town)
             town.until_count(1, "claimed", key)

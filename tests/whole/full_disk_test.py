@@ -85,7 +85,7 @@ def a_run_stops_and_goes_on_with_the_same_bits():
     with Town(("client", "honest")) as town, Disk(town) as disk:
         said = None
         for steps in (600, 2400, 9600, 38400):
-            job = town.new_job("%d.job" % steps, "--steps", str(steps), "--segment",
+            job = town.new_job("%d.job" % steps, "--steps", str(steps), "--segment-steps",
                                str(steps // 30))
             bundle = disk.path("%d.run" % steps)
             said = run_until_full(town, disk, job, bundle)
@@ -119,7 +119,7 @@ def an_audit_says_so_and_leaves_no_half_report():
         for name, more, wanted in (("true.run", (), 0), ("false.run", ("--falsify", str(STEP)), 1)):
             bundle = town.train("client", job, name, *more)
             words = ["audit", bundle, *ALONE, "--report",
-                     disk.path("report.html"), "--evidence-dir", disk.place]
+                     disk.path("report.html"), "--evidence-folder", disk.place]
             disk.fill()
             done = subprocess.run([LOCKSTEP, *words], stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

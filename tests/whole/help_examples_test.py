@@ -25,14 +25,14 @@ import tap  # noqa: E402
 LOCKSTEP = os.path.abspath(os.environ["TEST_LOCKSTEP"])
 TEXT = os.path.abspath("fixtures/text/village.u8")
 WAIT_MAX_S = 300
-COMMANDS = ["verifier run", "verifier status", "verifier claims", "audit", "job new", "job eval",
-            "job show", "job open", "job list", "prover run", "prover resume", "prover status",
+COMMANDS = ["verifier node", "verifier status", "verifier claims", "audit", "job new", "job eval",
+            "job show", "job open", "job list", "prover run", "prover resume", "bundle status",
             "bundle steps", "bundle segments", "bundle check", "bundle export", "bundle import",
             "bundle key", "wallet new", "wallet import", "wallet list", "wallet address",
             "wallet sign", "ledger init", "ledger faucet", "ledger deploy", "ledger status",
             "ledger watch"]
 NOT_HERE = {
-    "verifier run --mode observe --mirror https://solver.example": "the network",
+    "verifier node --mode observe --mirror https://solver.example": "the network",
     "job new --inference": "the published weights",
     "job eval": "tests/oracle/held_out_test.py",
     "job new --base": "tests/client/job_base_test.py",
@@ -166,7 +166,7 @@ def test_a_job_is_made_and_trained():
     play("client", "job new --model gpt2")
     play("client", "job show text.job")
     play("solver", "prover run text.job --data text.u8")
-    play("solver", "prover status")
+    play("solver", "bundle status")
     play("solver", "prover resume")
 
 
@@ -185,7 +185,7 @@ def test_a_bundle_is_read_packed_and_audited():
     shutil.move(path("text.run"), path("plain.run"))
     find("prover run text.job --data text.u8 --encrypt")
     play("solver", "prover run text.job --data text.u8 --encrypt")
-    play("solver", "bundle key", "--key", "text.key", names={"text.key": "other.key"})
+    play("solver", "bundle key", "--bundle-key", "text.key", names={"text.key": "other.key"})
     shutil.move(path("text.run"), path("sealed.run"))
 
 
@@ -202,7 +202,7 @@ def test_a_job_on_a_ledger_is_solved_and_verified():
     play("client", "job list")
     (job,) = ask("client", "job", "list", "--ledger", "local:try.ledger")["jobs"]
     play("client", "job show 0x", names={"0x51dc0a7f": job["job"][:10]})
-    verifier = Running("verifier", "verifier run --ledger")  # which the solver waits for
+    verifier = Running("verifier", "verifier node --ledger")  # which the solver waits for
     solver = Running("solver", "prover run text.job --data text.u8 --ledger")
     solver.until(lambda: ask("client", "job", "list", "--ledger", "local:try.ledger")["jobs"][0][
         "committed"] == 3, "three segments are committed")
@@ -211,7 +211,7 @@ def test_a_job_on_a_ledger_is_solved_and_verified():
     solver.stop()
     play("verifier", "verifier status")
     play("verifier", "verifier claims")
-    play("verifier", "verifier run --self-test", names={"20": "1"})
+    play("verifier", "verifier node --self-test", names={"20": "1"})
 
 
 def test_every_example_has_run_or_has_a_reason():

@@ -172,8 +172,8 @@ def every_server_is_sound():
         ports = [stage.free_port(), stage.free_port()]
         pushed = int(serve_job(here, job).rsplit(":", 1)[1])
         solver, place = here.serve("solver", bundle)
-        node = here.start("verifier", "verifier", "run", "--threads", "1",
-                          "--serve", "127.0.0.1:%d" % ports[0], "--status",
+        node = here.start("verifier", "verifier", "node", "--threads", "1",
+                          "--serve", "127.0.0.1:%d" % ports[0], "--page",
                           "127.0.0.1:%d,status.example" % ports[1])
         here.until(lambda: "started" in node.said(), "the node runs")
         served = int(place.rsplit(":", 1)[1])

@@ -27,7 +27,7 @@ def open_kept(here, *more):
 def keep(here, key, *more):
     """Returns the process, and what its page is."""
     keeper = here.start("keeper", "job", "keep", key, "--serve", "127.0.0.1:0", "--poll", "1s",
-                        "--status", "0", "--mirror", here.mirror, "--data", DATA, *more)
+                        "--page", "0", "--mirror", here.mirror, "--data", DATA, *more)
     here.until(lambda: "keeping job" in keeper.said(), "the keeper is there")
     page = re.search(r"the keeper at (\S+)", keeper.said()).group(1)
     here.until(lambda: is_well(page), "the keeper has the job file, and its mirror answers")
@@ -48,7 +48,7 @@ def get(url):
 
 def serve_folder(here, who, job, folder):
     """Somebody serves the job file, its data and what lies in a folder. Returns where."""
-    server = here.start(who, "job", "serve", job, "--data", DATA, "--at", "127.0.0.1:0",
+    server = here.start(who, "job", "serve", job, "--data", DATA, "--serve", "127.0.0.1:0",
                         "--folder", folder, "--json")
     here.until(lambda: "serving" in server.said(), "%s serves" % who)
     return re.search(r'"serving": *"([^"]+)"', server.said()).group(1)
@@ -106,7 +106,7 @@ def test_the_same_on_a_chain():
 def give_all_but_the_last(here, job):
     """A mirror that a solver fills after it was killed: nobody takes a vouch there."""
     folder, last = here.path("solver.www"), "%012d." % (SEGMENTS * 4)
-    here.run("solver", "prover", "publish", here.path("solver.run"), "--data", DATA, "--to",
+    here.run("solver", "prover", "publish", here.path("solver.run"), "--data", DATA, "--out",
              here.path("solver.all"))
     for place, _, files in os.walk(here.path("solver.all")):
         for name in files:
@@ -217,9 +217,9 @@ def watched(here, key, page):
 
 def serve_and_keep(here, job, key):
     """One process that does both: it, where its page is, and where it serves."""
-    server = here.start("keeper", "job", "serve", job, "--data", DATA, "--at", "127.0.0.1:0",
-                        "--folder", here.path("kept"), "--keep", key, "--poll", "1s",
-                        "--status", "0", "--json")
+    server = here.start("keeper", "job", "serve", job, "--data", DATA, "--serve", "127.0.0.1:0",
+                        "--folder", here.path("kept"), "--keeper-of", key, "--poll", "1s",
+                        "--page", "0", "--json")
     here.until(lambda: "the keeper at" in server.said() and "serving" in server.said(), "it is up")
     page = re.search(r"the keeper at (\S+)", server.said()).group(1)
     return server, page, re.search(r'"serving": *"([^"]+)"', server.said()).group(1)
@@ -244,8 +244,8 @@ def test_a_server_that_keeps():
     comes back, and vouches to everybody."""
     with Town(PEOPLE) as here:
         job, key = open_kept(here)
-        assert "--status shows what --keep KEY keeps" in here.run(
-            "keeper", "job", "serve", job, "--data", DATA, "--status", "0", wanted=3)
+        assert "--page shows what --keeper-of KEY keeps" in here.run(
+            "keeper", "job", "serve", job, "--data", DATA, "--page", "0", wanted=3)
         server, page, url = serve_and_keep(here, job, key)
         solver = here.solve("solver", job, key)
         here.until_count(SEGMENTS, "round", key)
@@ -253,7 +253,7 @@ def test_a_server_that_keeps():
         see_what_it_keeps(here, job, page, url)
         assert server.stop() == 0, server.said()
         solver.kill()
-        watch = here.start("client", "job", "watch", key, "--status", "0", "--poll", "1s")
+        watch = here.start("client", "job", "watch", key, "--page", "0", "--poll", "1s")
         here.until(lambda: "the job at" in watch.said(), "it is watched")
         seen = re.search(r"the job at (\S+)", watch.said()).group(1)
         here.pass_time(2 * PERIOD_S + 2)

@@ -1,4 +1,4 @@
-"""Goal: a model outlives its solver: `job watch --keep` keeps the state at the end of each committed
+"""Goal: a model outlives its solver: `job watch --folder` keeps the state at the end of each committed
 segment, checked against its root, no matter what mirrors give; it serves them; nothing that is not
 whole has a final name, also when it is killed at any moment or the disk is too small; the oldest go
 over a bound. A verifier's node keeps what it has replayed, for a seat or by chance, and serves it:
@@ -61,7 +61,7 @@ def see_right(here, folder, ends=ENDS, whole=True):
 
 def keep_once(here, key, out, *more):
     patience = () if "--mirror-timeout" in more else ("--mirror-timeout", "10s")
-    return here.ask("client", "job", "watch", key, "--once", "--keep", here.path(out), *patience,
+    return here.ask("client", "job", "watch", key, "--once", "--folder", here.path(out), *patience,
                     *more)["copies"]
 
 
@@ -83,10 +83,10 @@ def the_oldest_go(here, key, url):
     """Room for two; then for one; for none."""
     size = os.path.getsize(here.path("truth/" + ENDS[0] + ".safetensors"))
     for room, ends in ((size * 5 // 2, ENDS[1:]), (size * 3 // 2, ENDS[2:])):
-        said = keep_once(here, key, "bound", "--mirror", url, "--keep-most", str(room))
+        said = keep_once(here, key, "bound", "--mirror", url, "--keep-max", str(room))
         assert said.startswith("%d end states" % len(ends)), said
         see_right(here, here.path("bound"), ends)
-    assert "--keep-most allows less" in keep_once(here, key, "none", "--mirror", url, "--keep-most",
+    assert "--keep-max allows less" in keep_once(here, key, "none", "--mirror", url, "--keep-max",
                                                   str(size // 2))
     assert not finals(here.path("none"))
 
@@ -106,7 +106,7 @@ def what_is_broken_is_fetched_again(here, key, url):
 def killed_at_any_moment(here, key, url):
     chance = random.Random(3)
     for _ in range(5):
-        watch = here.start("client", "job", "watch", key, "--poll", "1s", "--mirror", url, "--keep",
+        watch = here.start("client", "job", "watch", key, "--poll", "1s", "--mirror", url, "--folder",
                            here.path("killed"))
         wanted = chance.randrange(4)
         here.until(lambda: watch.said().count("is kept") >= wanted or
@@ -123,7 +123,7 @@ def a_full_disk_is_said(here, key, url):
     resource.setrlimit(resource.RLIMIT_FSIZE, (
         os.path.getsize(here.path("truth/" + ENDS[0] + ".safetensors")) // 2, before[1]))
     try:
-        seen = here.ask("client", "job", "watch", key, "--once", "--keep", here.path("full"),
+        seen = here.ask("client", "job", "watch", key, "--once", "--folder", here.path("full"),
                         "--mirror", url, "--mirror-timeout", "10s")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -135,7 +135,7 @@ def a_full_disk_is_said(here, key, url):
 
 def job_serve_serves_it(here, key):
     serve = here.start("client", "job", "serve", here.path("first.job"), "--data", town.DATA,
-                       "--folder", here.path("kept"), "--at", "127.0.0.1:0")
+                       "--folder", here.path("kept"), "--serve", "127.0.0.1:0")
     place = here.until(lambda: re.search(r"at (http://\S+[0-9])", serve.said()), "it serves")
     done = fetch(here, key, "again", "--mirror", place.group(1), "--with-optimizer",
                  "--segment", "0")
@@ -155,7 +155,7 @@ def test_a_kept_model_outlives_its_solver():
         a_full_disk_is_said(here, key, url + "/good")
         solver, place = here.serve("solver", here.path("solver.run"))
         watch = here.start("client", "job", "watch", key, "--poll", "1s", "--mirror", place,
-                           "--keep", here.path("kept"), "--serve", "127.0.0.1:0")
+                           "--folder", here.path("kept"), "--serve", "127.0.0.1:0")
         here.until(lambda: watch.said().count("is kept") == 3, "all ends are kept")
         solver.kill()
         for gone in ("solver.run", "www"):
@@ -194,7 +194,7 @@ def a_smaller_bound_leaves_the_model(here, node, size):
     """The state of the last final segment goes last, though there is no room for the others."""
     here.until(lambda: knows_the_end(here, "auditor"), "the auditor knows what is final")
     assert node.stop() == 0, node.said()
-    small = here.verifier("--mode", "observe", "--keep-bytes", str(size * 3 // 2), "--serve",
+    small = here.verifier("--mode", "observe", "--keep-max", str(size * 3 // 2), "--serve",
                           "127.0.0.1:0", who="auditor")
     here.until(lambda: keeps(here, "auditor").startswith("1 states"), "the others go")
     see_right(here, store_of(here, "auditor"), ENDS[2:])
@@ -252,7 +252,7 @@ def test_a_panel_outlives_the_solver_on_a_chain():
 
 def test_a_node_that_keeps_nothing():
     with Town(["auditor"]) as here:
-        assert "--no-keep keeps nothing" in here.run("auditor", "verifier", "run", "--mode", "observe",
+        assert "--no-keep keeps nothing" in here.run("auditor", "verifier", "node", "--mode", "observe",
                                                      "--no-keep", "--serve", "0", wanted=3)
         node = here.verifier("--mode", "observe", "--no-keep", who="auditor")
         here.until(lambda: "started, in" in node.said(), "it runs")

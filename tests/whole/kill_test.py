@@ -84,7 +84,7 @@ def play(town, deaths, parts, serves, gas):
     if serves:
         mirrors += ["--mirror", town.serve("cheat", town.path("cheat.run"))[1]]
     else:
-        town.run("cheat", "prover", "publish", town.path("cheat.run"), "--to", town.path("www"))
+        town.run("cheat", "prover", "publish", town.path("cheat.run"), "--out", town.path("www"))
         mirrors += ["--mirror", town.path("www")]
     roles["verifier"] = town.verifier(*mirrors, deaths=deaths["verifier"])
     queries = see_conviction(town, keys["cheat"])

@@ -72,7 +72,7 @@ def a_node_waits_and_says_so():
     with Town(PEOPLE, on_chain=True) as town, Gate(town.port) as gate:
         manager = Manager(town.path("notify"))
         town.place["LOCKSTEP_LEDGER"] = gate.url
-        node = town.verifier("--mode", "observe", "--status", "0",
+        node = town.verifier("--mode", "observe", "--page", "0",
                              environment=manager.environment())
         town.until(lambda: WAITS in node.said(), "it waits")
         assert "tried again in 1 s" in node.said() and "HTTP status 503" in node.said(), node.said()
@@ -102,7 +102,7 @@ def a_node_that_waits_ends_when_it_is_told_to():
 
 def what_waiting_cannot_heal_ends_a_node_at_once():
     with Town(PEOPLE, on_chain=True) as town:
-        run = ["verifier", "run", "--mode", "observe"]
+        run = ["verifier", "node", "--mode", "observe"]
 
         def refused(words, *more):
             done = subprocess.run([LOCKSTEP, *run, *more], stdin=subprocess.DEVNULL,

@@ -25,7 +25,7 @@ def new_job(town):
     tape, job = town.path("sum.tape"), town.path("sum.job")
     subprocess.run([BUILT + "long_sum_tape", tape, str(os.path.getsize(DATA))], check=True)
     town.run("client", "job", "new", "--tape", tape, "--data", DATA, "--steps", str(SEGMENTS),
-             "--segment", "1", "--out", job)
+             "--segment-steps", "1", "--out", job)
     return job
 
 

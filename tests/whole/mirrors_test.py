@@ -50,7 +50,7 @@ def commit(town, number, job, key):
     bundle = town.train("honest", job, "%d.run" % number)
     town.run("honest", "prover", "commit", bundle, "--ledger", town.place["LOCKSTEP_LEDGER"],
              "--job-key", key, "--contact", "http://127.0.0.1:9")
-    town.run("honest", "prover", "publish", bundle, "--data", DATA, "--to", town.path("www"))
+    town.run("honest", "prover", "publish", bundle, "--data", DATA, "--out", town.path("www"))
 
 
 def a_committed_job(town, number):
@@ -79,7 +79,7 @@ def a_node_among_hostile_mirrors_says_what_is_true():
         with HostileMirror(town.path("www")) as mirror:
             places = [word for how in HOSTILE + ("good",)
                       for word in ("--mirror", "%s/%s" % (mirror.url, how))]
-            node = town.start("verifier", "verifier", "run", "--mirror-timeout", "1s", "--threads", "1",
+            node = town.start("verifier", "verifier", "node", "--mirror-timeout", "1s", "--threads", "1",
                               *places)
             for key in keys:
                 town.until_count(SEGMENTS, "sealed a verdict", key)
@@ -92,7 +92,7 @@ def a_mirror_that_becomes_good_is_used_and_was_never_believed():
     with Town(("client", "honest", "verifier")) as town:
         a_committed_job(town, 99)  # what "other" serves
         with HostileMirror(town.path("www")) as mirror:
-            node = town.start("verifier", "verifier", "run", "--mirror-timeout", "1s", "--threads", "1",
+            node = town.start("verifier", "verifier", "node", "--mirror-timeout", "1s", "--threads", "1",
                               "--checks", "4", "--mirror", mirror.url + "/switch")
             town.until_count(SEGMENTS, "sealed a verdict")
             for number, how in enumerate(HOSTILE, 1):
@@ -118,7 +118,7 @@ def a_mirror_that_is_silent_is_waited_for_once():
             mirror.get("/set/silent")
             for number in (1, 2):
                 key = a_committed_job(town, number)
-                node = town.start("verifier", "verifier", "run", "--threads", "1", *words)
+                node = town.start("verifier", "verifier", "node", "--threads", "1", *words)
                 town.until_count(SEGMENTS, "sealed a verdict", key)
                 assert node.stop() == 0
             # Twice more is for a good mirror that is late, on a busy machine.

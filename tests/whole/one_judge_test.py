@@ -30,7 +30,7 @@ def both_solvers(town):
         town.solve(who, job, keys[who], *more)
     for who, key in keys.items():
         town.until_count(SEGMENTS, "committed", key)
-        town.run(who, "prover", "publish", town.path(who + ".run"), "--to", town.path(who + ".www"))
+        town.run(who, "prover", "publish", town.path(who + ".run"), "--out", town.path(who + ".www"))
     return keys
 
 
@@ -45,11 +45,11 @@ def audits_and_self_tests_are_flipped():
                 blamed = (who == "cheat") != flips
                 code = 1 if blamed or flips else 0  # flipped, a later step of the cheat is false
                 said = town.run("verifier", "audit", bundle, "--threads", "1", "--json",
-                                "--evidence-dir", town.path("."), wanted=code)
+                                "--evidence-folder", town.path("."), wanted=code)
                 report = json.loads(said.splitlines()[0])["audits"][0]
                 assert (report.get("wrong_step") == LIE) == blamed, report
                 assert report["answer"] == ("refuted" if code else "proven"), report
-            said = town.run("verifier", "verifier", "run", "--self-test", "--rounds", "4", "--state",
+            said = town.run("verifier", "verifier", "node", "--self-test", "--self-test-rounds", "4", "--state",
                             town.path("state-%d" % flips), wanted=int(flips))
             assert ("answer was" in said) == flips, said
 

@@ -31,7 +31,7 @@ def see_refusals(town, need):
     assert not os.path.exists(town.path("poor.run"))
     # Nothing is remembered of a ledger that took nothing.
     town.place["LOCKSTEP_LEDGER"] = ""
-    assert "ledger" not in town.ask("poor", "prover", "status", bundle)
+    assert "ledger" not in town.ask("poor", "bundle", "status", bundle)
     town.place["LOCKSTEP_LEDGER"] = place[1]
     node = town.verifier(who="poor")
     town.until(lambda: "%s has no money" % poor in node.said(), "the node says so")

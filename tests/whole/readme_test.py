@@ -91,7 +91,7 @@ def open_quick(town, periods_most_s):
         assert "least" in shown["refused_by"][who]["text"], shown
     (shown,) = town.ask("client", "job", "list", "--terms", "quick")["jobs"]
     assert shown["refused_by"] == {"solver": None, "node": None}, shown
-    strict = ("--terms", "quick", "--seal-period-least", "1h", "--clock-least", "1h")
+    strict = ("--terms", "quick", "--seal-period-min", "1h", "--clock-min", "1h")
     (shown,) = town.ask("client", "job", "list", *strict)["jobs"]
     assert None not in shown["refused_by"].values(), "what is said stands before quick"
     refused = town.run("client", "job", "open", job, "--reward", "0.5eth", "--terms", "quick",

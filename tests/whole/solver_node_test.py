@@ -55,8 +55,8 @@ def open_board(town):
 
 def node(town, who, *policy):
     return town.start(who, "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
-                      "--threads", "1", "--measure", "0.05", "--poll", "1s", "--reward-least",
-                      "0.1ether", "--stake-rewards-most", "0", *policy, deaths=DEATHS[who],
+                      "--threads", "1", "--measure", "0.05", "--poll", "1s", "--reward-min",
+                      "0.1ether", "--stake-rewards-max", "0", *policy, deaths=DEATHS[who],
                       more={"LOCKSTEP_LOCKS": town.path(who)})
 
 
@@ -99,8 +99,8 @@ def see_reasons(town, keys):
     for who in ("careful", "greedy"):
         told = {offer["job"]: offer for offer in jobs_of(town, who)["offers"]}
         assert all(told[keys[name]]["refused"] for name in REFUSED), told
-        assert "--stake-most" in told[keys["huge"]]["why"], told
-        assert "--reward-least" in told[keys["poor"]]["why"], told
+        assert "--stake-max" in told[keys["huge"]]["why"], told
+        assert "--reward-min" in told[keys["poor"]]["why"], told
 
 
 def see_page(one):
@@ -120,8 +120,8 @@ def empty_the_board(on_chain):
         for who in ("careful", "greedy"):
             os.makedirs(town.path(who), exist_ok=True)
         keys = open_board(town)
-        nodes = [node(town, "careful", "--stake-most", "5ether"),
-                 node(town, "greedy", "--stake-most", "20ether", "--held-most", "2")]
+        nodes = [node(town, "careful", "--stake-max", "5ether"),
+                 node(town, "greedy", "--stake-max", "20ether", "--jobs-max", "2")]
         for one in nodes:
             one.again = False
 
@@ -160,12 +160,12 @@ def a_job_is_measured_once_for_all_its_openings():
         for salt in range(6):
             town.open_job(job, "--seats", "0", "--salt", str(salt), *SOON)
         one = town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
-                         "--threads", "1", "--measure", "0.05", "--hour-least", "1000000000ether",
+                         "--threads", "1", "--measure", "0.05", "--hour-min", "1000000000ether",
                          more={"LOCKSTEP_LOCKS": town.path("greedy")})
 
         def refused():
             offers = jobs_of(town, "greedy").get("offers", ())
-            return len(offers) == 6 and all("--hour-least" in offer["why"] for offer in offers)
+            return len(offers) == 6 and all("--hour-min" in offer["why"] for offer in offers)
         town.until(refused, "the pace of all openings is known")
         assert one.said().count("measures job") == 1, one.said()
         assert one.stop() == 0
@@ -180,7 +180,7 @@ def nothing_is_staked_where_nobody_could_fetch():
 
         def start(*more):
             return town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
-                              "--threads", "1", "--measure", "0.05", "--status", "0", *more,
+                              "--threads", "1", "--measure", "0.05", "--page", "0", *more,
                               more={"LOCKSTEP_LOCKS": town.path("greedy")})
 
         def why():
@@ -194,7 +194,7 @@ def nothing_is_staked_where_nobody_could_fetch():
             assert "takes no job that has seats" in one.said(), one.said()
             assert town.count("accepted", key) == 0
             assert one.stop() == 0
-            assert words in town.run("greedy", "prover", "jobs")
+            assert words in town.run("greedy", "prover", "status")
         one = start("--serve", place)
         town.until_count(1, "accepted", key)
         (accepted,) = [event for event in town.events("accepted") if event["job"] == key]
@@ -206,7 +206,7 @@ def nothing_is_staked_where_nobody_could_fetch():
         town.until(lambda: told in one.said(), "the node has asked itself")
         town.until(lambda: told in jobs_of(town, "greedy").get("contact_trouble", ""), "it is told")
         assert one.stop() == 0
-        assert told in town.run("greedy", "prover", "jobs")
+        assert told in town.run("greedy", "prover", "status")
 
 
 def a_device_trains_one_job_at_a_time():
@@ -218,7 +218,7 @@ def a_device_trains_one_job_at_a_time():
         lock = os.open(town.path("greedy/lockstep-cpu.lock"), os.O_RDONLY | os.O_CREAT, 0o444)
         fcntl.flock(lock, fcntl.LOCK_EX)
         one = town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
-                         "--threads", "1", "--measure", "0.05", "--clock-least", "0s", "--status",
+                         "--threads", "1", "--measure", "0.05", "--clock-min", "0s", "--page",
                          "0",
                          more={"LOCKSTEP_LOCKS": town.path("greedy")})
         town.until(lambda: "computes on cpu" in jobs_of(town, "greedy")["slots"][0]["why"],
@@ -229,7 +229,7 @@ def a_device_trains_one_job_at_a_time():
         os.close(lock)
         town.until(lambda: town.count("closed", key) == 1, "the job is done")
         assert one.stop() == 0
-        assert town.ask("greedy", "prover", "jobs") == jobs_of(town, "greedy")
+        assert town.ask("greedy", "prover", "status") == jobs_of(town, "greedy")
 
 
 def health(one):
@@ -253,10 +253,10 @@ def a_job_that_is_begun_waits_for_its_own_user_alone():
         with Town(["client", "greedy"]) as town:
             os.makedirs(town.path("greedy"), exist_ok=True)
             os.mkdir(town.path("jobs"))
-            key = town.open_job(town.new_job("jobs/a.job", "--steps", "4000", "--segment", "250",
+            key = town.open_job(town.new_job("jobs/a.job", "--steps", "4000", "--segment-steps", "250",
                                              "--width", "8", "--length", "4"), "--seats", "0", *SOON)
             words = ("prover", "node", "--jobs", town.path("jobs"), "--data", DATA, "--threads", "1",
-                     "--measure", "0.05", "--clock-least", "0s", "--status", "0")
+                     "--measure", "0.05", "--clock-min", "0s", "--page", "0")
             one = town.start("greedy", *words, more={"LOCKSTEP_LOCKS": locks})
             town.until(lambda: trainings(one), "it trains")
             one.kill()
@@ -321,7 +321,7 @@ def what_trains_a_strangers_program_is_confined():
     with Town(["client", "greedy"]) as town:
         os.makedirs(town.path("greedy"), exist_ok=True)
         os.mkdir(town.path("jobs"))
-        job = town.new_job("jobs/a.job", "--steps", "4000", "--segment", "250", "--width", "8",
+        job = town.new_job("jobs/a.job", "--steps", "4000", "--segment-steps", "250", "--width", "8",
                            "--length", "4")
         probe = town.start("greedy", "prover", "probe", job, "--data", DATA, "--measure",
                            "600")
@@ -329,7 +329,7 @@ def what_trains_a_strangers_program_is_confined():
         probe.kill()
         town.open_job(job, "--seats", "0", *SOON)
         one = town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
-                         "--threads", "2", "--measure", "0.05", "--clock-least", "0s",
+                         "--threads", "2", "--measure", "0.05", "--clock-min", "0s",
                          more={"LOCKSTEP_LOCKS": town.path("greedy")})
         town.until(lambda: [process for process in trainings(one)
                             if kernel_says(process) == {("2", 0)}], "the training is confined")
@@ -383,7 +383,7 @@ def several_devices_train_at_once_when_nobody_else_uses_them():
         os.mkdir(town.path("jobs"))
         for number in range(2):
             job = town.new_job("jobs/%d.job" % number, "--seed", str(number + 1), "--steps", "4000",
-                               "--segment", "250", "--width", "8", "--length", "4")
+                               "--segment-steps", "250", "--width", "8", "--length", "4")
             know_pace(town, "greedy", job, devices)
             town.open_job(job, "--seats", "0", *SOON)
 

@@ -43,9 +43,9 @@ AT_ONCE = 3  # tests of one program
 TOWNS = []  # that stand
 NOBODY = "http://127.0.0.1:9"  # a contact where nobody is
 # Most of a purse is in bonds here, which a node at its defaults would not lock.
-POLICY = {"LOCKSTEP_LOCK_MOST": "100%", "LOCKSTEP_LOCK_JOB_MOST": "100%",
-          "LOCKSTEP_LOCK_PARTY_MOST": "100%", "LOCKSTEP_LOCK_TIME_MOST": "0s",
-          "LOCKSTEP_SEGMENT_PERIOD_MOST": "0s"}
+POLICY = {"LOCKSTEP_LOCK_MAX": "100%", "LOCKSTEP_LOCK_JOB_MAX": "100%",
+          "LOCKSTEP_LOCK_PARTY_MAX": "100%", "LOCKSTEP_LOCK_TIME_MAX": "0s",
+          "LOCKSTEP_SEGMENT_PERIOD_MAX": "0s"}
 SEGMENTS = 3
 REWARD = 3 * ETHER
 STAKE = 5 * ETHER
@@ -215,7 +215,7 @@ class Town:
     def verifier(self, *more, who="verifier", deaths=(), environment=None):
         if "--entries" not in more:
             more += ("--entries", "1")
-        return self.start(who, "verifier", "run", "--data", DATA, "--threads", "1", "--checks",
+        return self.start(who, "verifier", "node", "--data", DATA, "--threads", "1", "--checks",
                           "1", "--withdraw-at", "1", *more, deaths=deaths, more=environment)
 
     # ---- jobs ----
@@ -223,7 +223,7 @@ class Town:
     def new_job(self, name, *more, data=DATA):
         self.run("client", "job", "new", "--data", data, "--layers", "1", "--heads", "1",
                  "--width", "16", "--length", "8", "--batch", "1", "--vocabulary", "128",
-                 "--steps", "12", "--segment", "4", "--out", self.path(name), *more)
+                 "--steps", "12", "--segment-steps", "4", "--out", self.path(name), *more)
         return self.path(name)
 
     def open_job(self, job, *more, panel=("verifier",)):
@@ -292,7 +292,7 @@ class Town:
     def serve(self, who, bundle, *more):
         """Its process, and where it serves."""
         server = self.start(who, "prover", "serve", bundle, "--data", DATA, "--threads", "1",
-                            "--port", "0", "--json", *more)
+                            "--serve", "127.0.0.1:0", "--json", *more)
         self.until(lambda: "serving" in server.said(), "the server is there")
         return server, re.search(r'"serving": *"([^"]+)"', server.said()).group(1)
 

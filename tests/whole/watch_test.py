@@ -37,7 +37,7 @@ def commit(here):
     key = here.open_job(job, "--seats", "0")
     solver = here.start("solver", "prover", "run", job, "--bundle", here.path("solver.run"),
                         "--data", town.DATA, "--threads", "1", "--job-key", key, "--poll", "1s",
-                        "--contact", CONTACT, "--status", "0")
+                        "--contact", CONTACT, "--page", "0")
     here.until_count_at_least(3, "committed", key)
     return key, bundle, solver
 
@@ -128,7 +128,7 @@ def see_page(here, process, title):
 
 
 def a_page_shows_it(here, key, url):
-    watch = here.start("client", "job", "watch", key, "--poll", "1s", "--mirror", url, "--status",
+    watch = here.start("client", "job", "watch", key, "--poll", "1s", "--mirror", url, "--page",
                        "0")
     see_page(here, watch, "Lockstep job")
     assert "no root binds a loss" in get(re.search(r"job at (\S+)", watch.said()).group(1))

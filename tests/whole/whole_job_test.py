@@ -36,8 +36,8 @@ def path(name):
 def environment(who):
     home = dict(os.environ, LOCKSTEP_PASSPHRASE="pass words",
                 LOCKSTEP_LEDGER="local:" + path("try.ledger"),
-                LOCKSTEP_LOCK_MOST="100%", LOCKSTEP_LOCK_JOB_MOST="100%",
-                LOCKSTEP_LOCK_PARTY_MOST="100%", LOCKSTEP_LOCK_TIME_MOST="0s")  # most of it is in bonds
+                LOCKSTEP_LOCK_MAX="100%", LOCKSTEP_LOCK_JOB_MAX="100%",
+                LOCKSTEP_LOCK_PARTY_MAX="100%", LOCKSTEP_LOCK_TIME_MAX="0s")  # most of it is in bonds
     for place in ("DATA", "STATE", "CONFIG"):
         home["XDG_%s_HOME" % place] = path(who + "-" + place.lower())
     return home
@@ -60,7 +60,7 @@ def start(who, *words):
 
 def serve_job(seed):
     """Where the client serves the job and its data."""
-    start("client", "job", "serve", path("%d.job" % seed), "--data", DATA, "--at", "127.0.0.1:0",
+    start("client", "job", "serve", path("%d.job" % seed), "--data", DATA, "--serve", "127.0.0.1:0",
           "--folder", path("served"), "--json")
     log = path("client-serve.log")
     wait_for(lambda: "serving" in open(log, encoding="utf-8").read(), "the client serves")
@@ -70,7 +70,7 @@ def serve_job(seed):
 def make_job(seed):
     lockstep("client", "job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width",
              "16", "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "24",
-             "--segment", "8", "--seed", str(seed), "--out", path("%d.job" % seed))
+             "--segment-steps", "8", "--seed", str(seed), "--out", path("%d.job" % seed))
     lockstep("client", "job", "open", path("%d.job" % seed), "--reward", "3ether", "--coverage",
              "1", "--seats", "1", "--panel", "1", "--contact", serve_job(seed), "--any-terms",
              "--seal-period", "%ds" % PERIOD_S,
@@ -126,14 +126,14 @@ def work():
         lockstep(who, "ledger", "faucet", made["address"], "100ether")
     make_job(1)
     os.mkdir(path("www"))
-    node = start("verifier", "verifier", "run", "--mirror", path("www"), "--checks", "1",
-                 "--withdraw-at", "1", "--entries", "1", "--status", "0")
+    node = start("verifier", "verifier", "node", "--mirror", path("www"), "--checks", "1",
+                 "--withdraw-at", "1", "--entries", "1", "--page", "0")
     wait_for_events("enlisted", 1)
     local_ledger.pass_time(path("try.ledger"), PERIOD_S + 1)  # until then nobody accepts
     solver = start("solver", "prover", "run", path("1.job"), "--bundle", path("1.run"), "--data",
                    DATA, "--threads", "1", "--serve", "127.0.0.1:0")
     wait_for_events("committed", 3)
-    lockstep("solver", "prover", "publish", path("1.run"), "--data", DATA, "--to", path("www"))
+    lockstep("solver", "prover", "publish", path("1.run"), "--data", DATA, "--out", path("www"))
     wait_for_events("sealed a verdict", 3)
     local_ledger.pass_time(path("try.ledger"), PERIOD_S + 1)
     wait_for_events("revealed", 3)

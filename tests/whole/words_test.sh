@@ -24,7 +24,7 @@ check "a file that is given twice is not dropped" 3 "says err '--labels is given
 lockstep audit none --report a.html --report b.json
 check "nor a report" 3 "says err '--report is given twice: a.html and b.json'"
 
-lockstep job new --model gpt2 --data text.u8 --steps 4 --segment 2 --out a.job
+lockstep job new --model gpt2 --data text.u8 --steps 4 --segment-steps 2 --out a.job
 lockstep ledger init try.ledger
 open="job open a.job --reward 0.5eth --ledger local:try.ledger --yes"
 # shellcheck disable=SC2086 # words
@@ -62,7 +62,7 @@ check "a file in place of a bundle is told from a bundle" 3 \
 printf '#!/bin/sh\necho scripts/progress counts 1 last.c make\n' >make && chmod +x make
 run "$here/scripts/progress" counts $$ last.c ./make
 check "the last file that is compiled says what follows" 0 "says out '1 of 1  last.c  (then it is linked)'"
-lockstep prover jobs
+lockstep prover status
 check "without a node it says that none has run" 3 "says err 'node has run in' && says err 'prover node'"
 lockstep doctor
 check "doctor advises no option that it refuses" 0 "says out LOCKSTEP_LEDGER && ! grep -q -- ' --[a-z]' \"$dir/out\""

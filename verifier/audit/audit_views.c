@@ -241,7 +241,8 @@ static void print_finding(FILE *out, const struct audit_view *view)
     }
     if (view->evidence[0] != '\0') {
         fprintf(out,
-                "  evidence %s (%s, %zu bytes): judge it with 'lockstep audit --evidence', take it "
+                "  evidence %s (%s, %zu bytes): judge it with 'lockstep audit --verify-evidence', "
+                "take it "
                 "to the ledger with 'lockstep verifier claim JOB --evidence'\n",
                 view->evidence, fault_location_kind_name(location->kind), location->evidence_size);
     }

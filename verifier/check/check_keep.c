@@ -98,7 +98,7 @@ static enum status find_room(const struct checker *checker, struct error *error)
 
     if (size > checker->request->keep_max) {
         return error_set(error, STATUS_OVER_LIMIT,
-                         "the state has %.1f MB; --keep-bytes allows %.1f MB", (double)size / 1e6,
+                         "the state has %.1f MB; --keep-max allows %.1f MB", (double)size / 1e6,
                          (double)checker->request->keep_max / 1e6);
     }
     if (statvfs(checker->request->cache, &disk) == 0 &&

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/host.h"
 #include "base/io/spawn.h"
 #include "base/sandbox/sandbox.h"
 #include "base/steady.h"
@@ -29,7 +30,6 @@
 enum {
     READ_SIZE = 65536,
     FILES_MAX = 256,
-    NICENESS = 5,
     GOODBYE_MS = 10, /* how long to wait for the exit of a child that closed its pipe */
 };
 
@@ -410,7 +410,7 @@ static bool limit_all(const struct check_request *request)
     limit_resource(RLIMIT_NOFILE, FILES_MAX);
     limit_resource(RLIMIT_FSIZE, request->file_max);
     limit_resource(RLIMIT_CPU, request->processor_s);
-    (void)setpriority(PRIO_PROCESS, 0, NICENESS);
+    host_step_back();
     /* A file at its limit is then an error with a sentence, not the end of the process. */
     (void)signal(SIGXFSZ, SIG_IGN);
     (void)signal(SIGPIPE, SIG_DFL);

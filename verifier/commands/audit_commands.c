@@ -22,21 +22,28 @@
 
 static const struct option_spec options[] = {
     {.name = "data",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "a data file of the job; once for each, in the job's order (default: where the "
              "bundle's own solver had it)"},
     {.name = "sample",
+     .heading = "evidence",
+     .often = true,
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "0",
      .help = "replay only N segments, drawn by --sample-seed; 0: all"},
     {.name = "sample-seed",
+     .heading = "evidence",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "1",
      .help = "what the sample is drawn by; a cheat must not know it before"},
     {.name = "workers",
+     .heading = "machine",
+     .often = true,
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "1",
@@ -47,37 +54,48 @@ static const struct option_spec options[] = {
     RUN_DEVICE_OPTION("what replays: " RUN_DEVICE_NAMES),
     RUN_MACHINE_OPTIONS,
     {.name = "memory-max",
+     .heading = "machine",
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .help = "refuse a job that needs more memory"},
-    {.name = "evidence",
+    {.name = "verify-evidence",
+     .heading = "evidence",
+     .often = true,
      .kind = OPTION_FLAG,
      .help = "the arguments are evidence files: judge them, without bundle, data or ledger",
      .command_line_only = true},
-    {.name = "evidence-dir",
+    {.name = "evidence-folder",
+     .heading = "result",
      .kind = OPTION_TEXT,
-     .value = "DIR",
+     .value = "FOLDER",
      .fallback = ".",
      .help = "where evidence of a difference is written"},
     {.name = "trace-from",
+     .heading = "evidence",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "URL",
      .help = "an endpoint ('lockstep prover serve') or a folder with the solver's answers about "
              "the trace of a step: a difference is then followed to the operation and element"},
     {.name = "report",
+     .heading = "result",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "FILE.html: a page with plots: verdict, loss, what was checked and what was not; "
              "FILE.json: the same to cite and to sign"},
     {.name = "sign",
+     .heading = "result",
      .kind = OPTION_FLAG,
      .help = "sign the report FILE.json with your key",
      .command_line_only = true},
     {.name = "verify-report",
+     .heading = "evidence",
      .kind = OPTION_FLAG,
      .help = "the arguments are reports FILE.json: who signed them, and was a byte changed?",
      .command_line_only = true},
     {.name = "transactions",
+     .heading = "ledger",
      .kind = OPTION_FLAG,
      .help = "with --report: ask the ledger of --ledger for the transactions of the job's commits, "
              "verdicts and finality; without it nobody is asked anything",
@@ -286,7 +304,7 @@ static void tell_one(struct audits *audits, size_t index)
     struct audit_view *view = &audits->views[index];
 
     ask_ledger(audits, view);
-    audit_view_keep(view, options_text(context->options, "evidence-dir"));
+    audit_view_keep(view, options_text(context->options, "evidence-folder"));
     if (audits->entries != NULL) {
         add_entry(audits, view);
     }
@@ -375,7 +393,7 @@ static int run_audit(struct command_context *context)
     enum status status;
     int code;
 
-    if (options_flag(context->options, "evidence")) {
+    if (options_flag(context->options, "verify-evidence")) {
         return audit_evidence(context);
     }
     if (options_flag(context->options, "verify-report")) {
@@ -433,7 +451,8 @@ static const struct command commands[] = {
          "instructions confirmed it. 2: no answer, with the reason; so it is when the "
          "last checkpoint is broken or missing. Follows a difference to the "
          "tensor and element, and to the operation where the solver serves its trace "
-         "(--trace-from); writes the evidence to a file that 'lockstep audit --evidence' and the "
+         "(--trace-from); writes the evidence to a file that 'lockstep audit --verify-evidence' "
+         "and the "
          "contract judge without the bundle. A report FILE.json can be cited and, with --sign, "
          "carries your signature, which --verify-report checks; --transactions asks a ledger for "
          "what "

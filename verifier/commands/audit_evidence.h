@@ -1,5 +1,5 @@
 /*
- * audit_evidence.h - `lockstep audit --evidence`: judges portable evidence files by themselves.
+ * audit_evidence.h - `lockstep audit --verify-evidence`: judges portable evidence files by themselves.
  *
  * A file shows that a committed step contradicts itself. Only a ledger knows whether the accused
  * posted those roots: the answer names them, so that anybody can compare.

@@ -34,25 +34,32 @@ const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS] = {
     NODE_STATE_OPTION,
     NODE_WORK_OPTIONS,
     {.name = "evidence",
+     .heading = "evidence",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "evidence about the step, as 'lockstep audit' writes it: it says which step, and is "
              "sent as soon as the accused replies with the trace that it is about",
      .command_line_only = true},
     {.name = "segment",
+     .often = true,
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = GAME_SEGMENTS_MAX,
      .help =
          "in place of a step: replay this segment, and claim its first false step if it has one",
      .command_line_only = true},
-    {.name = "keep",
+    {.name = "folder",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .help = "leave the state that the segment ends in there, where all of it is right, as mirrors "
              "have it",
      .command_line_only = true},
     {.name = "yes",
+     .heading = "account",
+     .often = true,
      .kind = OPTION_FLAG,
      .help = "stake the bond without asking",
      .command_line_only = true},
@@ -345,7 +352,7 @@ static void show_stake(const struct claiming *claiming, FILE *out)
                       "gas         about %d in 3 transactions where the accused serves its trace, "
                       "%d at most, below %" PRIu64 " gwei each\n",
                       GAS_LEAST, GAS_MOST,
-                      options_number(claiming->setup.context->options, "gas-ceiling"));
+                      options_number(claiming->setup.context->options, "gas-price-max"));
     }
 }
 
@@ -597,7 +604,7 @@ static int show(struct claiming *claiming)
 static enum status open_setup(struct claiming *claiming, struct error *error)
 {
     const struct options *given = claiming->setup.context->options;
-    const char *folder = options_text(given, "keep");
+    const char *folder = options_text(given, "folder");
 
     TRY(node_setup_prepare(&claiming->setup, error));
     TRY(node_setup_open(&claiming->setup, true, false, error));

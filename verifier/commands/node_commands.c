@@ -1,4 +1,4 @@
-/* node_commands.c - `lockstep verifier run|status|claims|verdicts`. */
+/* node_commands.c - `lockstep verifier node|status|claims|verdicts`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,12 +27,14 @@ enum {
 
 /* ---- run ------------------------------------------------------------------ */
 
-static const struct option_spec run_options[] = {
+static const struct option_spec node_options[] = {
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
     CHAIN_ACCOUNT_OPTION,
     NODE_STATE_OPTION,
     {.name = "mode",
+     .heading = "policy",
+     .often = true,
      .kind = OPTION_CHOICE,
      .value = "MODE",
      .fallback = "act",
@@ -41,6 +43,8 @@ static const struct option_spec run_options[] = {
          "observe: check and report, sign nothing; defend: and claim; act: and sit in panels, for "
          "fees"},
     {.name = "entries",
+     .heading = "policy",
+     .often = true,
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "1",
@@ -48,33 +52,41 @@ static const struct option_spec run_options[] = {
      .maximum = GAME_ENLIST_MAX,
      .help = "the most entries in one panel, each with its bond: as often as that it is drawn"},
     {.name = "allow-list",
+     .heading = "policy",
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "a list of accounts, for jobs that name their panel"},
     {.name = "contact",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "URL",
      .help = "where this node is found, for its panels and clients (default: the address of "
              "--serve)"},
     {.name = "serve",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
      .help =
          "serve the end states that are kept, so that 'job fetch' has the model when its solver "
          "is gone (default: not at all)"},
-    {.name = "keep-bytes",
+    {.name = "keep-max",
+     .heading = "keeping",
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .fallback = "10G",
      .help = "bytes of end states of replayed segments to keep; those that nobody needs go first, "
              "models that are not delivered last"},
-    {.name = "no-keep", .kind = OPTION_FLAG, .help = "keep no end states"},
+    {.name = "no-keep", .heading = "keeping", .kind = OPTION_FLAG, .help = "keep no end states"},
     {.name = "extra",
+     .heading = "policy",
      .kind = OPTION_REAL,
      .value = "X",
      .fallback = "0.1",
      .help = "the fraction of segments without a place of ours to check in secret"},
     {.name = "checks",
+     .heading = "machine",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "2",
@@ -85,41 +97,49 @@ static const struct option_spec run_options[] = {
     POLICY_OPTIONS,
     POLICY_NODE_OPTIONS,
     {.name = "withdraw-at",
+     .heading = "policy",
      .kind = OPTION_TEXT,
      .value = "AMOUNT",
      .fallback = "0.1ether",
      .help = "withdraw when that much is owed; 0: never"},
     {.name = "grace",
+     .heading = "policy",
      .kind = OPTION_DURATION,
      .value = "TIME",
      .fallback = "10m",
      .maximum = GAME_PERIOD_MAX,
      .help = "when bonds or fees of ours wait for a solver that timed out, make the moves that "
              "anybody may make so long after it could have"},
-    {.name = "status",
+    {.name = "page",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
      .help = "serve a status page at /, /metrics for Prometheus, and /health; with a port alone to "
              "this machine only (default: not at all)"},
     {.name = "forget-fault",
+     .heading = "trials",
      .kind = OPTION_FLAG,
      .help = "sign again after a fault of this machine was found, and looked into",
      .command_line_only = true},
     {.name = "self-test",
+     .heading = "trials",
      .kind = OPTION_FLAG,
      .help = "check steps that are known to be true or false, for ever; no ledger is touched",
      .command_line_only = true},
-    {.name = "rounds",
+    {.name = "self-test-rounds",
+     .heading = "trials",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "0",
-     .help = "of the self-test; 0: until it is stopped",
+     .help = "rounds of --self-test; 0: until it is stopped",
      .command_line_only = true},
-    {.name = "seed",
+    {.name = "self-test-seed",
+     .heading = "trials",
      .kind = OPTION_INTEGER,
      .value = "N",
      .fallback = "1",
-     .help = "of the self-test",
+     .help = "seed of --self-test",
      .command_line_only = true},
 };
 
@@ -167,7 +187,7 @@ static enum status open_keep(struct running_node *running, struct error *error)
                                "--serve serves what is kept, and --no-keep keeps nothing");
     }
     TRY(node_setup_path(folder, given, NODE_FILE_KEPT, error));
-    TRY(keep_open(&setup->keep, folder, place, options_number(given, "keep-bytes"), error));
+    TRY(keep_open(&setup->keep, folder, place, options_number(given, "keep-max"), error));
     if (place == NULL) {
         return STATUS_OK;
     }
@@ -201,7 +221,7 @@ static enum status read_options(struct node_options *options, const struct optio
 
 static enum status open_server(struct running_node *running, struct error *error)
 {
-    const char *text = options_text(running->setup.context->options, "status");
+    const char *text = options_text(running->setup.context->options, "page");
     struct listen_place place;
     char path[FILE_PATH_MAX];
 
@@ -334,8 +354,9 @@ static int run_self_test(struct running_node *running)
 {
     struct command_context *context = running->setup.context;
     char folder[FILE_PATH_MAX];
-    struct self_test_options options = {.rounds = options_number(context->options, "rounds"),
-                                        .seed = options_number(context->options, "seed"),
+    struct self_test_options options = {.rounds =
+                                            options_number(context->options, "self-test-rounds"),
+                                        .seed = options_number(context->options, "self-test-seed"),
                                         .stop = &running->setup.stop,
                                         .folder = folder,
                                         .on_wrong = log_wrong,
@@ -360,7 +381,7 @@ out:
     return status == STATUS_OK ? show_self_test(context, &result) : command_fail(context, &error);
 }
 
-static int run_run(struct command_context *context)
+static int run_node(struct command_context *context)
 {
     struct running_node *running = calloc(1, sizeof(*running));
     struct error error;
@@ -551,7 +572,7 @@ out:
 #define OPTIONS(specs) .options = (specs), .option_count = sizeof(specs) / sizeof((specs)[0])
 
 static const struct command commands[] = {
-    {.name = "run",
+    {.name = "node",
      .summary = "check what solvers commit, say in panels what is right, claim what is not",
      .description =
          "Follows the ledger, enlists in panels by its policy, checks segments by running them "
@@ -559,11 +580,11 @@ static const struct command commands[] = {
          "Fetches everything by its root from mirrors that it does not trust. Writes each verdict "
          "into the verdict database before it signs, and claims a difference only after a second "
          "replay with other instructions. Stop it with SIGTERM; it resumes where it was.",
-     .example = "lockstep verifier run --ledger local:try.ledger --mirror text.run\n"
-                "lockstep verifier run --mode observe --mirror https://solver.example\n"
-                "lockstep verifier run --self-test --rounds 20",
-     OPTIONS(run_options),
-     .run = run_run},
+     .example = "lockstep verifier node --ledger local:try.ledger --mirror text.run\n"
+                "lockstep verifier node --mode observe --mirror https://solver.example\n"
+                "lockstep verifier node --self-test --self-test-rounds 20",
+     OPTIONS(node_options),
+     .run = run_node},
     {.name = "status",
      .summary = "show what the node does, has found, and earns",
      .description = "Reads the node's database, whether the node runs or not: jobs, the queue, "
@@ -635,7 +656,7 @@ static const struct doctor_check doctor_checks[] = {{"checks", look_at_checks}};
 
 const struct command_group verifier_commands = {
     .name = "verifier",
-    .summary = "the node that checks what solvers commit",
+    .summary = "check what solvers commit: the verifier's node, and what it found",
     .commands = commands,
     .command_count = sizeof(commands) / sizeof(commands[0]),
     .checks = doctor_checks,

@@ -1,7 +1,7 @@
 /*
  * node_setup.h - a node opened from a command line: its folder, its files, its ledger and children.
  *
- * What `verifier run` and `verifier claim` have in common. The folder belongs to one process at a
+ * What `verifier node` and `verifier claim` have in common. The folder belongs to one process at a
  * time: its verdict database is locked.
  */
 #ifndef VERIFIER_COMMANDS_NODE_SETUP_H
@@ -23,7 +23,8 @@ enum node_file {
 
 #define NODE_STATE_OPTION                                                                          \
     {                                                                                              \
-        .name = "state", .kind = OPTION_TEXT, .value = "FOLDER",                                   \
+        .name = "state", .heading = "keeping", .often = true, .kind = OPTION_TEXT,                 \
+        .value = "FOLDER",                                                                         \
         .help = "the node's queue, verdict database and cache (default: verifier below the state " \
                 "folder)"                                                                          \
     }
@@ -31,21 +32,28 @@ enum node_file {
 /* Where content is fetched, and what one check may take. */
 #define NODE_WORK_OPTIONS                                                                          \
     {.name = "mirror",                                                                             \
+     .heading = "fetching",                                                                        \
+     .often = true,                                                                                \
      .kind = OPTION_LIST,                                                                          \
      .value = "URL",                                                                               \
      .help = "where jobs, state roots, checkpoints and data are fetched: http(s)://..., a folder " \
              "that a solver publishes to, or a bundle"},                                           \
         CHAIN_CONTACTS_OPTION,                                                                     \
         {.name = "data",                                                                           \
+         .heading = "data",                                                                        \
+         .often = true,                                                                            \
          .kind = OPTION_LIST,                                                                      \
          .value = "FILE",                                                                          \
          .help = "a data file of any job, found by its root"},                                     \
         {.name = "threads",                                                                        \
+         .heading = "machine",                                                                     \
          .kind = OPTION_INTEGER,                                                                   \
          .value = "N",                                                                             \
          .maximum = 1024,                                                                          \
          .help = "threads of one check (default: the cores, shared by the checks)"},               \
         {.name = "device",                                                                         \
+         .heading = "machine",                                                                     \
+         .often = true,                                                                            \
          .kind = OPTION_TEXT,                                                                      \
          .value = "NAME",                                                                          \
          .fallback = "cpu",                                                                        \
@@ -53,25 +61,30 @@ enum node_file {
          .help = "where checks compute: cpu, cuda, cuda:N, several with commas, or auto. A "       \
                  "difference that a GPU finds is run again on the CPU"},                           \
         {.name = "device-memory",                                                                  \
+         .heading = "machine",                                                                     \
          .kind = OPTION_SIZE,                                                                      \
          .value = "BYTES",                                                                         \
          .help = "memory of each GPU that one check may take (default: all of it)"},               \
         {.name = "memory-max",                                                                     \
+         .heading = "machine",                                                                     \
          .kind = OPTION_SIZE,                                                                      \
          .value = "BYTES",                                                                         \
          .help = "memory of one check (default: most of the machine's, shared by the checks)"},    \
         {.name = "disk-max",                                                                       \
+         .heading = "machine",                                                                     \
          .kind = OPTION_SIZE,                                                                      \
          .value = "BYTES",                                                                         \
          .fallback = "20G",                                                                        \
          .minimum = 1 << 20,                                                                       \
-         .help = "of the cache of what was fetched, and of any one file"},                         \
+         .help = "bytes of the cache of what was fetched, and of any one file"},                   \
         {.name = "bandwidth-max",                                                                  \
+         .heading = "machine",                                                                     \
          .kind = OPTION_SIZE,                                                                      \
          .value = "BYTES",                                                                         \
          .fallback = "0",                                                                          \
-         .help = "bytes a second that are fetched, by all checks; 0: no limit"},                   \
+         .help = "bytes a second that all checks together fetch; 0: no limit"},                    \
         {.name = "mirror-timeout",                                                                 \
+         .heading = "fetching",                                                                    \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
          .fallback = "20s",                                                                        \
@@ -79,15 +92,16 @@ enum node_file {
          .maximum = 3600,                                                                          \
          .help = "how long a mirror may be silent or trickle"},                                    \
         {.name = "check-time",                                                                     \
+         .heading = "machine",                                                                     \
          .kind = OPTION_DURATION,                                                                  \
          .value = "TIME",                                                                          \
          .fallback = "1h",                                                                         \
          .minimum = 1,                                                                             \
          .maximum = 2592000,                                                                       \
-         .help = "of one check; then it is stopped and tried again"},                              \
+         .help = "the most time of one check; then it is stopped and tried again"},                \
     {                                                                                              \
-        .name = "reach", .kind = OPTION_INTEGER, .value = "N", .fallback = "16",                   \
-        .maximum = CHECK_REACH_MAX - 1,                                                            \
+        .name = "reach", .heading = "machine", .kind = OPTION_INTEGER, .value = "N",               \
+        .fallback = "16", .maximum = CHECK_REACH_MAX - 1,                                          \
         .help = "segments that may be replayed on the way, for want of a checkpoint"               \
     }
 

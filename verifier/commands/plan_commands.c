@@ -20,64 +20,82 @@
 #include "proofs/run/step_time.h"
 #include "verifier/status/plan.h"
 
-#define AMOUNT(option, text)                                                                       \
+#define AMOUNT(under, first, option, text)                                                         \
     {                                                                                              \
-        .name = (option), .kind = OPTION_TEXT, .value = "AMOUNT", .help = (text),                  \
-        .command_line_only = true                                                                  \
+        .name = (option), .heading = (under), .often = (first), .kind = OPTION_TEXT,               \
+        .value = "AMOUNT", .help = (text), .command_line_only = true                               \
     }
 /* As 'job open' has them: a segment period; seal, reveal and claim period. */
 #define SEGMENT_S 86400.0
 #define WAIT_S    (6 * 3600.0)
 
-#define SHARE(option, preset, text)                                                                \
+#define SHARE(under, first, option, preset, text)                                                  \
     {                                                                                              \
-        .name = (option), .kind = OPTION_REAL, .value = "X", .fallback = (preset), .help = (text), \
-        .command_line_only = true                                                                  \
+        .name = (option), .heading = (under), .often = (first), .kind = OPTION_REAL, .value = "X", \
+        .fallback = (preset), .help = (text), .command_line_only = true                            \
     }
-#define COUNT(option, preset, least, most, text)                                                   \
+#define COUNT(under, first, option, preset, least, most, text)                                     \
     {                                                                                              \
-        .name = (option), .kind = OPTION_INTEGER, .value = "N", .fallback = (preset),              \
-        .minimum = (least), .maximum = (most), .help = (text), .command_line_only = true           \
+        .name = (option), .heading = (under), .often = (first), .kind = OPTION_INTEGER,            \
+        .value = "N", .fallback = (preset), .minimum = (least), .maximum = (most), .help = (text), \
+        .command_line_only = true                                                                  \
     }
 
 const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS] = {
-    COUNT("segments", NULL, 1, PLAN_SEGMENTS_MAX, "segments of the job (default: the file's)"),
-    COUNT("segment-steps", NULL, 1, UINT32_C(1) << 24,
+    COUNT("training", true, "segments", NULL, 1, PLAN_SEGMENTS_MAX,
+          "segments of the job (default: the file's)"),
+    COUNT("training", true, "segment-steps", NULL, 1, UINT32_C(1) << 24,
           "steps of a segment (default: the file's, or 1)"),
-    COUNT("bad", "1", 1, PLAN_SEGMENTS_MAX, "how many segments hold a false step"),
-    SHARE("fraction", NULL, "the share of segments that hold a false step, instead of --bad"),
-    SHARE("confidence", "0.99", "the chance wanted of finding at least one of them"),
-    SHARE("seconds-per-step", NULL, "how long a step takes here (default: measured with --data)"),
-    SHARE("measure", "3", "for how many seconds to measure"),
+    COUNT("check", true, "bad", "1", 1, PLAN_SEGMENTS_MAX, "how many segments hold a false step"),
+    SHARE("check", false, "fraction", NULL,
+          "the share of segments that hold a false step, instead of --bad"),
+    SHARE("check", true, "confidence", "0.99", "the chance wanted of finding at least one of them"),
+    SHARE("machine", false, "seconds-per-step", NULL,
+          "how long a step takes here (default: measured with --data)"),
+    {.name = "measure",
+     .heading = "machine",
+     .kind = OPTION_REAL,
+     .value = "SECONDS",
+     .fallback = "3",
+     .help = "for how long to time steps of the job",
+     .command_line_only = true},
     {.name = "data",
+     .heading = "data",
+     .often = true,
      .kind = OPTION_LIST,
      .value = "FILE",
      .help = "a data file of the job, to time a step; once for each, in the job's order"},
     RUN_DEVICE_OPTION("what replays: " RUN_DEVICE_NAMES),
     RUN_MACHINE_OPTIONS,
     {.name = "memory-max",
+     .heading = "machine",
      .kind = OPTION_SIZE,
      .value = "BYTES",
      .help = "refuse a job that needs more memory"},
-    AMOUNT("price", "what an hour of this machine costs, such as 0.0005eth"),
-    AMOUNT("reward",
-           "of the whole job, as in 'job open'; without it there is no money in the plan"),
-    AMOUNT("stake", "what a solver loses when it is convicted (default: the whole reward)"),
-    AMOUNT("fee", "of a seat for a segment (default: 1.3 times --solver-cost)"),
-    AMOUNT("gas", "what sealing and revealing a verdict costs"),
-    COUNT("seats", "1", 0, GAME_SEATS_MAX, "rights that make a covered segment final"),
-    COUNT("panel", "12", 1, GAME_PANEL_MAX, "entries in the panel"),
-    SHARE("coverage", "0.2", "share of the segments that is covered"),
-    SHARE("partners", "0.3", "share of the panel that colludes or trusts"),
-    COUNT("watchers", "10", 0, 10000000, "nodes that check secret samples"),
-    SHARE("extra", "0.1", "the rate at which each of them does"),
-    SHARE("saved", "1", "what a cheat saves of a segment's cost"),
-    COUNT("open-segments", NULL, 1, GAME_OPEN_MAX,
+    AMOUNT("policy", true, "price", "what an hour of this machine costs, such as 0.0005eth"),
+    AMOUNT(
+        "terms", true, "reward",
+        "the reward of the whole job, as in 'job open'; without it there is no money in the plan"),
+    AMOUNT("terms", true, "stake",
+           "what a solver loses when it is convicted (default: the whole reward)"),
+    AMOUNT("terms", false, "fee",
+           "what a seat earns with a segment (default: 1.3 times --segment-cost)"),
+    AMOUNT("terms", false, "gas", "what sealing and revealing a verdict costs"),
+    COUNT("terms", true, "seats", "1", 0, GAME_SEATS_MAX,
+          "rights that make a covered segment final"),
+    COUNT("terms", false, "panel", "12", 1, GAME_PANEL_MAX, "entries in the panel"),
+    SHARE("terms", true, "coverage", "0.2", "share of the segments that is covered"),
+    SHARE("cheat", false, "partners", "0.3", "share of the panel that colludes or trusts"),
+    COUNT("cheat", false, "watchers", "10", 0, 10000000, "nodes that check secret samples"),
+    SHARE("policy", false, "extra", "0.1", "the rate at which each of them does"),
+    SHARE("cheat", false, "saved", "1", "what a cheat saves of a segment's cost"),
+    COUNT("cheat", false, "open-segments", NULL, 1, GAME_OPEN_MAX,
           "segments that are committed and not yet final when a conviction comes (default: by the "
           "periods of 'job open' and the time of a segment, or of a day)"),
-    AMOUNT("solver-cost",
-           "of computing a segment (default: its time at --price, or its reward divided by 1.3)"),
-    SHARE("replay", NULL,
+    AMOUNT("terms", false, "segment-cost",
+           "what it costs to compute a segment (default: its time at --price, or its reward "
+           "divided by 1.3)"),
+    SHARE("cost", false, "replay", NULL,
           "time of a check over that of training (default: measured with --data, or 1.05)"),
 };
 
@@ -264,9 +282,9 @@ static enum status take_money(struct planning *plan, struct error *error)
     economy->segments = plan->segments;
     economy->reward = reward / plan->segments;
     TRY(amount_of(&plan->price, given, "price", error));
-    plan->knows_cost = plan->price * hours > 0.0 || options_given(given, "solver-cost");
+    plan->knows_cost = plan->price * hours > 0.0 || options_given(given, "segment-cost");
     economy->cost = plan->price * hours > 0.0 ? hours * plan->price : economy->reward / COST_COVER;
-    TRY(amount_of(&economy->cost, given, "solver-cost", error));
+    TRY(amount_of(&economy->cost, given, "segment-cost", error));
     economy->fee = COST_COVER * economy->cost;
     TRY(amount_of(&economy->fee, given, "fee", error));
     economy->stake = reward;

@@ -23,21 +23,27 @@ enum {
 static const struct option_spec watch_options[] = {
     CHAIN_LEDGER_OPTIONS,
     {.name = "once",
+     .heading = "ledger",
+     .often = true,
      .kind = OPTION_FLAG,
      .help = "look once and end; the exit code is 1 when there is an alarm"},
     {.name = "warn",
+     .heading = "ledger",
      .kind = OPTION_DURATION,
      .value = "TIME",
      .fallback = "1h",
      .help = "how long before a deadline its alarm is given; no more than a third of its period"},
-    {.name = "interval",
+    {.name = "poll",
+     .heading = "ledger",
      .kind = OPTION_DURATION,
      .value = "TIME",
      .fallback = "10s",
      .minimum = 1,
      .maximum = 86400,
      .help = "how often to look"},
-    {.name = "status",
+    {.name = "page",
+     .heading = "serving",
+     .often = true,
      .kind = OPTION_TEXT,
      .value = "ADDRESS:PORT",
      .help = "serve all jobs as a page at /, and /health; with a port alone to this machine only "
@@ -365,7 +371,7 @@ static void tell_changes(const struct watching *watching)
 /* A ledger that does not answer is reported once and waited for: the watch goes on. */
 static enum status follow_ledger(struct watching *watching, struct error *error)
 {
-    double interval_s = (double)options_number(watching->context->options, "interval");
+    double interval_s = (double)options_number(watching->context->options, "poll");
     bool unreachable = false;
     bool looked = false; /* the first look is reported, so that silence does not seem a hang */
 
@@ -411,7 +417,7 @@ static enum status open_ledger(struct watching *watching, struct error *error)
 
 static enum status open_page(struct watching *watching, struct error *error)
 {
-    const char *text = options_text(watching->context->options, "status");
+    const char *text = options_text(watching->context->options, "page");
     char url[WEB_SERVER_URL_MAX];
     struct listen_place place;
 
@@ -492,7 +498,7 @@ static int run_watch(struct command_context *context)
 
 static const struct command commands[] = {
     {.name = "watch",
-     .summary = "follow all jobs of a ledger, forecast their verdicts, and give alarms",
+     .summary = "follow all jobs of a ledger, and give alarms",
      .description =
          "Reads the ledger and nothing else; no key is needed, and nothing is replayed. Shows what "
          "each segment waits for and when it can be final, whose turn it is in each dispute, and "
@@ -502,7 +508,7 @@ static const struct command commands[] = {
          "it begins and when it ends, with --json as one object on each line.",
      .example = "lockstep watch --ledger local:try.ledger --once\n"
                 "lockstep watch --json --warn 6h\n"
-                "lockstep watch --status " PORT_WATCH_PAGE " --ledger local:try.ledger",
+                "lockstep watch --page " PORT_WATCH_PAGE " --ledger local:try.ledger",
      .options = watch_options,
      .option_count = sizeof(watch_options) / sizeof(watch_options[0]),
      .run = run_watch},

@@ -192,7 +192,7 @@ static enum status open_to_read(struct store *store, const char *path, struct er
 
     if (!file_exists(path)) {
         (void)error_set(error, STATUS_NOT_FOUND, "no node has worked here: %s is not there", path);
-        error_advise(error, "name its folder with --state, or start one: lockstep verifier run");
+        error_advise(error, "name its folder with --state, or start one: lockstep verifier node");
         return STATUS_NOT_FOUND;
     }
     TRY(database_open(&store->sql, path, "PRAGMA query_only = ON", error));

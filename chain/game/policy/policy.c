@@ -206,7 +206,7 @@ static bool covers(struct policy_refusal *refusal, enum policy_term term, uint64
 static bool can_respond(struct policy_refusal *refusal, const struct policy *policy,
                         const struct game_terms *terms, const struct policy_pace *pace)
 {
-    return is_long(refusal, POLICY_CLOCK, terms->clock_s, policy->clock_least_s, "--clock-least") &&
+    return is_long(refusal, POLICY_CLOCK, terms->clock_s, policy->clock_least_s, "--clock-min") &&
            covers(refusal, POLICY_CLOCK, terms->clock_s, pace->segment_ms, policy->clock_factor,
                   "--clock-factor");
 }
@@ -289,7 +289,7 @@ static bool is_soon_over(struct policy_refusal *refusal, const struct policy *po
     terms_period(most, policy->lock_time_max_s);
     return refuse(refusal, holds[longest].term,
                   "is %s, so that the terms can hold bond and stake for %s in all, and the policy "
-                  "locks them for %s at most (--lock-time-most)",
+                  "locks them for %s at most (--lock-time-max)",
                   is_text, time, most);
 }
 
@@ -389,13 +389,13 @@ static bool can_lock(struct policy_refusal *refusal, const struct policy *policy
         return true;
     }
     return has_room(refusal, policy, term, bond, &policy->lock_all, locked->means, locked->all,
-                    "in all", "--lock-most") &&
+                    "in all", "--lock-max") &&
            has_room(refusal, policy, term, bond, &policy->lock_job, locked->means, locked->job,
-                    "in this job", "--lock-job-most") &&
+                    "in this job", "--lock-job-max") &&
            has_room(refusal, policy, term, bond, &policy->lock_party, locked->means, locked->client,
-                    "in jobs of this client", "--lock-party-most") &&
+                    "in jobs of this client", "--lock-party-max") &&
            has_room(refusal, policy, term, bond, &policy->lock_party, locked->means, locked->solver,
-                    "in jobs of this solver", "--lock-party-most");
+                    "in jobs of this solver", "--lock-party-max");
 }
 
 /* ---- the roles --------------------------------------------------------------------- */
@@ -413,7 +413,7 @@ static bool is_small_bond(struct policy_refusal *refusal, const struct policy *p
     currency_print(fee, &policy->currency, terms->fee);
     return refuse(refusal, POLICY_BOND,
                   "is %s for a fee of %s, and the policy locks %" PRIu32
-                  " fees at most (--bond-fees-most)",
+                  " fees at most (--bond-fees-max)",
                   bond, fee, policy->bond_fees_max);
 }
 
@@ -421,15 +421,15 @@ static bool is_small_bond(struct policy_refusal *refusal, const struct policy *p
 static bool offers_seat(struct policy_refusal *refusal, const struct policy *policy,
                         const struct game_terms *terms, uint64_t now_s)
 {
-    return pays(refusal, policy, POLICY_FEE, terms->fee, policy->fee_least, "--fee-least") &&
+    return pays(refusal, policy, POLICY_FEE, terms->fee, policy->fee_least, "--fee-min") &&
            is_small_bond(refusal, policy, terms) &&
            is_long(refusal, POLICY_SEAL_PERIOD, terms->seal_period_s, policy->seal_least_s,
-                   "--seal-period-least") &&
+                   "--seal-period-min") &&
            is_long(refusal, POLICY_REVEAL_PERIOD, terms->reveal_period_s, policy->reveal_least_s,
-                   "--reveal-period-least") &&
-           is_long(refusal, POLICY_CLOCK, terms->clock_s, policy->clock_least_s, "--clock-least") &&
+                   "--reveal-period-min") &&
+           is_long(refusal, POLICY_CLOCK, terms->clock_s, policy->clock_least_s, "--clock-min") &&
            is_short(refusal, POLICY_SEGMENT_PERIOD, terms->segment_period_s, policy->segment_most_s,
-                    "--segment-period-most") &&
+                    "--segment-period-max") &&
            is_soon_over(refusal, policy, terms, now_s);
 }
 
@@ -472,7 +472,7 @@ static bool is_small_stake(struct policy_refusal *refusal, const struct policy *
     print_multiple(multiple, policy->stake_rewards_max);
     return refuse(refusal, POLICY_STAKE,
                   "is %s for a whole reward of %s, and the policy stakes %s times the "
-                  "reward at most (--stake-rewards-most)",
+                  "reward at most (--stake-rewards-max)",
                   stake, whole, multiple);
 }
 
@@ -488,7 +488,7 @@ static bool can_stake(struct policy_refusal *refusal, const struct policy *polic
     }
     currency_print(stake_text, &policy->currency, stake);
     currency_print(most_text, &policy->currency, most);
-    return refuse(refusal, POLICY_STAKE, "is %s, and the policy stakes %s at most (--stake-most)",
+    return refuse(refusal, POLICY_STAKE, "is %s, and the policy stakes %s at most (--stake-max)",
                   stake_text, most_text);
 }
 
@@ -515,7 +515,7 @@ static bool earns(struct policy_refusal *refusal, const struct policy *policy, w
     currency_print(least, &policy->currency, policy->hour_least);
     return refuse(refusal, POLICY_REWARD,
                   "gives %s for an hour of this machine, which costs %s, and the policy earns %s "
-                  "beyond that at least (--hour-least)",
+                  "beyond that at least (--hour-min)",
                   hour_text, price, least);
 }
 
@@ -527,7 +527,7 @@ bool policy_solve(struct policy_refusal *refusal, const struct policy *policy,
 
     agree(refusal);
     return pays(refusal, policy, POLICY_REWARD, terms->reward, policy->reward_least,
-                "--reward-least") &&
+                "--reward-min") &&
            pays_cost(refusal, POLICY_REWARD, terms->reward, policy, pace, 0) &&
            earns(refusal, policy, terms->reward, pace) && is_small_stake(refusal, policy, terms) &&
            can_stake(refusal, policy, terms->stake, means) &&

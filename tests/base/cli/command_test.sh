@@ -35,6 +35,36 @@ printf 'log-level=info\nlog-levle=warn\n' >"$dir/config"
 run "$L" doctor --config "$dir/config"
 check "unknown_key_is_named_with_file_and_line" 3 \
     'lines err 1 && says err "$dir/config:2: unknown key" && says err "did you mean"'
+printf 'log-level=info\nstatus=7571\n' >"$dir/old"
+run "$L" watch --config "$dir/old"
+check "old_key_is_refused_with_the_new_one" 3 'lines err 1 && says err "$dir/old:2: '"'status' is now 'page'"'"'
+run "$L" watch --status 7571
+check "old_option_is_refused_with_the_new_one" 3 'lines err 1 && says err "--status is now --page"'
+run env LOCKSTEP_STATUS=7571 "$L" watch
+check "old_variable_is_refused_with_the_new_one" 3 'lines err 1 && says err "LOCKSTEP_STATUS is now LOCKSTEP_PAGE"'
+run env LOCKSTEP_STATUS=7571 "$L" data show "$dir"
+check "old_variable_of_another_command_is_not_asked" 3 '! says err LOCKSTEP_STATUS'
+run "$L" job serve a.job --keep 0x51dc0a7f
+check "old_option_has_the_new_name_that_the_command_knows" 3 'says err "--keep is now --keeper-of"'
+run "$L" job watch 0x51dc0a7f --keep kept
+check "old_option_has_another_new_name_elsewhere" 3 'says err "--keep is now --folder"'
+for old in "verifier run:verifier node" "prover jobs:prover status" "job cancel:job close"; do
+    # shellcheck disable=SC2086 # two words
+    run "$L" ${old%%:*} 0x51dc0a7f
+    check "old command ${old%%:*} is refused with the new one" 3 "lines err 1 && says err \"'${old%%:*}' is now '${old#*:}'\""
+done
+run "$L" prover status a.run
+check "status of a bundle is bundle status" 3 'says err "is now '"'bundle status'"'"'
+run "$L" job new --help
+check "help_shows_what_most_people_need" 0 'says out "Model:" && says out "--data FILE" && ! says out "--beta1" &&
+    says out "more options: lockstep job new --help all" && [ "$(grep -c "^  --" "$dir/out")" -le 20 ]'
+cp "$dir/out" "$dir/short"
+run "$L" help job new
+check "help_of_a_command_is_its_help" 0 'cmp -s "$dir/short" "$dir/out"'
+run "$L" job new --help all
+check "help_all_shows_all" 0 'says out "Held-out:" && says out "--beta1" && ! says out "more options"'
+run "$L" help job new all
+check "help_of_a_command_shows_all_too" 0 'says out "--beta1"'
 run "$L" help --config "$dir/config"
 check "help_command_reports_a_config_it_was_given" 3 'lines err 1'
 mkdir -p "$dir/xdg/lockstep"
@@ -45,7 +75,7 @@ run env XDG_CONFIG_HOME="$dir/xdg" "$L" doctor
 check "default_config_is_read" 3 'says err "lockstep/config:2"'
 run "$L" doctor
 check "doctor_tells_about_the_processor" 0 'says out "cpu" && says out "libraries"'
-run env LOCKSTEP_STAKES_MOST=3eth LOCKSTEP_HELD_MOST=7 LOCKSTEP_WHEN_IDLE=true LOCKSTEP_SLOT=cpu,cuda:1 LOCKSTEP_HOUR_LEAST=5gwei \
+run env LOCKSTEP_STAKES_MAX=3eth LOCKSTEP_JOBS_MAX=7 LOCKSTEP_WHEN_IDLE=true LOCKSTEP_SLOT=cpu,cuda:1 LOCKSTEP_HOUR_MIN=5gwei \
     "$L" doctor
 check "doctor_tells_what_a_solver_would_take" 0 'says out "each of cpu, cuda:1" && says out "at most 7 jobs" &&
     says out "stakes 3eth" && says out "while others use" && says out "5 gwei an hour"'
@@ -109,7 +139,7 @@ for shell in bash zsh fish; do
     echo "
         offer lockstep job new --model ''
         offer lockstep job new $sign
-        offer lockstep verifier run --mode ''
+        offer lockstep verifier node --mode ''
         offer lockstep prover run --device ''
         offer lockstep audit --log-level ''
         offer lockstep help ''

@@ -22,9 +22,9 @@ result $? "no source names a port by its number"
 
 # Text that people read, a command with its continuation lines on one.
 {
-    for command in "job serve" "job watch" "prover serve" "prover run" "prover node" "verifier run" watch; do
+    for command in "job serve" "job watch" "prover serve" "prover run" "prover node" "verifier node" watch; do
         # shellcheck disable=SC2086 # two words
-        "$TEST_LOCKSTEP" $command --help
+        "$TEST_LOCKSTEP" $command --help all
     done
     cat README.md docs/*.md packaging/*.service
 } | sed -e ':more' -e '/\\$/{N;s/\\\n */ /;b more' -e '}' >"$dir/text"
@@ -39,17 +39,17 @@ at() {
     result $? "$command --$option is shown with port $1 alone"
 }
 at serve 'prover (run|node)' "$(port SOLVER_BUNDLES)"
-at status 'verifier run' "$(port VERIFIER_PAGE)"
-at status 'prover (run|node)' "$(port SOLVER_PAGE)"
-at status '(job )?watch' "$(port WATCH_PAGE)"
+at page 'verifier node' "$(port VERIFIER_PAGE)"
+at page 'prover (run|node)' "$(port SOLVER_PAGE)"
+at page '(job )?watch' "$(port WATCH_PAGE)"
 at serve 'job watch' "$(port WATCH_KEPT)"
-at serve 'verifier run' "$(port VERIFIER_KEPT)"
-at at 'job serve' "$(port JOB_SERVE)"
-at port 'prover serve' "$(port PROVER_SERVE)"
+at serve 'verifier node' "$(port VERIFIER_KEPT)"
+at serve 'job serve' "$(port JOB_SERVE)"
+at serve 'prover serve' "$(port PROVER_SERVE)"
 
 tr -s '[:space:]' ' ' <"$dir/text" >"$dir/words"
 grep -q "(default 127.0.0.1:$(port JOB_SERVE))" "$dir/words" &&
-    grep -q "(default $(port PROVER_SERVE))" "$dir/words" &&
-    grep -q "^port=$(port PROVER_SERVE)$" packaging/examples/serve.conf
+    grep -q "(default 127.0.0.1:$(port PROVER_SERVE))" "$dir/words" &&
+    grep -q "^serve=127.0.0.1:$(port PROVER_SERVE)$" packaging/examples/serve.conf
 result $? "the defaults are the header's"
 finish

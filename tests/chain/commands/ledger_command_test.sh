@@ -18,13 +18,13 @@ run "$L" doctor
 check "doctor shows the policies in force" 0 \
     'says out "locks at most 2 % in all" && says out "stakes at most 4 whole rewards" &&
     says out "for 30d; takes fees" && says out "for 30d; takes a segment"'
-run env LOCKSTEP_LOCK_MOST=3eth "$L" doctor
+run env LOCKSTEP_LOCK_MAX=3eth "$L" doctor
 check "with what the environment says" 0 'says out "locks at most 3 eth in all"'
-printf 'lock-most=5%%\nbond-fees-most=0\n' >"$dir/policy"
+printf 'lock-max=5%%\nbond-fees-max=0\n' >"$dir/policy"
 run "$L" doctor --config "$dir/policy"
 check "and the config file" 0 'says out "at most 5 % in all" && says out "any number of fees"'
-run env LOCKSTEP_LOCK_MOST=101% "$L" doctor
-check "a limit that is none is named" 1 'says out "--lock-most"'
+run env LOCKSTEP_LOCK_MAX=101% "$L" doctor
+check "a limit that is none is named" 1 'says out "--lock-max"'
 
 run "$L" doctor
 check "no wallet and no ledger is said, and is no fault" 0 \
@@ -84,7 +84,7 @@ check "as JSON too" 0 'says out "\"purse_wei\":\"4500000000000000000\""'
 run "$L" ledger watch --ledger "local:$dir/try.ledger"
 check "nothing has happened yet" 0 '[ ! -s "$dir/out" ]'
 run "$L" job new --data fixtures/text/village.u8 --layers 1 --heads 1 --width 16 --length 8 --batch 1 \
-    --steps 2 --segment 1 --out "$dir/small.job"
+    --steps 2 --segment-steps 1 --out "$dir/small.job"
 check "a job is written" 0 'true'
 run "$L" job open "$dir/small.job" --ledger "local:$dir/try.ledger" --reward 0.5ether \
     --passphrase-file "$dir/pass" --yes

@@ -17,7 +17,7 @@ from program import DATA, SIZE, ask, call, main, new_job, path, run  # noqa: E40
 
 def fixture_is_what_is_made_today():
     """If this fails after a deliberate change: fixtures/bundle/make."""
-    made = ask("job", "new", "--data", DATA, *SIZE, "--steps", "10", "--segment", "4", "--seed", "7",
+    made = ask("job", "new", "--data", DATA, *SIZE, "--steps", "10", "--segment-steps", "4", "--seed", "7",
                "--out", path("fixture.job"))
     with open("fixtures/bundle/job", "rb") as fixture, open(path("fixture.job"), "rb") as file:
         assert fixture.read() == file.read(), made["id"]
@@ -32,7 +32,7 @@ def bundle_is_shown_packed_and_unpacked():
     new_job("a.job")
     run("a.job", "a.run")
     os.unlink(os.path.join(path("a.run"), "checkpoints", "000000000004.safetensors"))
-    status = ask("prover", "status", path("a.run"))
+    status = ask("bundle", "status", path("a.run"))
     assert status["steps"] == 12 and not status["diverged"]
     assert ask("bundle", "check", path("a.run"), wanted=1)["damaged"] == 1  # removed above
     ask("bundle", "export", path("a.run"), path("a.tar.zst"), wanted=1)
@@ -64,33 +64,33 @@ def bundle_is_shown_packed_and_unpacked():
 def encrypted_bundle_opens_with_its_key_alone():
     run("a.job", "s.run", "--encrypt", wanted=3)  # no passphrase, nobody to ask
     assert not os.path.exists(path("s.run"))
-    run("a.job", "s.run", "--encrypt", "--key", path("s.key"))
+    run("a.job", "s.run", "--encrypt", "--bundle-key", path("s.key"))
     assert stat.S_IMODE(os.stat(path("s.key")).st_mode) == 0o600
     hidden = ask("bundle", "steps", path("s.run"))["steps"][0]
     assert sorted(hidden) == ["state_root", "step"]
-    shown = ask("bundle", "steps", path("s.run"), "--key", path("s.key"))["steps"][0]
+    shown = ask("bundle", "steps", path("s.run"), "--bundle-key", path("s.key"))["steps"][0]
     assert shown["loss"] == ask("bundle", "steps", path("e.run"))["steps"][0]["loss"]
-    assert ask("prover", "status", path("s.run"))["loss"] is None
+    assert ask("bundle", "status", path("s.run"))["loss"] is None
     ask("bundle", "check", path("s.run"), wanted=3)
-    ask("bundle", "check", path("s.run"), "--key", path("s.key"))
-    ask("prover", "resume", path("s.run"), "--key", path("s.key"))
+    ask("bundle", "check", path("s.run"), "--bundle-key", path("s.key"))
+    ask("prover", "resume", path("s.run"), "--bundle-key", path("s.key"))
     # Under a passphrase; the key can be handed to somebody who then needs none.
     word = {"LOCKSTEP_PASSPHRASE": "correct horse"}
     run("a.job", "w.run", "--encrypt", environment=word)
     ask("bundle", "check", path("w.run"), environment={"LOCKSTEP_PASSPHRASE": "battery"}, wanted=1)
     ask("bundle", "key", path("w.run"), path("w.key"), environment=word)
     ask("bundle", "key", path("e.run"), path("n.key"), wanted=1)
-    ask("bundle", "check", path("w.run"), "--key", path("w.key"))
-    ask("bundle", "check", path("w.run"), "--key", path("s.key"), wanted=1)
-    assert (ask("trace", "root", path("w.run"), "5", "--key", path("w.key"))
+    ask("bundle", "check", path("w.run"), "--bundle-key", path("w.key"))
+    ask("bundle", "check", path("w.run"), "--bundle-key", path("s.key"), wanted=1)
+    assert (ask("trace", "root", path("w.run"), "5", "--bundle-key", path("w.key"))
             == ask("trace", "root", path("e.run"), "5"))
     with open(path("word"), "w") as file:
         file.write("correct horse\n")
     os.chmod(path("word"), 0o600)
-    ask("bundle", "check", path("w.run"), "--passphrase-file", path("word"))
+    ask("bundle", "check", path("w.run"), "--bundle-passphrase-file", path("word"))
     ask("bundle", "export", path("w.run"), path("w.tar.zst"))
     assert ask("bundle", "import", path("w.tar.zst"), path("w2.run"))["checkpoints_unchecked"] == 3
-    assert ask("bundle", "import", path("w.tar.zst"), path("w3.run"), "--passphrase-file",
+    assert ask("bundle", "import", path("w.tar.zst"), path("w3.run"), "--bundle-passphrase-file",
                path("word"))["checkpoints_unchecked"] == 0
 
 

@@ -34,7 +34,7 @@ def probe(*words, wanted=0, environment=NONE):
 
 def new_job(name, *more):
     call("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16", "--length", "8",
-         "--batch", "2", "--vocabulary", "128", "--steps", "4", "--segment", "2", "--out", path(name),
+         "--batch", "2", "--vocabulary", "128", "--steps", "4", "--segment-steps", "2", "--out", path(name),
          *more)
     return path(name)
 

@@ -47,7 +47,7 @@ def check(job, *data):
 def activations_are_planned():
     job = path("a.job")
     made = ask("job", "new", "--data", DATA, "--width", "192", "--layers", "6", "--length", "256",
-               "--batch", "8", "--vocabulary", "128", "--steps", "2", "--segment", "2", "--out", job)
+               "--batch", "8", "--vocabulary", "128", "--steps", "2", "--segment-steps", "2", "--out", job)
     told = check(job, DATA)
     assert told == made["step_memory"]
     assert told["cpu"]["recompute"] < 0.6 * told["cpu"]["plain"]
@@ -61,7 +61,7 @@ def activations_are_planned():
 
 def micro_batches_grow_by_their_sums_alone():
     made = [ask("job", "new", "--data", DATA, "--length", "16", "--layers", "2", "--accumulate", n,
-                "--steps", "2", "--segment", "2", "--out", path(n + ".acc"))["step_memory"]
+                "--steps", "2", "--segment-steps", "2", "--out", path(n + ".acc"))["step_memory"]
             for n in ("1", "8", "5000")]
     assert made[1] == made[2], made
     for device in "cpu", "gpu":
@@ -74,7 +74,7 @@ def frozen_weights_are_planned():
                             num_hidden_layers=4, tie_word_embeddings=True)
     job = path("lora.job")
     ask("job", "new", "--base", place, "--data", DATA, "--data-type", "u8", "--length", "64", "--batch", "1", "--lora",
-        "4", "--steps", "2", "--segment", "2", "--out", job)
+        "4", "--steps", "2", "--segment-steps", "2", "--out", job)
     told = check(job, DATA, place)
     assert told["data"] >= size
     assert told["cpu"]["hoist"] > told["cpu"]["plain"] + size  # packed for both directions

@@ -66,7 +66,7 @@ def ask(*words, wanted=0, environment=None):
 def new_job(name, *more):
     return ask("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16",
                "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "38",
-               "--segment", "4", "--out", path(name), *more)
+               "--segment-steps", "4", "--out", path(name), *more)
 
 
 def wait_for(condition, what):
@@ -157,7 +157,7 @@ def local_ledger(name):
 
 def assert_finished(ledger, key, before, run, gas=0, segments=10):
     """The job is done, and its reward went from the client to the solver."""
-    status = ask("prover", "status", path(run), *ledger.place)["ledger"]
+    status = ask("bundle", "status", path(run), *ledger.place)["ledger"]
     assert status["phase"] == "closed" and status["final"] == segments, status
     assert status["segments"] == segments and ledger.owed("solver") == 0
     # An even part of an ether for each segment; gas is the only other thing that costs.
@@ -199,8 +199,8 @@ def jobs_are_opened_listed_shown_and_closed():
     assert all(len(line) <= 80 for line in text.splitlines()) and key[:14] in text
     assert text.splitlines()[1].endswith(" seal"), text
     refused = ask("job", "list", *ledger.place)["jobs"][0]["refused_by"]
-    assert refused["solver"] is None and "--seal-period-least" in refused["node"]["text"], refused
-    text = call("job", "list", "--seal-period-least", "1s", "--reveal-period-least", "1s",
+    assert refused["solver"] is None and "--seal-period-min" in refused["node"]["text"], refused
+    text = call("job", "list", "--seal-period-min", "1s", "--reveal-period-min", "1s",
                 *ledger.place).stdout.decode()
     assert text.splitlines()[1].endswith(" ok"), text
     assert [job["job"] for job in ask("job", "list", "--open", *ledger.place)["jobs"]] == [key]
@@ -279,15 +279,15 @@ def terms_that_the_policy_refuses_cost_nothing_and_its_option_takes_them():
     bundle = ["--bundle", path("robbed.run")]
     error = ledger.run("a.job", *bundle, wanted=1)["error"]
     assert "nothing was staked: the stake is 9 eth" in error["message"], error
-    assert "--stake-rewards-most" in error["message"], error
+    assert "--stake-rewards-max" in error["message"], error
     assert ledger.events(key) == ["opened"] and ledger.money("solver") == before
     # The bundle is there, and its journal is empty: another command takes the job, or leaves it.
     words = ["prover", "commit", path("robbed.run"), *ledger.place, *ledger.wallet("solver")]
-    error = ask(*words, "--stake-rewards-most", "9", wanted=1)["error"]
+    error = ask(*words, "--stake-rewards-max", "9", wanted=1)["error"]
     assert "the clock of a dispute is 1s" in error["message"], error
-    assert "--clock-least" in error["message"], error
-    ask("prover", "resume", path("robbed.run"), "--until", "committed", "--clock-least",
-        "1s", "--clock-factor", "0", "--stake-rewards-most", "9", *ledger.wallet("solver"))
+    assert "--clock-min" in error["message"], error
+    ask("prover", "resume", path("robbed.run"), "--until", "committed", "--clock-min",
+        "1s", "--clock-factor", "0", "--stake-rewards-max", "9", *ledger.wallet("solver"))
     assert "committed" in ledger.events(key)
 
 
@@ -296,7 +296,7 @@ def first_states_that_are_missing_or_wrong_cost_nothing():
     ledger = local_ledger("first")
     state = os.path.join(path("c.job.measure"), "checkpoints", "000000000012.safetensors")
     other = os.path.join(path("c.job.measure"), "checkpoints", "000000000004.safetensors")
-    new_job("given.job", "--first-state", state, "--steps", "6", "--segment", "2")
+    new_job("given.job", "--first-state", state, "--steps", "6", "--segment-steps", "2")
     key = ledger.open("given.job")
     before = money_of(ledger)
     run = ["--bundle", path("given.run")]
@@ -304,7 +304,7 @@ def first_states_that_are_missing_or_wrong_cost_nothing():
                               (["--first-state", path("nowhere")], None, "nowhere"),
                               (["--first-state", other], 1, "not the first state"),
                               (["--first-state", path("a.job")], 1, "a.job"),
-                              (["--first-state", state, "--stake-most", "much"], 3, "stake-most")):
+                              (["--first-state", state, "--stake-max", "much"], 3, "stake-max")):
         done = subprocess.run([LOCKSTEP, *ledger.run_words("given.job", *run, *words)],
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, timeout=WAIT_MAX_S)
@@ -358,7 +358,7 @@ def what_nobody_could_check_costs_no_stake():
     ledger = local_ledger("secret")
     key = ledger.open("a.job")
     before = money_of(ledger)
-    secret = ["--key", path("secret.key")]
+    secret = ["--bundle-key", path("secret.key")]
     error = ledger.run("a.job", "--bundle", path("secret.run"), "--encrypt", *secret,
                        wanted=1)["error"]
     assert "nothing was staked" in error["message"] and "--offline" in error["advice"], error
@@ -384,17 +384,17 @@ def a_bundle_made_offline_is_posted_later():
     # A ledger of the environment or a config file asks no passphrase of a run that began alone.
     environment["LOCKSTEP_PASSPHRASE"] = ""
     ask("prover", "resume", path("offline.run"), "--data", DATA, environment=environment)
-    assert "ledger" not in ask("prover", "status", path("offline.run"), environment=environment)
+    assert "ledger" not in ask("bundle", "status", path("offline.run"), environment=environment)
     ask("prover", "resume", path("offline.run"), "--data", DATA, *ledger.place,
         environment={"LOCKSTEP_PASSPHRASE": ""}, wanted=3)
     assert ledger.events(key) == ["opened"]
-    status = ask("prover", "status", path("offline.run"), *ledger.place)["ledger"]
+    status = ask("bundle", "status", path("offline.run"), *ledger.place)["ledger"]
     assert status["phase"] == "open" and status["waiting"][0]["waits_for"] == "to-commit"
     assert ask("prover", "commit", path("offline.run"), *ledger.place,
                *ledger.wallet("solver"))["committed"] == 10
     # From here on the bundle knows its ledger. What is not due yet is not an error.
     ask("prover", "collect", path("offline.run"), *ledger.wallet("solver"))
-    waits = ask("prover", "status", path("offline.run"))["ledger"]["waiting"]
+    waits = ask("bundle", "status", path("offline.run"))["ledger"]["waiting"]
     assert all(segment["waits_for"] in ("claim-time", "due", "leg-before") for segment in waits)
     ask("prover", "collect", path("offline.run"), "--wait", *ledger.wallet("solver"))
     assert_finished(ledger, key, before, "offline.run")
@@ -417,7 +417,7 @@ def answers_are_proven_and_paid_as_training_is():
     """Forward only: the weights stay, each step's answers are what it commits to."""
     ledger = local_ledger("answers")
     state = os.path.join(path("a.job.measure"), "checkpoints", "000000000036.safetensors")
-    new_job("i.job", "--inference", "--first-state", state, "--steps", "6", "--segment", "2")
+    new_job("i.job", "--inference", "--first-state", state, "--steps", "6", "--segment-steps", "2")
     key = ledger.open("i.job")
     before = money_of(ledger)
     result = ledger.run("i.job", "--bundle", path("i.run"), "--first-state", state)
@@ -706,7 +706,7 @@ try:
     new_job("b.job", "--seed", "2")
     new_job("d.job", "--optimizer", "sgd", "--schedule", "constant", "--warmup", "0", "--clip", "0",
             "--rate", "1000000", "--rate-min", "1000000", "--decay", "1000")
-    new_job("long.job", "--steps", "400", "--segment", "100")
+    new_job("long.job", "--steps", "400", "--segment-steps", "100")
     new_job("capable.job", "--compute-capability", "90")
     new_job("fast.job", "--contraction-rate", "4000000000")
     new_job("wide.job", "--memory", "1000T")

@@ -89,7 +89,7 @@ def check(name, test):
 
 def new_job(name):
     call("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16",
-         "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "8", "--segment", "4",
+         "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "8", "--segment-steps", "4",
          "--out", path(name))
 
 
@@ -103,7 +103,7 @@ def run_tells():
 
 
 def serve_tells():
-    manager = Manager(4000000, "prover", "serve", "--port", "0", "--data", DATA, path("alone.run"))
+    manager = Manager(4000000, "prover", "serve", "--serve", "127.0.0.1:0", "--data", DATA, path("alone.run"))
     manager.wait_for(b"WATCHDOG=1")
     manager.end([0], signal.SIGTERM)
 

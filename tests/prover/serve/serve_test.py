@@ -52,7 +52,7 @@ class Server:
         if "--idle-timeout" not in words:
             words += ("--idle-timeout", "3600")
         self.process = processes.start(
-            [LOCKSTEP, "prover", "serve", path("run"), "--port", "0", "--threads", "1", "--json",
+            [LOCKSTEP, "prover", "serve", path("run"), "--serve", "127.0.0.1:0", "--threads", "1", "--json",
              *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         line = self.process.stdout.readline()
         assert line, self.process.stderr.read()[-400:]
@@ -156,7 +156,7 @@ def a_tensor_of_a_named_file_is_served_alone():
         assert code == 206 and content == read(DATA)[5:1031]
         code, content, _ = server.get("/v1/roots/%s.pieces" % root, headers={"Range": "bytes=32-63"})
         assert code == 206 and content == pieces_of(read(DATA))[32:64]
-    lockstep("prover", "publish", path("run"), "--data", file, "--to", path("published-named"))
+    lockstep("prover", "publish", path("run"), "--data", file, "--out", path("published-named"))
     assert read(path("published-named/v1/roots/" + root)) == read(DATA)
     assert read(path("published-named/v1/roots/%s.pieces" % root)) == pieces_of(read(DATA))
     lockstep("audit", path("run"), "--data", file)
@@ -332,8 +332,8 @@ def is_answered(line):
 
 
 def published_files_are_what_is_served():
-    first = lockstep("prover", "publish", path("run"), "--data", DATA, "--to", path("tree"))
-    again = lockstep("prover", "publish", path("run"), "--data", DATA, "--to", path("tree"))
+    first = lockstep("prover", "publish", path("run"), "--data", DATA, "--out", path("tree"))
+    again = lockstep("prover", "publish", path("run"), "--data", DATA, "--out", path("tree"))
     assert first["written"] > 10 and again["written"] == 1 and again["kept"] == first["written"] - 1
     found = 0
     with Server() as server:
@@ -352,16 +352,16 @@ def published_files_are_what_is_served():
 def encrypted_bundles_are_not_shown():
     shutil.copy(path("small.job"), path("encrypted.job"))
     lockstep("prover", "run", path("encrypted.job"), "--bundle", path("encrypted"), "--data", DATA,
-             "--threads", "1", "--encrypt", "--key", path("a.key"))
-    done = subprocess.run([LOCKSTEP, "prover", "serve", path("encrypted"), "--port", "0"],
+             "--threads", "1", "--encrypt", "--bundle-key", path("a.key"))
+    done = subprocess.run([LOCKSTEP, "prover", "serve", path("encrypted"), "--serve", "127.0.0.1:0"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 1 and b"encrypted" in done.stderr, done
 
 
 def bad_places_to_listen_are_refused():
-    for words in (("--bind", "example.org"), ("--certificate", DATA), ("--bind", "192.0.2.1"),
+    for words in (("--serve", "example.org:0"), ("--certificate", DATA), ("--serve", "192.0.2.1:0"),
                   ("--certificate", DATA, "--tls-key", DATA)):
-        done = subprocess.run([LOCKSTEP, "prover", "serve", path("run"), "--port", "0", *words],
+        done = subprocess.run([LOCKSTEP, "prover", "serve", path("run"), "--serve", "127.0.0.1:0", *words],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT_MAX_S)
         assert done.returncode in (2, 3) and b"lockstep prover serve: " in done.stderr, done
 
@@ -400,7 +400,7 @@ TESTS = [
 
 try:
     lockstep("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16",
-             "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "22", "--segment",
+             "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "22", "--segment-steps",
              "4", "--out", path("small.job"))
     lockstep("prover", "run", path("small.job"), "--bundle", path("run"), "--data", DATA,
              "--threads", "1")

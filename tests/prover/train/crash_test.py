@@ -43,7 +43,7 @@ def lockstep(*words, wanted=0):
 
 def make_job():
     lockstep("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "16",
-             "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "120", "--segment",
+             "--length", "8", "--batch", "1", "--vocabulary", "128", "--steps", "120", "--segment-steps",
              "4", "--out", path("small.job"))
 
 
@@ -51,7 +51,7 @@ def command(verb, run):
     words = [LOCKSTEP, "prover", verb]
     words += [path("small.job"), "--bundle", path(run), "--data", DATA] if verb == "run" else [
         path(run), "--data", DATA]
-    return words + ["--threads", "1", "--keep", "3", "--every", "5"]
+    return words + ["--threads", "1", "--keep", "3", "--keep-every", "5"]
 
 
 def started(run):
@@ -141,17 +141,17 @@ def runs_on_a_full_disk_stop_with_a_word_and_go_on():
 
 def encrypted_runs_are_killed_too():
     key = path("a.key")
-    words = command("run", "encrypted") + ["--encrypt", "--key", key]
+    words = command("run", "encrypted") + ["--encrypt", "--bundle-key", key]
     for _ in range(3):
         killed_after(words, numbers.uniform(0.2, 0.9) * DURATION)
-        words = command("resume", "encrypted") + ["--key", key]
+        words = command("resume", "encrypted") + ["--bundle-key", key]
         if not started("encrypted"):
-            words = command("run", "encrypted") + ["--encrypt", "--key", key]
+            words = command("run", "encrypted") + ["--encrypt", "--bundle-key", key]
     assert subprocess.run(words, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL).returncode == 0
-    steps = lockstep("bundle", "steps", path("encrypted"), "--count", "1000", "--key", key)["steps"]
+    steps = lockstep("bundle", "steps", path("encrypted"), "--count", "1000", "--bundle-key", key)["steps"]
     assert [(s["step"], s["state_root"], s["loss"]) for s in steps] == MEASURE[0]
-    assert lockstep("bundle", "check", path("encrypted"), "--key", key)["damaged"] == 0
+    assert lockstep("bundle", "check", path("encrypted"), "--bundle-key", key)["damaged"] == 0
 
 
 TESTS = [

@@ -18,7 +18,7 @@ run() { # run BUNDLE DEVICE
 }
 
 "$lockstep" job new --data fixtures/text/village.u8 --layers 1 --heads 1 --width 16 --length 8 --batch 1 \
-    --vocabulary 128 --steps 4 --segment 2 --out "$dir/a.job" >/dev/null 2>&1
+    --vocabulary 128 --steps 4 --segment-steps 2 --out "$dir/a.job" >/dev/null 2>&1
 
 holds "a run on the CPU is the measure" run cpu cpu
 holds "a run on a CUDA device ends" run cuda cuda

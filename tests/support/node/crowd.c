@@ -16,7 +16,7 @@ enum {
     STEP_MS = 1000, /* that a step takes on the solver's machine */
     TRIAL_MS = 1000,
     KEY_BYTE = 0x51,
-    ENTRIES = 1, /* of a node in each panel: here begin the defaults of `verifier run` */
+    ENTRIES = 1, /* of a node in each panel: here begin the defaults of `verifier node` */
     CHECKS = 2,
     REACH = 16,
     MIRROR_TIMEOUT_S = 20,
@@ -170,7 +170,7 @@ static void close_node(struct crowd_node *node)
     signer_free(node->signer);
 }
 
-/* As the loop of `verifier run`: at once while there is work. */
+/* As the loop of `verifier node`: at once while there is work. */
 static void run_node(struct crowd_node *node)
 {
     bool busy = true;

@@ -201,7 +201,7 @@ static void start_node(struct simulation_node *player)
     }
 }
 
-/* As the loop of `verifier run`: at once while there is work, and after a pause when it failed. */
+/* As the loop of `verifier node`: at once while there is work, and after a pause when it failed. */
 static void run_node(struct simulation_node *player)
 {
     struct simulation *simulation = player->simulation;

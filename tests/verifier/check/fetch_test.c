@@ -154,7 +154,7 @@ static void test_good_mirrors_of_each_kind_give_the_same_verdicts(void **state)
     free(result);
 }
 
-/* The example of `verifier run --help`: the solver's bundle as the only mirror, and no --data. */
+/* The example of `verifier node --help`: the solver's bundle as the only mirror, and no --data. */
 static void test_a_bundle_as_a_mirror_knows_where_its_data_lie(void **state)
 {
     static const char *const places[2] = {"fixtures/images/shapes.npy",

@@ -11,7 +11,7 @@ answer() { # answer WANTED-CODE WANTED-ANSWER FILE...
     code=$1
     wanted=$2
     shift 2
-    "$lockstep" audit --evidence --json "$@" >"$dir/out" 2>&1
+    "$lockstep" audit --verify-evidence --json "$@" >"$dir/out" 2>&1
     [ $? = "$code" ] && grep -q "\"answer\":\"$wanted\"" "$dir/out"
 }
 

@@ -23,7 +23,7 @@ wait_for() {
     done
 }
 start() {
-    "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --checks 1 \
+    "$L" verifier node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --checks 1 \
         "$@" \
         >"$dir/node.out" 2>"$dir/node.err" </dev/null &
     node=$!
@@ -36,7 +36,7 @@ check "a key is made" 0 'true'
 
 run "$L" verifier status
 check "without a node there is no status" 3 'says err "no node has worked here"'
-run "$L" verifier run --passphrase-file "$dir/pass"
+run "$L" verifier node --passphrase-file "$dir/pass"
 check "a node needs a ledger" 3 'says err "no ledger is named"'
 
 "$L" watch --ledger "local:$dir/try.ledger" >"$dir/out" 2>"$dir/watch.err" </dev/null &
@@ -50,7 +50,7 @@ run env -u HOME -u XDG_STATE_HOME -u XDG_DATA_HOME "$L" watch --once --ledger "l
 check "an embedded ledger is watched without a home" 0 'says out "no alarms"'
 
 start --mirror "$dir/nowhere"
-run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass"
+run "$L" verifier node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass"
 check "a second node with the same state is refused" 1 \
     'says err "another node uses this verdict database"'
 run "$L" verifier status --json
@@ -76,13 +76,13 @@ run "$L" verifier verdicts lend
 check "and nothing else" 3 'says err "exported or imported"'
 
 run "$L" ledger init "$dir/second.ledger"
-run "$L" verifier run --ledger "local:$dir/second.ledger" --passphrase-file "$dir/pass"
+run "$L" verifier node --ledger "local:$dir/second.ledger" --passphrase-file "$dir/pass"
 check "the state of one ledger does not serve another" 1 \
     'says err "this state is that of the node of"'
-run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --extra 2
+run "$L" verifier node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --extra 2
 check "what is checked besides is a fraction" 3 'says err "a fraction"'
 
-run "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --status x
+run "$L" verifier node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --page x
 check "a place to serve the status is one" 3 'says err "is no place to listen at"'
 command -v python3 >/dev/null 2>&1 && {
     # A service manager of one socket; the node must tell it, and go on SIGTERM. A socket holds few
@@ -118,8 +118,8 @@ try:
     print("stopped")
 finally:
     node.kill()
-' "$dir" "$L" verifier run --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" \
-        --checks 1 --status 0 >"$dir/out" 2>"$dir/err"
+' "$dir" "$L" verifier node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" \
+        --checks 1 --page 0 >"$dir/out" 2>"$dir/err"
     code=$?
     check "the service manager and Prometheus are told, and that it stops" 0 'says out "stopped"'
 }
@@ -139,11 +139,11 @@ watcher = subprocess.Popen(sys.argv[2:], env=dict(os.environ, NOTIFY_SOCKET=plac
 assert manager.recv(999).startswith(b"READY=1\n"), "no READY"
 watcher.send_signal(signal.SIGTERM)
 sys.exit(watcher.wait(240))
-' "$dir" "$L" watch --ledger "local:$dir/try.ledger" --interval 1h
+' "$dir" "$L" watch --ledger "local:$dir/try.ledger" --poll 1h
     check "who watches stops when asked to" 0 '! grep -qv "info watch: jobs followed" "$dir/err"'
 }
 
-run "$L" verifier run --self-test --rounds 4 --seed 5 --json
+run "$L" verifier node --self-test --self-test-rounds 4 --self-test-seed 5 --json
 check "the self-test tells true from false" 0 'says out "\"wrong\":0"'
 
 finish

@@ -47,7 +47,7 @@ def a_cost_that_is_not_known_is_guessed_and_says_so():
         assert math.isclose(money["segment_cost"], 0.02 * ETHER)
         said = call("verifier", "plan", *words, *more).stdout.decode()
         assert "a guess" in said and wanted in said, said
-    for more in (["--solver-cost", "0.01eth"], timed + ["--price", "0.01eth"]):
+    for more in (["--segment-cost", "0.01eth"], timed + ["--price", "0.01eth"]):
         assert plan(*words, *more)["money"]["segment_cost_is_known"]
 
 
@@ -81,10 +81,10 @@ def money_is_the_closed_form():
     assert math.isclose(usual["segment_cost"], 0.02 * ETHER)
     assert math.isclose(usual["fee"], 0.026 * ETHER)
     assert math.isclose(usual["seat_profit"], (0.026 - 1.5 * 0.02) * ETHER)
-    weak = plan("--segments", "10", "--reward", "1eth", "--solver-cost", "0.09eth", "--seats", "0",
+    weak = plan("--segments", "10", "--reward", "1eth", "--segment-cost", "0.09eth", "--seats", "0",
                 "--watchers", "0")["money"]
     assert weak["cheat"]["pays"] and weak["stake_least"] is None and weak["coverage_least"] is None
-    text = call("verifier", "plan", "--segments", "10", "--reward", "1eth", "--solver-cost",
+    text = call("verifier", "plan", "--segments", "10", "--reward", "1eth", "--segment-cost",
                 "0.09eth", "--seats", "0", "--watchers", "0").stdout
     assert b"IT PAYS" in text and b"none is enough" in text
     assert b"no money in the plan" in call("verifier", "plan", "--segments", "10").stdout
@@ -92,7 +92,7 @@ def money_is_the_closed_form():
 
 def job_is_read_and_timed():
     call("job", "new", "--data", DATA, "--layers", "1", "--heads", "1", "--width", "8", "--length", "4",
-         "--batch", "1", "--vocabulary", "128", "--steps", "12", "--segment", "4", "--out", job)
+         "--batch", "1", "--vocabulary", "128", "--steps", "12", "--segment-steps", "4", "--out", job)
     told = plan(job)
     assert (told["segments"], told["segment_steps"]) == (3, 4) and told["seconds_per_step"] is None
     told = plan(job, "--data", DATA, "--measure", "0.05")

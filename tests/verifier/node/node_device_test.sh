@@ -14,7 +14,7 @@ test_steps() { # test_steps CODE ROUNDS OPTION...
     wanted=$1
     rounds=$2
     shift 2
-    "$lockstep" verifier run --self-test --rounds "$rounds" --seed 3 --state "$dir/state" --threads 1 --json "$@" \
+    "$lockstep" verifier node --self-test --self-test-rounds "$rounds" --self-test-seed 3 --state "$dir/state" --threads 1 --json "$@" \
         >"$dir/out" 2>"$dir/err"
     [ $? = "$wanted" ]
 }

@@ -232,7 +232,7 @@ static void test_a_claim_that_finds_no_room_is_made_later(void **state)
     some_rounds(&node);
     assert_int_equal(market_count(&market, GAME_CLAIMED, verifier(&market)), 1);
     assert_true(market_node_number(&node, "SELECT count(*) FROM actions WHERE trouble LIKE"
-                                          " 'the policy: the bond %--lock-most%'") > 0);
+                                          " 'the policy: the bond %--lock-max%'") > 0);
     market_pass_time(&market, MARKET_CLOCK_S);
     some_rounds(&node);
     market_pass_time(&market, 120);

@@ -137,7 +137,7 @@ static void test_a_node_wants_a_fee_and_a_small_bond(void **state)
     (void)state;
     terms.fee = 0;
     see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &fast, NOW_S), &refusal,
-                POLICY_FEE, "fee of a seat is 0", "1 gwei", "--fee-least");
+                POLICY_FEE, "fee of a seat is 0", "1 gwei", "--fee-min");
     terms.fee = WEI_PER_GWEI - 1;
     assert_false(policy_enlist(&refusal, &policy, &terms, &locked, &fast, NOW_S));
     terms.fee = WEI_PER_GWEI;
@@ -145,7 +145,7 @@ static void test_a_node_wants_a_fee_and_a_small_bond(void **state)
     see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &fast, NOW_S), &refusal);
     terms.bond++;
     see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &fast, NOW_S), &refusal,
-                POLICY_BOND, "20.000000001 gwei", "20 fees", "--bond-fees-most");
+                POLICY_BOND, "20.000000001 gwei", "20 fees", "--bond-fees-max");
 }
 
 static void test_a_node_wants_its_replay_paid(void **state)
@@ -241,7 +241,7 @@ static void test_a_node_takes_no_seat_that_waits_for_days(void **state)
     see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &fast, NOW_S), &refusal);
     terms.segment_period_s++;
     see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &fast, NOW_S), &refusal,
-                POLICY_SEGMENT_PERIOD, "is 172801s", "2d at most", "--segment-period-most");
+                POLICY_SEGMENT_PERIOD, "is 172801s", "2d at most", "--segment-period-max");
 }
 
 static void test_a_node_wants_time(void **state)
@@ -256,10 +256,10 @@ static void test_a_node_wants_time(void **state)
         const char *option;
     } periods[] = {
         {POLICY_SEAL_PERIOD, offsetof(struct game_terms, seal_period_s), 600, "10m",
-         "--seal-period-least"},
+         "--seal-period-min"},
         {POLICY_REVEAL_PERIOD, offsetof(struct game_terms, reveal_period_s), 600, "10m",
-         "--reveal-period-least"},
-        {POLICY_CLOCK, offsetof(struct game_terms, clock_s), 3600, "1h", "--clock-least"},
+         "--reveal-period-min"},
+        {POLICY_CLOCK, offsetof(struct game_terms, clock_s), 3600, "1h", "--clock-min"},
     };
     struct policy_refusal refusal;
 
@@ -330,10 +330,10 @@ static void test_what_is_locked_is_counted_in_all_and_for_job_and_party(void **s
     const struct policy_locked empty = nothing_locked(200 * ETH);
 
     (void)state;
-    see_room(&empty, offsetof(struct policy_locked, all), 4 * ETH, "--lock-most");
-    see_room(&empty, offsetof(struct policy_locked, job), 2 * ETH, "--lock-job-most");
-    see_room(&empty, offsetof(struct policy_locked, client), 2 * ETH, "--lock-party-most");
-    see_room(&empty, offsetof(struct policy_locked, solver), 2 * ETH, "--lock-party-most");
+    see_room(&empty, offsetof(struct policy_locked, all), 4 * ETH, "--lock-max");
+    see_room(&empty, offsetof(struct policy_locked, job), 2 * ETH, "--lock-job-max");
+    see_room(&empty, offsetof(struct policy_locked, client), 2 * ETH, "--lock-party-max");
+    see_room(&empty, offsetof(struct policy_locked, solver), 2 * ETH, "--lock-party-max");
 }
 
 static void test_a_bond_that_never_fits_is_refused_for_good(void **state)
@@ -359,7 +359,7 @@ static void test_a_limit_may_be_an_amount(void **state)
     see_agreed(policy_enlist(&refusal, &policy, &terms, &locked, &fast, NOW_S), &refusal);
     policy.lock_all.amount--;
     see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &fast, NOW_S), &refusal,
-                POLICY_BOND, "is 1 eth", "at most", "--lock-most");
+                POLICY_BOND, "is 1 eth", "at most", "--lock-max");
 }
 
 /* A node with 100 ether at its defaults: under any terms it never locks more than two. */
@@ -445,10 +445,10 @@ static void test_terms_that_hold_bond_and_stake_for_long_are_refused(void **stat
         terms.deadline_s++;
         see_refused(policy_enlist(&refusal, policy, &terms, &locked, &fast, NOW_S), &refusal,
                     periods[i / 2].term, periods[i / 2].name, "2592001s in all",
-                    "30d at most (--lock-time-most)");
+                    "30d at most (--lock-time-max)");
         see_refused(policy_solve(&refusal, policy, &terms, terms.stake, &unknown, NOW_S), &refusal,
                     periods[i / 2].term, periods[i / 2].name, "2592001s in all",
-                    "30d at most (--lock-time-most)");
+                    "30d at most (--lock-time-max)");
         assert_false(policy_open(&refusal, policy, &terms, NOW_S));
         see_agreed(policy_enlist(&refusal, policy, &terms, &locked, &fast, NOW_S + 1), &refusal);
     }
@@ -465,7 +465,7 @@ static void test_a_deadline_that_is_far_is_refused(void **state)
     terms.deadline_s = NOW_S + 3650 * DAY_S;
     see_refused(policy_enlist(&refusal, &policy, &terms, &locked, &fast, NOW_S), &refusal,
                 POLICY_DEADLINE, "the time until the deadline is 3650d", "30d at most",
-                "--lock-time-most");
+                "--lock-time-max");
     assert_false(refusal.for_now);
     assert_false(policy_open(&refusal, &policy, &terms, NOW_S));
     assert_string_equal(policy_term_option(refusal.term), "--deadline");
@@ -485,10 +485,10 @@ static void test_a_solver_wants_a_reward_for_its_stake(void **state)
     see_agreed(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal);
     terms.stake++;
     see_refused(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal, POLICY_STAKE,
-                "400.000000000000000001 eth", "4 times", "--stake-rewards-most");
+                "400.000000000000000001 eth", "4 times", "--stake-rewards-max");
     terms.reward = 1;
     see_refused(policy_solve(&refusal, &policy, &terms, 0, &unknown, NOW_S), &refusal,
-                POLICY_REWARD, "is 1 wei", "1 gwei", "--reward-least");
+                POLICY_REWARD, "is 1 wei", "1 gwei", "--reward-min");
 }
 
 static void test_a_solver_may_limit_its_stake(void **state)
@@ -501,7 +501,7 @@ static void test_a_solver_may_limit_its_stake(void **state)
     policy.stake_max = (struct policy_cap){.set = true, .is_share = true, .share_ppm = 500000};
     see_agreed(policy_solve(&refusal, &policy, &terms, 2 * terms.stake, &unknown, NOW_S), &refusal);
     see_refused(policy_solve(&refusal, &policy, &terms, 2 * terms.stake - 2, &unknown, NOW_S),
-                &refusal, POLICY_STAKE, "100 eth", "at most", "--stake-most");
+                &refusal, POLICY_STAKE, "100 eth", "at most", "--stake-max");
 }
 
 static void test_a_solver_wants_time(void **state)
@@ -526,7 +526,7 @@ static void test_a_solver_wants_time(void **state)
                 POLICY_SEGMENT_PERIOD, "4499s", "1.25 times", "--time-spare");
     terms.clock_s = 1;
     see_refused(policy_solve(&refusal, &policy, &terms, 0, &pace, NOW_S), &refusal, POLICY_CLOCK,
-                "is 1s", "1h", "--clock-least");
+                "is 1s", "1h", "--clock-min");
 }
 
 static void test_a_solver_wants_its_work_paid_where_it_knows_the_price(void **state)
@@ -614,14 +614,14 @@ static void test_a_solver_wants_its_hour_paid(void **state)
     see_agreed(policy_solve(&refusal, &policy, &terms, MOST, &pace, NOW_S), &refusal);
     terms.reward--;
     see_refused(policy_solve(&refusal, &policy, &terms, MOST, &pace, NOW_S), &refusal,
-                POLICY_REWARD, "costs 1 eth", "2 eth beyond", "--hour-least");
+                POLICY_REWARD, "costs 1 eth", "2 eth beyond", "--hour-min");
     see_agreed(policy_solve(&refusal, &policy, &terms, MOST, &unknown, NOW_S), &refusal);
     policy.price = 0;
     terms.reward = ETH;
     see_agreed(policy_solve(&refusal, &policy, &terms, MOST, &pace, NOW_S), &refusal);
     pace.segment_ms++;
     see_refused(policy_solve(&refusal, &policy, &terms, MOST, &pace, NOW_S), &refusal,
-                POLICY_REWARD, "--hour-least", "an hour", "this machine");
+                POLICY_REWARD, "--hour-min", "an hour", "this machine");
 }
 
 /* A void burns the price of what is open, and of one more. */
