@@ -61,6 +61,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "FILE",
      .help = "take the program from this tape instead of a model (see 'job show --save-tape')"},
     {.name = "graph",
+     .heading = "model",
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "train the program of this graph, which lockstep_torch.py writes of a PyTorch module; "

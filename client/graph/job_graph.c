@@ -27,14 +27,15 @@ static enum status refuse_rows(const char *path, const struct graph_input *input
 
     shape[0] = '\0';
     for (uint32_t axis = 1; axis < input->rank; axis++) {
-        size += (size_t)snprintf(shape + size, sizeof(shape) - size, ", %" PRIu64,
-                                 input->dims[axis]);
+        size +=
+            (size_t)snprintf(shape + size, sizeof(shape) - size, ", %" PRIu64, input->dims[axis]);
     }
     (void)error_set(error, STATUS_USAGE, "%s is no data of the input '%s': that has rows of %s",
-                    path, input->name,
-                    input->dtype == DTYPE_F32 ? "floats" : "integers");
-    error_advise(error, "an array of shape (rows%s), written by lockstep_torch.save_rows(); name "
-                        "the files with --data in the order of the batch", shape);
+                    path, input->name, input->dtype == DTYPE_F32 ? "floats" : "integers");
+    error_advise(error,
+                 "an array of shape (rows%s), written by lockstep_torch.save_rows(); name "
+                 "the files with --data in the order of the batch",
+                 shape);
     return STATUS_USAGE;
 }
 

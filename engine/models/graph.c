@@ -38,8 +38,10 @@ static enum status take_input(struct graph *graph, const struct graph_declared *
     struct graph_input *input;
 
     if (!first) {
-        return error_set(error, STATUS_BAD_FORMAT, "line %u: inputs stand before what else is "
-                         "declared", line->number);
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "line %u: inputs stand before what else is "
+                         "declared",
+                         line->number);
     }
     if (graph->input_count == GRAPH_INPUTS_MAX) {
         return error_set(error, STATUS_OVER_LIMIT, "line %u: more than %u inputs", line->number,
@@ -287,9 +289,8 @@ static uint32_t call_cross_entropy(struct graph_writer *graph, const struct call
 
 static uint32_t call_dropout(struct graph_writer *graph, const struct call *call)
 {
-    return build_dropout(graph->builder, call->operands[0],
-                         (double)float_of(call->numbers[0]), graph->writer->stream++,
-                         graph->writer->options->seed);
+    return build_dropout(graph->builder, call->operands[0], (double)float_of(call->numbers[0]),
+                         graph->writer->stream++, graph->writer->options->seed);
 }
 
 static uint32_t call_stop(struct graph_writer *graph, const struct call *call)
@@ -470,8 +471,8 @@ static uint32_t write_input(struct graph_writer *graph, uint32_t at)
 
     memcpy(dims, input->dims, sizeof(dims));
     dims[0] = options->data_count;
-    data = build_tensor(graph->builder, input->name, input->file_dtype, ROLE_DATA, input->rank,
-                        dims);
+    data =
+        build_tensor(graph->builder, input->name, input->file_dtype, ROLE_DATA, input->rank, dims);
     if (at == 0) {
         graph->writer->model->data = data;
     }
@@ -564,8 +565,7 @@ static enum status write_loss_line(struct graph_writer *graph, const struct grap
     uint32_t value;
 
     if (line->made || line->count != 2 || line->rank != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "line %u: 'loss' takes one value",
-                         line->number);
+        return error_set(error, STATUS_BAD_FORMAT, "line %u: 'loss' takes one value", line->number);
     }
     TRY(graph_operand(&value, line, 1, graph->count, error));
     graph->loss = graph->ids[value];
@@ -646,8 +646,7 @@ static enum status write_lines(struct graph_writer *graph, struct error *error)
 
 void write_graph(struct model_writer *writer)
 {
-    struct graph_writer graph = {
-        .writer = writer, .builder = writer->builder, .loss = TENSOR_NONE};
+    struct graph_writer graph = {.writer = writer, .builder = writer->builder, .loss = TENSOR_NONE};
     struct error error;
 
     error_init(&error);

@@ -134,8 +134,7 @@ enum status model_build(struct model *model, const struct model_options *options
         .model = model, .options = &model->options, .mask = TENSOR_NONE, .reach = TENSOR_NONE};
     enum status status = check_options(options, error);
     void (*const write)(struct model_writer *) =
-        options->graph != NULL ? write_graph
-                               : writers[(unsigned)options->kind % MODEL_COUNT];
+        options->graph != NULL ? write_graph : writers[(unsigned)options->kind % MODEL_COUNT];
     uint64_t control;
 
     *model = (struct model){.options = *options,

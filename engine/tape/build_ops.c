@@ -427,9 +427,8 @@ uint32_t build_row_sum(struct builder *builder, uint32_t x, uint64_t columns)
                      (unsigned long long)count, (unsigned long long)columns);
         return 0;
     }
-    struct output_shape shapes[2] = {
-        shape_matrix(DTYPE_F32, count / columns, fold_chunks(columns)),
-        shape_vector(DTYPE_F32, count / columns)};
+    struct output_shape shapes[2] = {shape_matrix(DTYPE_F32, count / columns, fold_chunks(columns)),
+                                     shape_vector(DTYPE_F32, count / columns)};
 
     op_attribute(&op, count / columns);
     op_attribute(&op, columns);
@@ -504,6 +503,7 @@ uint32_t build_cross_entropy_masked(struct builder *builder, uint32_t logits, ui
 
     op_attribute(&op, TARGET_IGNORED);
     targets = build_select(builder, mask, targets, build_one(builder, &op, &shape));
-    return build_mul(builder, build_total(builder, build_cross_entropy_rows(builder, logits, targets)), share,
-                     1);
+    return build_mul(builder,
+                     build_total(builder, build_cross_entropy_rows(builder, logits, targets)),
+                     share, 1);
 }

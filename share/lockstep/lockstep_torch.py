@@ -1473,7 +1473,7 @@ def export(module, loss, batch, name):
     """Writes name.graph and name.safetensors of a loss that module.train()s.
 
     loss(module, **batch) gives one number. batch: {name: tensor}; the first axis of each counts the
-    rows of a batch, which the job draws anew for every step. Returns the names of the parameters
+    rows of a batch, which the job draws for every step. Returns the names of the parameters
     that no gradient reaches, which stay as they are."""
     rows = {tensor.shape[0] if tensor.dim() else None for tensor in batch.values()}
     if len(rows) != 1 or None in rows:

@@ -43,8 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const uint64_t bytes = tape_encoded_size(model.tape);
 
         insist(tape_check(model.tape, NULL) == STATUS_OK, "an unsound tape");
-        insist(build_of(&again, data, size) == STATUS_OK &&
-                   tape_encoded_size(again.tape) == bytes,
+        insist(build_of(&again, data, size) == STATUS_OK && tape_encoded_size(again.tape) == bytes,
                "another tape");
         model_release(&again);
         model_release(&model);
