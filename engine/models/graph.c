@@ -3,6 +3,7 @@
  */
 #include "engine/models/graph.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,6 +407,7 @@ static enum status read_call(struct graph_writer *graph, uint32_t *operands, int
     }
     for (uint32_t i = 0; i < row->operands; i++) {
         TRY(graph_operand(&operands[i], line, 1 + i, graph->count, error));
+        assert(graph->ids != NULL); /* an earlier line made the value */
         operands[i] = graph->ids[operands[i]];
     }
     for (uint32_t i = 0; i < row->numbers; i++) {
