@@ -3,7 +3,6 @@
  */
 #include "engine/models/graph.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #define PLACE_MAX      160 /* bytes of an "at" that an error repeats */
 #define NUMBERS_MAX    32
 #define OPERANDS_MAX   3
+#define GRAPH_ROOM     256   /* values at first */
 #define IMAGE_SIZE_MAX 65535 /* of what the operations over pictures count */
 
 static enum status begin_lines(struct graph_lines *lines, const char *text, size_t size,
@@ -407,7 +407,6 @@ static enum status read_call(struct graph_writer *graph, uint32_t *operands, int
     }
     for (uint32_t i = 0; i < row->operands; i++) {
         TRY(graph_operand(&operands[i], line, 1 + i, graph->count, error));
-        assert(graph->ids != NULL); /* an earlier line made the value */
         operands[i] = graph->ids[operands[i]];
     }
     for (uint32_t i = 0; i < row->numbers; i++) {
@@ -523,7 +522,7 @@ static enum status write_declared(struct graph_writer *graph, uint32_t *id,
 static enum status add_value(struct graph_writer *graph, uint32_t id, struct error *error)
 {
     if (graph->count == graph->room) {
-        const uint32_t room = graph->room == 0 ? 256 : 2 * graph->room;
+        const uint32_t room = 2 * graph->room;
         void *larger = realloc(graph->ids, room * sizeof(*graph->ids));
 
         if (larger == NULL) {
@@ -648,10 +647,16 @@ static enum status write_lines(struct graph_writer *graph, struct error *error)
 
 void write_graph(struct model_writer *writer)
 {
-    struct graph_writer graph = {.writer = writer, .builder = writer->builder, .loss = TENSOR_NONE};
+    struct graph_writer graph = {
+        .writer = writer, .builder = writer->builder, .room = GRAPH_ROOM, .loss = TENSOR_NONE};
     struct error error;
 
     error_init(&error);
+    graph.ids = calloc(GRAPH_ROOM, sizeof(*graph.ids));
+    if (graph.ids == NULL) {
+        builder_fail(graph.builder, STATUS_NO_MEMORY, "no memory for a graph");
+        return;
+    }
     if (write_lines(&graph, &error) != STATUS_OK) {
         writer->builder->error = error;
     } else {
