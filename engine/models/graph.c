@@ -522,14 +522,14 @@ static enum status write_declared(struct graph_writer *graph, uint32_t *id,
 static enum status add_value(struct graph_writer *graph, uint32_t id, struct error *error)
 {
     if (graph->count == graph->room) {
-        const uint32_t room = 2 * graph->room;
+        const size_t room = 2 * (size_t)graph->room + GRAPH_ROOM;
         void *larger = realloc(graph->ids, room * sizeof(*graph->ids));
 
         if (larger == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory for a graph");
         }
         graph->ids = larger;
-        graph->room = room;
+        graph->room = (uint32_t)room;
     }
     graph->ids[graph->count++] = id;
     return STATUS_OK;
