@@ -12,6 +12,7 @@
 
 #include "base/hex.h"
 #include "chain/commands/commands.h"
+#include "client/graph/job_graph.h"
 #include "client/job_list.h"
 #include "client/job_new_options.h"
 #include "client/tokens/job_rows.h"
@@ -442,6 +443,16 @@ out:
     return status;
 }
 
+static enum status job_of_graph(struct job **job, struct job_terms *terms,
+                                const struct options *options, struct error *error)
+{
+    struct model_options model;
+
+    TRY(job_new_model(&model, options, error));
+    TRY(job_new_settle_steps(&model, options, error));
+    return job_graph_make(job, terms, &model, options, error);
+}
+
 static enum status job_of_tape(struct job **job, struct job_terms *terms,
                                const struct options *options, struct error *error)
 {
@@ -482,6 +493,9 @@ static enum status make_job(struct job **job, const struct options *options, str
         .requirements.contraction_rate = (uint32_t)options_number(options, "contraction-rate")};
 
     terms.segment_length = least_of(terms.segment_length, terms.steps);
+    if (options_text(options, "graph") != NULL) {
+        return job_of_graph(job, &terms, options, error);
+    }
     return options_text(options, "tape") != NULL ? job_of_tape(job, &terms, options, error)
                                                  : job_of_model(job, &terms, options, error);
 }

@@ -60,6 +60,12 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_TEXT,
      .value = "FILE",
      .help = "take the program from this tape instead of a model (see 'job show --save-tape')"},
+    {.name = "graph",
+     .heading = "model",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "train the program of this graph, which lockstep_torch.py writes of a PyTorch module; "
+             "--first-state has its weights"},
     {.name = "constants",
      .heading = "model",
      .kind = OPTION_TEXT,
@@ -390,11 +396,13 @@ enum job_source {
     FROM_LLAMA = 8,
     FROM_TAPE = 16,
     FROM_BASE = 32,
+    FROM_GRAPH = 64,
     FROM_CLASSIFIER = FROM_MLP | FROM_CONVNET,
     FROM_LANGUAGE = FROM_GPT2 | FROM_LLAMA,
     FROM_DECODER = FROM_LANGUAGE | FROM_BASE,
     FROM_MODEL = FROM_CLASSIFIER | FROM_LANGUAGE,
     FROM_PROGRAM = FROM_MODEL | FROM_BASE,
+    FROM_TRAINING = FROM_PROGRAM | FROM_GRAPH,
 };
 
 /* Options that are not listed go with every source. */
@@ -405,7 +413,7 @@ static const struct {
     {"constants", FROM_TAPE},
     {"model", FROM_MODEL},
     {"base", FROM_BASE},
-    {"first-state", FROM_MODEL | FROM_TAPE},
+    {"first-state", FROM_MODEL | FROM_TAPE | FROM_GRAPH},
     {"mask", FROM_DECODER},
     {"lora", FROM_BASE},
     {"lora-alpha", FROM_BASE},
@@ -414,13 +422,13 @@ static const struct {
     {"target", FROM_BASE},
     {"labels", FROM_CLASSIFIER},
     {"data-type", FROM_DECODER},
-    {"seed", FROM_PROGRAM | FROM_TAPE},
-    {"bits", FROM_PROGRAM},
-    {"block", FROM_PROGRAM},
-    {"equilibrate", FROM_PROGRAM},
+    {"seed", FROM_TRAINING | FROM_TAPE},
+    {"bits", FROM_TRAINING},
+    {"block", FROM_TRAINING},
+    {"equilibrate", FROM_TRAINING},
     {"batch", FROM_PROGRAM},
-    {"accumulate", FROM_PROGRAM},
-    {"accumulate-group", FROM_PROGRAM},
+    {"accumulate", FROM_TRAINING},
+    {"accumulate-group", FROM_TRAINING},
     {"epochs", FROM_DECODER},
     {"length", FROM_DECODER},
     {"positions", FROM_GPT2},
@@ -435,16 +443,16 @@ static const struct {
     {"classes", FROM_CLASSIFIER},
     {"dropout", FROM_PROGRAM},
     {"inference", FROM_PROGRAM},
-    {"optimizer", FROM_PROGRAM},
-    {"schedule", FROM_PROGRAM},
-    {"rate", FROM_PROGRAM},
-    {"rate-min", FROM_PROGRAM},
-    {"warmup", FROM_PROGRAM},
-    {"decay", FROM_PROGRAM},
-    {"beta1", FROM_PROGRAM},
-    {"beta2", FROM_PROGRAM},
-    {"epsilon", FROM_PROGRAM},
-    {"clip", FROM_PROGRAM},
+    {"optimizer", FROM_TRAINING},
+    {"schedule", FROM_TRAINING},
+    {"rate", FROM_TRAINING},
+    {"rate-min", FROM_TRAINING},
+    {"warmup", FROM_TRAINING},
+    {"decay", FROM_TRAINING},
+    {"beta1", FROM_TRAINING},
+    {"beta2", FROM_TRAINING},
+    {"epsilon", FROM_TRAINING},
+    {"clip", FROM_TRAINING},
     {"eval", FROM_PROGRAM},
     {"eval-every", FROM_PROGRAM},
     {"eval-batches", FROM_PROGRAM},
@@ -682,6 +690,21 @@ static enum status read_base(struct model_options *model, const struct options *
     return base_config_check_length(&config, model->length, error);
 }
 
+/* The program says its own sizes; --bits are 22 where nobody says another number. */
+static enum status read_graph(struct model_options *model, const struct options *options,
+                              struct error *error)
+{
+    TRY(check_belongings(options, FROM_GRAPH, "a graph: its program is fixed", error));
+    model_options_default(model, MODEL_MLP);
+    read_training(model, options);
+    if (!options_given(options, "bits")) {
+        model->precision.bits = 22;
+        model->precision.block = 0;
+        take_number(&model->precision.block, options, "block");
+    }
+    return settle_rate(model, options, error);
+}
+
 void job_new_model_name(char name[JOB_TITLE_MAX + 2], const struct model_options *model,
                         const struct options *options)
 {
@@ -718,6 +741,9 @@ enum status job_new_model(struct model_options *model, const struct options *opt
 {
     static const char *const kinds[] = {"mlp", "convnet", "gpt2", "llama"};
 
+    if (options_text(options, "graph") != NULL) {
+        return read_graph(model, options, error);
+    }
     TRY(check_model_options(options, error));
     if (options_text(options, "base") != NULL) {
         return read_base(model, options, error);

@@ -25,7 +25,6 @@ struct decode {
     float *kept_bytes;
     struct kept_layer *layers;
     struct attend attend;
-    uint64_t memory;
 };
 
 /* ---- weights -------------------------------------------------------------- */
@@ -89,7 +88,6 @@ static enum status place_weights(struct decode *decode, struct error *error)
                          (double)size / 1048576.0);
     }
     (void)madvise(decode->weight_bytes, size, MADV_HUGEPAGE); /* only makes it faster */
-    decode->memory += size;
     size = 0;
     for (uint32_t i = 0; i < model->frozen_count; i++) {
         decode->weights[i].bytes = decode->weight_bytes + size;
@@ -145,7 +143,6 @@ static enum status allocate_kept(struct decode *decode, struct error *error)
                          "the keys and values of %u tokens need %.1f MiB of memory",
                          decode->attend.context, (double)count * sizeof(float) / 1048576.0);
     }
-    decode->memory += count * sizeof(float);
     count = 0;
     for (uint32_t i = 0; i < model->attention_count; i++) {
         const size_t size = kept_count(decode, &model->attentions[i]);

@@ -110,10 +110,12 @@ enum schedule {
 };
 
 struct layout; /* layouts.h */
+struct graph;  /* graph.h */
 
 /* model_build() refuses zero in a field that the kind uses, and names the field. */
 struct model_options {
     enum model_kind kind;
+    const struct graph *graph;   /* NULL; or the calls of a program, in place of a kind */
     const struct layout *layout; /* of language models; NULL: the kind's own */
     struct precision precision;
     bool equilibrate; /* gradients of weights shift their tokens: builder.h */

@@ -21,6 +21,9 @@ const char *model_kind_name(enum model_kind kind)
 
 const char *model_name(const struct model_options *options)
 {
+    if (options->graph != NULL) {
+        return "graph";
+    }
     return options->layout != NULL ? options->layout->family : model_kind_name(options->kind);
 }
 
@@ -136,6 +139,8 @@ enum status model_build(struct model *model, const struct model_options *options
     struct model_writer writer = {
         .model = model, .options = &model->options, .mask = TENSOR_NONE, .reach = TENSOR_NONE};
     enum status status = check_options(options, error);
+    void (*const write)(struct model_writer *) =
+        options->graph != NULL ? write_graph : writers[(unsigned)options->kind % MODEL_COUNT];
     uint64_t control;
 
     *model = (struct model){.options = *options,
@@ -162,9 +167,9 @@ enum status model_build(struct model *model, const struct model_options *options
     }
     write_calibrated(&writer);
     control = float_control_take(); /* the writers compute tables of constants */
-    writers[options->kind](&writer);
+    write(&writer);
     if (options->held_out.batches != 0) {
-        write_held_out(&writer, writers[options->kind]);
+        write_held_out(&writer, write);
     }
     float_control_give_back(control);
     status = builder_finish(&model->tape, writer.builder, error);

@@ -53,13 +53,20 @@ uint32_t write_parameter(struct model_writer *writer, const char *name, uint64_t
                          uint64_t columns, struct init init)
 {
     uint64_t dims[2] = {rows, columns};
+
+    return write_shaped_parameter(writer, name, columns == 0 ? 1 : 2, dims, init);
+}
+
+uint32_t write_shaped_parameter(struct model_writer *writer, const char *name, uint32_t rank,
+                                const uint64_t *dims, struct init init)
+{
     struct model *model = writer->model;
     uint32_t id;
 
     if (writer->pass != NULL) {
         return writer->pass->updated[writer->pass->parameters++];
     }
-    id = build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, columns == 0 ? 1 : 2, dims);
+    id = build_tensor(writer->builder, name, DTYPE_F32, ROLE_STATE, rank, dims);
 
     if (!builder_failed(writer->builder)) {
         build_init(writer->builder, id, init);
@@ -74,29 +81,37 @@ void write_scope(struct model_writer *writer, const char *scope)
     build_scope(writer->builder, writer->scope);
 }
 
+uint32_t write_shaped_frozen(struct model_writer *writer, const char *name, enum dtype dtype,
+                             uint32_t rank, const uint64_t *dims)
+{
+    struct model *model = writer->model;
+    uint32_t id = build_tensor(writer->builder, name, dtype, ROLE_DATA, rank, dims);
+
+    if (!builder_failed(writer->builder)) {
+        append(writer, &model->frozen, &model->frozen_count, &writer->frozen_room, id);
+    }
+    return id;
+}
+
 uint32_t write_frozen(struct model_writer *writer, const char *name, uint64_t rows,
                       uint64_t columns)
 {
     const struct lora *lora = &writer->options->lora;
     uint64_t dims[2] = {rows, columns};
-    struct model *model = writer->model;
     char whole[TENSOR_NAME_MAX + 1];
     enum dtype dtype = DTYPE_F32;
     const char *named;
     uint32_t id;
 
     if (writer->pass != NULL) {
-        return model->frozen[writer->pass->frozen++];
+        return writer->model->frozen[writer->pass->frozen++];
     }
     (void)snprintf(whole, sizeof(whole), "%s%s%s", writer->scope,
                    writer->scope[0] == '\0' ? "" : ".", name);
     named = lora->find(&dtype, lora->files, whole);
     build_scope(writer->builder, "");
-    id = build_tensor(writer->builder, named, dtype, ROLE_DATA, columns == 0 ? 1 : 2, dims);
+    id = write_shaped_frozen(writer, named, dtype, columns == 0 ? 1 : 2, dims);
     build_scope(writer->builder, writer->scope);
-    if (!builder_failed(writer->builder)) {
-        append(writer, &model->frozen, &model->frozen_count, &writer->frozen_room, id);
-    }
     return id;
 }
 
@@ -639,8 +654,6 @@ void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
 {
     struct builder *builder = writer->builder;
     struct model *model = writer->model;
-    uint32_t count = model->parameter_count;
-    uint32_t *ids = NULL;
     uint32_t loss;
 
     build_scope(builder, "");
@@ -663,6 +676,19 @@ void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
         if (!builder_failed(builder)) {
             write_answers(writer, logits, loss);
         }
+        return;
+    }
+    write_training(writer, loss);
+}
+
+void write_training(struct model_writer *writer, uint32_t loss)
+{
+    struct builder *builder = writer->builder;
+    struct model *model = writer->model;
+    uint32_t count = model->parameter_count;
+    uint32_t *ids = NULL;
+
+    if (builder_failed(builder)) {
         return;
     }
     ids = calloc((size_t)count * 2 + 1, sizeof(*ids));

@@ -39,11 +39,16 @@ struct held_out_pass {
 /* A parameter of rank 1 (columns 0) or 2, drawn as init says. */
 uint32_t write_parameter(struct model_writer *writer, const char *name, uint64_t rows,
                          uint64_t columns, struct init init);
+uint32_t write_shaped_parameter(struct model_writer *writer, const char *name, uint32_t rank,
+                                const uint64_t *dims, struct init init);
 /* A weight under adapters, of the files' own name and type. */
 uint32_t write_frozen(struct model_writer *writer, const char *name, uint64_t rows,
                       uint64_t columns);
 /* build_scope(), remembered. */
 void write_scope(struct model_writer *writer, const char *scope);
+/* A tensor of the frozen weights, by its own name. */
+uint32_t write_shaped_frozen(struct model_writer *writer, const char *name, enum dtype dtype,
+                             uint32_t rank, const uint64_t *dims);
 /* A state that is zero at first. */
 uint32_t write_zeros(struct model_writer *writer, const char *name, const struct tensor *like);
 struct init init_normal(double deviation);
@@ -80,6 +85,9 @@ uint32_t write_rows_of_places(struct model_writer *writer, uint32_t table);
 /* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
 
+/* The end of a training from its loss on: the reverse pass and the update. */
+void write_training(struct model_writer *writer, uint32_t loss);
+
 /* Writes the model's figures on held-out data behind the update (held_out.c). */
 void write_held_out(struct model_writer *writer, void (*write_model)(struct model_writer *));
 /* Adds the figures of one pass. */
@@ -95,6 +103,8 @@ void model_require(struct model_writer *writer, uint64_t value, const char *name
 void write_mlp(struct model_writer *writer);
 void write_convnet(struct model_writer *writer);
 void write_decoder(struct model_writer *writer);
+/* The calls of a graph, and write_training(). */
+void write_graph(struct model_writer *writer);
 
 /* ---- constants (tables.c) ----------------------------------------------- */
 

@@ -264,6 +264,16 @@ uint32_t build_scale(struct builder *builder, uint32_t a, float factor)
     return build_code(builder, MAP_SCALE, a, factor);
 }
 
+uint32_t build_stop(struct builder *builder, uint32_t x)
+{
+    uint32_t stopped = build_scale(builder, x, 1.0f);
+
+    if (!builder_failed(builder)) {
+        builder->notes[stopped].stopped = true;
+    }
+    return stopped;
+}
+
 uint32_t build_map(struct builder *builder, enum map_function function, uint32_t x)
 {
     assert(function != MAP_SCALE);
@@ -407,19 +417,30 @@ uint32_t build_softmax(struct builder *builder, uint32_t x, float scale, uint64_
     return op.outputs[5];
 }
 
-/* Sum of all elements of a vector: one number. */
-static uint32_t build_total(struct builder *builder, uint32_t x)
+uint32_t build_row_sum(struct builder *builder, uint32_t x, uint64_t columns)
 {
     uint64_t count = element_count(builder, x);
     struct op op = op_begin(OP_ROW_SUM, 1, &x);
-    struct output_shape shapes[2] = {shape_matrix(DTYPE_F32, 1, fold_chunks(count)),
-                                     shape_vector(DTYPE_F32, 1)};
 
-    op_attribute(&op, 1);
-    op_attribute(&op, count);
+    if (columns == 0 || count % columns != 0) {
+        builder_fail(builder, STATUS_USAGE, "%llu elements are no rows of %llu",
+                     (unsigned long long)count, (unsigned long long)columns);
+        return 0;
+    }
+    struct output_shape shapes[2] = {shape_matrix(DTYPE_F32, count / columns, fold_chunks(columns)),
+                                     shape_vector(DTYPE_F32, count / columns)};
+
+    op_attribute(&op, count / columns);
+    op_attribute(&op, columns);
     op.output_count = 2;
     build_op(builder, &op, shapes);
     return op.outputs[1];
+}
+
+/* Sum of all elements of a vector: one number. */
+static uint32_t build_total(struct builder *builder, uint32_t x)
+{
+    return build_row_sum(builder, x, element_count(builder, x));
 }
 
 uint32_t build_mean(struct builder *builder, uint32_t x)
@@ -429,8 +450,7 @@ uint32_t build_mean(struct builder *builder, uint32_t x)
     return build_scale(builder, build_total(builder, x), share);
 }
 
-/* The loss of each row. */
-static uint32_t build_losses(struct builder *builder, uint32_t logits, uint32_t targets)
+uint32_t build_cross_entropy_rows(struct builder *builder, uint32_t logits, uint32_t targets)
 {
     uint32_t inputs[2] = {logits, targets};
     struct op op = op_begin(OP_CROSS_ENTROPY, 2, inputs);
@@ -448,7 +468,7 @@ static uint32_t build_losses(struct builder *builder, uint32_t logits, uint32_t 
 
 uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets)
 {
-    return build_mean(builder, build_losses(builder, logits, targets));
+    return build_mean(builder, build_cross_entropy_rows(builder, logits, targets));
 }
 
 uint32_t build_marked(struct builder *builder, uint32_t mask)
@@ -483,6 +503,7 @@ uint32_t build_cross_entropy_masked(struct builder *builder, uint32_t logits, ui
 
     op_attribute(&op, TARGET_IGNORED);
     targets = build_select(builder, mask, targets, build_one(builder, &op, &shape));
-    return build_mul(builder, build_total(builder, build_losses(builder, logits, targets)), share,
-                     1);
+    return build_mul(builder,
+                     build_total(builder, build_cross_entropy_rows(builder, logits, targets)),
+                     share, 1);
 }

@@ -86,6 +86,8 @@ uint32_t build_gather(struct builder *builder, uint32_t table, uint32_t index);
 uint32_t build_add(struct builder *builder, uint32_t a, uint32_t b, uint64_t div);
 uint32_t build_mul(struct builder *builder, uint32_t a, uint32_t b, uint64_t div);
 uint32_t build_scale(struct builder *builder, uint32_t a, float factor);
+/* x once more; no gradient passes through it. */
+uint32_t build_stop(struct builder *builder, uint32_t x);
 /* Not MAP_SCALE. */
 uint32_t build_map(struct builder *builder, enum map_function function, uint32_t x);
 /* The shapes of the operands are aligned at their last axes; an axis of length 1 repeats. */
@@ -153,6 +155,9 @@ uint32_t build_dropout(struct builder *builder, uint32_t x, double share, uint32
 /* IM2COL, COL2IM or a pool. image_attributes are those of op.h, of the kind. */
 uint32_t build_image_op(struct builder *builder, enum op_kind kind, uint32_t x,
                         const int64_t *image_attributes);
+/* The cross-entropy of each row of logits (rows, vocabulary); +0 where the target is
+ * TARGET_IGNORED. */
+uint32_t build_cross_entropy_rows(struct builder *builder, uint32_t logits, uint32_t targets);
 /* Mean over rows of the cross-entropy of logits (rows, vocabulary): one number. */
 uint32_t build_cross_entropy(struct builder *builder, uint32_t logits, uint32_t targets);
 /*
@@ -168,6 +173,8 @@ uint32_t build_marked(struct builder *builder, uint32_t mask);
 uint32_t build_share_of(struct builder *builder, uint32_t marked);
 /* build_share_of(build_marked(mask)). */
 uint32_t build_share(struct builder *builder, uint32_t mask);
+/* The fold of each row of so many columns: one number for each row. */
+uint32_t build_row_sum(struct builder *builder, uint32_t x, uint64_t columns);
 /* Mean of all elements: one number. */
 uint32_t build_mean(struct builder *builder, uint32_t x);
 

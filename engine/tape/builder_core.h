@@ -10,6 +10,7 @@
 struct tensor_note {
     uint32_t producer;      /* operation that makes it, or OP_NONE */
     uint32_t last_quantize; /* newest QUANTIZE that reads it, or OP_NONE */
+    bool stopped;           /* no gradient passes: build_stop() */
 };
 
 #define OP_NONE UINT32_MAX

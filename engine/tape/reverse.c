@@ -528,7 +528,7 @@ static void mark_wanted(struct reverse *reverse, const uint32_t *of, uint32_t co
             any = any || reverse->wanted[op->inputs[i]];
         }
         for (uint32_t i = 0; any && i < op->output_count; i++) {
-            reverse->wanted[op->outputs[i]] = true;
+            reverse->wanted[op->outputs[i]] = !reverse->builder->notes[op->outputs[i]].stopped;
         }
     }
 }

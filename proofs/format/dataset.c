@@ -468,9 +468,36 @@ static enum status read_tensor(struct dataset *dataset, struct error *error, con
                    : dataset_read_tokens(dataset, error, mapping->bytes, mapping->size,
                                          tensor->dtype, ANY_TOKEN);
     }
-    return tensor->dtype == DTYPE_F16 || tensor->rank < 2
-               ? read_array(dataset, error, mapping)
-               : dataset_read_samples(dataset, error, mapping->bytes, mapping->size);
+    return (tensor->dtype == DTYPE_F32 || tensor->dtype == DTYPE_U8) && tensor->rank >= 2
+               ? dataset_read_samples(dataset, error, mapping->bytes, mapping->size)
+               : read_array(dataset, error, mapping);
+}
+
+/* Rows that a batch can be drawn of. */
+static enum status read_rows(struct dataset *dataset, struct error *error,
+                             const struct mapping *mapping)
+{
+    struct dataset read = {0};
+
+    TRY(read_array(&read, error, mapping));
+    if (read.dtype != DTYPE_F32 && !is_unsigned(read.dtype)) {
+        return error_set(error, STATUS_BAD_FORMAT, "rows are %s, must be u8, u16, u32 or f32",
+                         dtype_name(read.dtype));
+    }
+    TRY(dataset_check_finite(&read, error));
+    *dataset = read;
+    return STATUS_OK;
+}
+
+enum status dataset_open_rows(struct dataset *dataset, struct error *error, const char *path)
+{
+    struct mapping mapping = {0};
+
+    if (!has_suffix(path, ".npy")) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: rows of any shape are a .npy", path);
+    }
+    TRY(map_file(&mapping, error, path));
+    return settle_mapping(dataset, error, path, &mapping, read_rows(dataset, error, &mapping));
 }
 
 enum status dataset_open_tensor(struct dataset *dataset, struct error *error, const char *path,

@@ -46,6 +46,10 @@ MUST_CHECK enum status dataset_open_samples(struct dataset *dataset, struct erro
 MUST_CHECK enum status dataset_open_labels(struct dataset *dataset, struct error *error,
                                            const char *path, uint64_t samples, uint64_t classes);
 
+/* A .npy of u8, u16, u32 or finite f32, of any shape whose first dimension counts the rows. */
+MUST_CHECK enum status dataset_open_rows(struct dataset *dataset, struct error *error,
+                                         const char *path);
+
 /*
  * The elements of a job's data tensor: those of a .safetensors under its name (only its part of the
  * file is mapped, or copied where it begins off its alignment, as older programs wrote), a .npy, or

@@ -219,6 +219,17 @@ static enum status check_tied_head(const struct weights *weights, struct error *
     return STATUS_REFUSED;
 }
 
+/* Frozen weights may lie in the file of those that are trained. */
+static bool is_data(const struct tape *tape, const char *name)
+{
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_DATA && strcmp(tape->tensors[id].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum status check_rest(const struct weights *weights, const struct tape *tape,
                               const bool *taken, struct error *error)
 {
@@ -226,7 +237,7 @@ static enum status check_rest(const struct weights *weights, const struct tape *
         const struct weights_entry *extra = &weights->entries[i];
 
         if (!taken[i] && !is_known_extra(tape, extra->entry->name) &&
-            !weights_is_beside(weights, extra->entry->name)) {
+            !weights_is_beside(weights, extra->entry->name) && !is_data(tape, extra->entry->name)) {
             return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'",
                              extra->file->path, extra->entry->name);
         }

@@ -1,0 +1,49 @@
+/*
+ * graph.h - a program as calls of the builder, one a line: the text that share/lockstep's exporter
+ * writes of a PyTorch module. docs/FORMATS.md, "A graph", has the format.
+ *
+ *     lockstep-graph 1
+ *     %0 input x f32 32 784
+ *     %1 param fc.weight 10 784
+ *     at fc model.py:12
+ *     %2 contract %0 %1 ... = 32 10
+ *     loss %9
+ *
+ * The text is hostile: lines, words, numbers and names are bounded, and what the builder refuses is
+ * named with the number of its line and its place. Nothing is clever here: no shape is guessed.
+ */
+#ifndef ENGINE_MODELS_GRAPH_H
+#define ENGINE_MODELS_GRAPH_H
+
+#include "engine/models/model.h"
+
+#define GRAPH_TEXT_MAX   (64u << 20)
+#define GRAPH_LINE_MAX   1000u /* bytes of a line */
+#define GRAPH_WORDS_MAX  56u   /* of a line */
+#define GRAPH_INPUTS_MAX 16u
+#define GRAPH_NAMES_MAX  16384u
+#define GRAPH_NAME_MAX   (TENSOR_NAME_MAX - 2) /* "m." and "v." stand before it too */
+
+/* A tensor of a batch: dims[0] is the number of its rows. */
+struct graph_input {
+    char name[GRAPH_NAME_MAX + 1];
+    enum dtype dtype; /* DTYPE_F32 or DTYPE_U32: what the program reads */
+    uint32_t rank;
+    uint64_t dims[TENSOR_RANK_MAX];
+    enum dtype file_dtype; /* the caller sets it: of integers u8, u16 or u32 */
+};
+
+struct graph {
+    const char *text; /* borrowed */
+    size_t size;
+    uint32_t input_count;
+    struct graph_input inputs[GRAPH_INPUTS_MAX];
+    bool frozen; /* does it name frozen weights? */
+};
+
+/* Reads the declarations, and counts and bounds all lines; model_build() then reads the calls.
+ * Borrows text for as long as the graph is used. */
+MUST_CHECK enum status graph_read(struct graph *graph, const char *text, size_t size,
+                                  struct error *error);
+
+#endif /* ENGINE_MODELS_GRAPH_H */

@@ -1,0 +1,54 @@
+/*
+ * graph_line.h - one line of a graph (graph.h), in words. Inside engine/models/ only.
+ */
+#ifndef ENGINE_MODELS_GRAPH_LINE_H
+#define ENGINE_MODELS_GRAPH_LINE_H
+
+#include "engine/models/graph.h"
+
+struct graph_line {
+    uint32_t number; /* from 1 */
+    bool made;       /* it makes a value: the first word was its number */
+    uint32_t value;
+    uint32_t count; /* words behind that */
+    const char *words[GRAPH_WORDS_MAX];
+    uint32_t rank; /* of the shape behind "=", or 0 */
+    uint64_t dims[TENSOR_RANK_MAX];
+    char bytes[GRAPH_LINE_MAX + 1];
+};
+
+struct graph_lines {
+    const char *at;
+    const char *end;
+    uint32_t number;
+};
+
+/* Takes the next line apart; *found says whether there was one. */
+MUST_CHECK enum status graph_line_next(struct graph_line *line, bool *found,
+                                       struct graph_lines *lines, struct error *error);
+
+/* A decimal number of at most 2^40 in size, or 0x and eight digits. */
+MUST_CHECK enum status graph_number(int64_t *number, const struct graph_line *line, uint32_t word,
+                                    struct error *error);
+
+/* The words from there on as a shape: at most TENSOR_RANK_MAX lengths from 1. */
+MUST_CHECK enum status graph_shape(uint32_t *rank, uint64_t *dims, const struct graph_line *line,
+                                   uint32_t word, struct error *error);
+
+/* A value that an earlier line made: "%12". */
+MUST_CHECK enum status graph_operand(uint32_t *value, const struct graph_line *line, uint32_t word,
+                                     uint32_t count, struct error *error);
+
+/* The lines that declare: "input", "param" and "frozen". NAME [TYPE] DIMS. */
+enum graph_word { GRAPH_INPUT, GRAPH_PARAM, GRAPH_FROZEN, GRAPH_CALL };
+enum graph_word graph_line_word(const struct graph_line *line);
+struct graph_declared {
+    const char *name;
+    enum dtype dtype;
+    uint32_t rank;
+    uint64_t dims[TENSOR_RANK_MAX];
+};
+MUST_CHECK enum status graph_declared(struct graph_declared *declared,
+                                      const struct graph_line *line, struct error *error);
+
+#endif /* ENGINE_MODELS_GRAPH_LINE_H */

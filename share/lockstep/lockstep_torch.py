@@ -1,0 +1,1493 @@
+"""Makes a Lockstep job of a PyTorch program. Needs nothing but torch (1.13.1 is tested).
+
+    import lockstep_torch as lockstep
+
+    def loss(module, x, y):
+        return torch.nn.functional.cross_entropy(module(x), y)
+
+    lockstep.export(module, loss, {"x": x[:32], "y": y[:32]}, "digits")
+    lockstep.save_rows("x.npy", x)
+    lockstep.save_rows("y.npy", y)
+
+writes digits.graph and digits.safetensors, and the two files of rows. Then
+
+    lockstep job new --graph digits.graph --first-state digits.safetensors --data x.npy --data y.npy
+
+makes the job, and after the training lockstep.load(module, "digits.run") fills the module.
+
+export() runs the loss once, on the batch, and writes down every ATen call that depends on the batch
+or on a parameter as a call of Lockstep's own builder. What depends on neither is a constant. The
+reverse pass and the update are Lockstep's. docs/PYTORCH.md says what is covered; what is not is
+refused with the module's name and your line."""
+
+import copy
+import ctypes
+import json
+import math
+import os
+import struct
+import sys
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+IGNORED = 2 ** 32 - 1  # a target that takes no part
+RANK, MOVE_AXES, VIEW_AXES = 4, 5, 4
+HERE = os.path.abspath(__file__)
+TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+
+
+class Refused(Exception):
+    """The program does something that has no line of a graph."""
+
+
+# ---- files -----------------------------------------------------------------------------------
+
+TYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int32: "U32"}
+
+
+def _bytes(tensor):
+    flat = tensor.detach().cpu().contiguous()
+    return ctypes.string_at(flat.data_ptr(), flat.numel() * flat.element_size())
+
+
+def _save_tensors(path, tensors):
+    header, at = {"__metadata__": {"format": "pt"}}, 0
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": TYPES[tensor.dtype], "shape": list(tensor.shape),
+                        "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(len(text) + 8) % 64)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for tensor in tensors.values():
+            file.write(_bytes(tensor))
+
+
+def _read_tensors(path):
+    types = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
+             "U32": torch.int32}
+    with open(path, "rb") as file:
+        size, = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(size))
+        data = bytearray(file.read())
+    header.pop("__metadata__", None)
+    return {name: torch.frombuffer(data, dtype=types[one["dtype"]], offset=one["data_offsets"][0],
+                                   count=math.prod(one["shape"])).reshape(one["shape"])
+            for name, one in header.items() if one["dtype"] in types}
+
+
+def save_rows(path, rows):
+    """Writes a tensor whose first axis counts the rows as a .npy that `job new --data` reads: floats
+    as f32, integers as u8, u16 or u32. -100, the index that PyTorch's losses ignore, becomes the
+    target that Lockstep's ignore."""
+    rows = rows.detach().cpu()
+    if rows.is_floating_point():
+        kind, data = "<f4", _bytes(rows.float())
+    else:
+        rows = rows.long()
+        rows = torch.where(rows == -100, torch.full_like(rows, IGNORED), rows)
+        low, high = int(rows.min()), int(rows.max())
+        if low < 0 or high > IGNORED:
+            raise Refused("%s: integers from 0 to 4294967295, or -100, and there is %d"
+                          % (path, low if low < 0 else high))
+        kind, width = ("|u1", 1) if high < 256 else ("<u2", 2) if high < 65536 else ("<u4", 4)
+        data = _bytes(rows.reshape(-1, 1).view(torch.uint8)[:, :width])
+    head = "{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }" % (
+        kind, ", ".join(map(str, rows.shape)))
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+
+
+def load(module, run):
+    """Fills the module with the trained weights: of a run's folder those of its newest checkpoint,
+    or of a .safetensors. Strict: every parameter that was trained must be there in its shape, and
+    nothing else. Returns the names of the parameters that the run did not train: they keep their values."""
+    path = run
+    if os.path.isdir(run):
+        folder = os.path.join(run, "checkpoints")
+        path = os.path.join(folder, sorted(os.listdir(folder))[-1])
+    tensors = _read_tensors(path)
+    states = {"step", "micro"} | {kind + name for name in tensors for kind in ("m.", "v.")}
+    trained = {name: tensor for name, tensor in tensors.items() if name not in states}
+    parameters = dict(module.named_parameters())
+    for name, tensor in trained.items():
+        if name not in parameters:
+            raise Refused("%s: the module has no parameter '%s'" % (path, name))
+        if parameters[name].shape != tensor.shape:
+            raise Refused("%s: '%s' has the shape %s, and the module's %s" % (
+                path, name, tuple(tensor.shape), tuple(parameters[name].shape)))
+    with torch.no_grad():
+        for name, tensor in trained.items():
+            parameters[name].copy_(tensor)
+    return [name for name in parameters if name not in trained]
+
+
+# ---- lines ------------------------------------------------------------------------------------
+
+class Line:
+    """A line of the graph that makes a value. shape is the tape's; count its elements."""
+
+    def __init__(self, word, operands, numbers, shape, kind, place):
+        self.word, self.operands, self.numbers = word, operands, numbers
+        self.shape, self.kind, self.place = tuple(shape), kind, place
+        self.count = math.prod(self.shape)
+        self.hidden = None   # of a masked score: what it was before, and where it is hidden
+        self.logits = None   # of a log-softmax over the last axis: the line of what went in
+
+
+class Value:
+    """A line seen through strides. kind: f32, bool (f32 of 0 and 1), u32, or constant, which has the
+    tensor and no line yet."""
+
+    def __init__(self, line, sizes, strides=None, offset=0, kind="f32", tensor=None):
+        self.line, self.sizes, self.offset = line, tuple(sizes), offset
+        self.strides = tuple(strides) if strides is not None else dense_strides(self.sizes)
+        self.kind, self.tensor = kind, tensor
+        self.stopped = False
+
+
+def dense_strides(sizes):
+    strides, step = [], 1
+    for size in reversed(sizes):
+        strides.insert(0, step)
+        step *= size
+    return tuple(strides)
+
+
+def bits(number):
+    number = float(number)
+    return "0x%08x" % struct.unpack("<I", struct.pack("<f", number if abs(number) < 3.4e38 or
+                                                      math.isinf(number) else
+                                                      math.copysign(math.inf, number)))[0]
+
+
+def tape_shape(sizes):
+    """Of at most four axes: the first ones are joined."""
+    sizes = tuple(sizes) or (1,)
+    while len(sizes) > RANK:
+        sizes = (sizes[0] * sizes[1],) + sizes[2:]
+    return sizes
+
+
+def merged(sizes, *strides):
+    """The axes of several views of one shape: those of length 1 go, neighbours that all views read
+    as one are joined. Returns lengths and the strides of each view."""
+    axes = []
+    for axis, size in enumerate(sizes):
+        steps = [view[axis] for view in strides]
+        if size == 1:
+            continue
+        if axes and all(before == step * size for before, step in zip(axes[-1][1], steps)):
+            axes[-1] = (axes[-1][0] * size, steps)
+        else:
+            axes.append((size, steps))
+    return [size for size, _ in axes], [[steps[i] for _, steps in axes]
+                                        for i in range(len(strides))]
+
+
+def padded(numbers, count, value):
+    return [value] * (count - len(numbers)) + list(numbers)
+
+
+# ---- the graph ---------------------------------------------------------------------------------
+
+class Graph:
+    def __init__(self):
+        self.declared, self.place, self.fills, self.constants = [], "loss", {}, {}
+        self.frozen = {}  # name: tensor
+
+    def line(self, word, operands, numbers, sizes, kind="f32"):
+        return Line(word, operands, numbers, tape_shape(sizes), kind, self.place)
+
+    def call(self, word, operands, numbers, sizes, kind="f32"):
+        return Value(self.line(word, operands, numbers, sizes, kind), sizes, kind=kind)
+
+    def declare(self, word, name, sizes, kind="f32"):
+        if len(sizes) > RANK:
+            raise Refused("%s has %d axes; a tensor of a job has at most %d" % (
+                name, len(sizes), RANK))
+        line = Line(word, [], [name] if word == "param" else [name, kind], tuple(sizes) or (1,),
+                    kind, "")
+        self.declared.append(line)
+        return line
+
+    def fill(self, number, kind="f32"):
+        word = number if kind == "u32" else bits(number)
+        if (kind, word) not in self.fills:
+            self.fills[kind, word] = self.line(
+                "fill-integer" if kind == "u32" else "fill", [], [word], (1,), kind)
+        return self.fills[kind, word]
+
+    def number(self, number, sizes=(), kind="f32"):
+        return Value(self.fill(number, kind), sizes, (0,) * len(sizes), kind=kind)
+
+    # -- values as what a call reads
+
+    def constant(self, value, kind):
+        """The line of a tensor that depends on nothing."""
+        tensor = value.tensor
+        key = tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()), kind
+        if key in self.constants and self.constants[key][0] is not None:
+            return self.constants[key][1]
+        whole = tensor.detach()
+        for axis, step in enumerate(whole.stride()):
+            if step == 0 and whole.shape[axis] > 1:
+                whole = whole.narrow(axis, 0, 1)
+        if kind == "u32":
+            if whole.numel() and (int(whole.min()) < 0 or int(whole.max()) > IGNORED):
+                raise Refused("an index of %d" % int(whole.min()))
+            whole = whole.long()
+        else:
+            whole = whole.float()
+        if whole.numel() and bool((whole == whole.reshape(-1)[0]).all()):
+            made = self.number(whole.reshape(-1)[0].item(), tensor.shape, kind)
+        else:
+            name = getattr(tensor, "_lockstep_name", None) or "constant.%d" % len(self.frozen)
+            if kind == "u32":
+                whole = torch.where(whole > 2 ** 31 - 1, whole - 2 ** 32, whole).int()
+            elif tensor.dtype in (torch.float16, torch.bfloat16):
+                raise Refused("a constant of 16 bits: give it as float()")
+            if not bool(torch.isfinite(whole.float()).all()):
+                raise Refused("a constant with infinity or NaN in it; masked_fill() takes a mask")
+            flat = whole.contiguous()
+            self.frozen[name] = flat.reshape(tape_shape(flat.shape)).clone()
+            line = self.declare("frozen", name, tape_shape(flat.shape), kind)
+            steps = [0 if size == 1 else step
+                     for size, step in zip(flat.shape, dense_strides(flat.shape))]
+            made = Value(line, tensor.shape, steps, kind=kind)
+        self.constants[key] = tensor, made
+        return made
+
+    def real(self, value):
+        """As f32, or bool."""
+        if isinstance(value, (bool, int, float)):
+            return self.number(float(value))
+        if value.kind == "constant":
+            return self.constant(value, "f32")
+        if value.kind == "u32":
+            line = self.line("cast", [value.line], [], value.line.shape)
+            return Value(line, value.sizes, value.strides, value.offset)
+        return value
+
+    def index(self, value):
+        if value.kind == "constant":
+            return self.constant(value, "u32")
+        if value.kind != "u32":
+            raise Refused("an index that is computed: only integers of the batch and constants are "
+                          "indexes")
+        return value
+
+    def dense(self, value, last=None):
+        """The line whose elements lie in the order of the value; its last axis has `last` elements."""
+        line = value.line
+        count = math.prod(value.sizes)
+        sizes, (strides,) = merged(value.sizes, value.strides)
+        if value.offset == 0 and count == line.count and tuple(strides) == dense_strides(sizes) and (
+                last is None or line.shape[-1] == last):
+            return line
+        if len(sizes) > MOVE_AXES:
+            raise Refused("a permutation of %d axes; a move has %d" % (len(sizes), MOVE_AXES))
+        span = 0
+        for step, size in sorted((abs(step), size) for step, size in zip(strides, sizes) if step):
+            if step <= span:
+                raise Refused("windows that overlap (unfold, as_strided)")
+            span += step * (size - 1)
+        shape = tape_shape(value.sizes)
+        if last is not None and shape[-1] != last:
+            shape = (count // last, last)
+        return self.line("move", [line], padded(sizes, MOVE_AXES, 1) + padded(strides, MOVE_AXES, 0)
+                         + [value.offset], shape, line.kind)
+
+    def whole(self, value):
+        """The value as a view that reads each element of its line once."""
+        kept = sorted((step, size) for step, size in zip(value.strides, value.sizes) if size > 1)
+        step = 1
+        for stride, size in kept:
+            if stride != step:
+                break
+            step *= size
+        if value.offset == 0 and step == value.line.count == math.prod(value.sizes):
+            return value
+        return Value(self.dense(value), value.sizes, kind=value.kind)
+
+    def spread(self, value, sizes):
+        """Broadcast, as a view whose strides of 0 repeat and whose others are a permutation."""
+        value = self.real(value) if value.kind == "constant" else value
+        lead = len(sizes) - len(value.sizes)
+        repeats = [size == 1 or step == 0 for size, step in zip(value.sizes, value.strides)]
+        once = Value(value.line, [1 if r else s for r, s in zip(repeats, value.sizes)],
+                     value.strides, value.offset, value.kind)
+        once = self.whole(once)
+        strides = [0] * lead + [0 if r else step for r, step in zip(repeats, once.strides)]
+        return once.line, strides
+
+    def viewed(self, word, operands, sizes, numbers=(), kind="f32"):
+        """A call whose operands are read through VIEW_AXES axes with strides."""
+        sizes = tuple(sizes)
+        read = [self.spread(value, sizes) for value in operands]
+        lengths, strides = merged(sizes, *(steps for _, steps in read))
+        if len(lengths) > VIEW_AXES:
+            whole = [Value(self.dense(Value(line, sizes, steps, kind=line.kind)), sizes,
+                           kind=line.kind) for line, steps in read]
+            read = [self.spread(value, sizes) for value in whole]
+            lengths, strides = merged(sizes, *(steps for _, steps in read))
+        words = list(numbers) + padded(lengths, VIEW_AXES, 1)
+        for steps in strides:
+            words += padded(steps, VIEW_AXES, 0)
+        return Value(self.line(word, [line for line, _ in read], words, sizes, kind), sizes,
+                     kind=kind)
+
+    def binary(self, word, a, b, kind="f32"):
+        a, b = self.real(a), self.real(b)
+        return self.viewed(word, [a, b], torch.broadcast_shapes(a.sizes, b.sizes), kind=kind)
+
+    def map(self, word, x, numbers=()):
+        x = self.whole(self.real(x))
+        line = self.line(word, [x.line], list(numbers), x.line.shape)
+        return Value(line, x.sizes, x.strides)
+
+    def scale(self, x, factor):
+        return x if factor == 1 else self.map("scale", x, [bits(factor)])
+
+    def select(self, c, a, b):
+        sizes = torch.broadcast_shapes(c.sizes, a.sizes, b.sizes)
+        return self.viewed("select", [c, a, b], sizes, kind=b.kind)
+
+    # -- shapes
+
+    def view(self, value, change):
+        """What change() does to a tensor's strides, it does to the value's."""
+        if value.kind == "constant":
+            raise AssertionError("a view of a constant")
+        for again in (False, True):
+            base = torch.empty(value.line.count, device="meta").as_strided(value.sizes, value.strides,
+                                                            value.offset)
+            try:
+                made = change(base)
+                break
+            except RuntimeError:
+                if again:
+                    raise
+                value = Value(self.dense(value), value.sizes, kind=value.kind)
+        views = [Value(value.line, one.shape, one.stride(), one.storage_offset(), value.kind)
+                 for one in (made if isinstance(made, (tuple, list)) else [made])]
+        return views if isinstance(made, (tuple, list)) else views[0]
+
+    def behind(self, value, axes):
+        """With these axes last."""
+        axes = [axis % max(len(value.sizes), 1) for axis in axes]
+        order = [axis for axis in range(len(value.sizes)) if axis not in axes] + axes
+        return self.view(value, lambda x: x.permute(order)), order
+
+    def flipped(self, value, axes):
+        sizes, strides, offset = list(value.sizes), list(value.strides), value.offset
+        for axis in axes:
+            offset += (sizes[axis] - 1) * strides[axis]
+            strides[axis] = -strides[axis]
+        return Value(self.dense(Value(value.line, sizes, strides, offset, value.kind)), sizes,
+                     kind=value.kind)
+
+    def place_at(self, parts, starts, sizes, axis, base):
+        """Each part over the base at its start along the axis."""
+        inner = math.prod(sizes[axis + 1:])
+        outer = math.prod(sizes[:axis])
+        for part, start in zip(parts, starts):
+            width = part.sizes[axis] * inner
+            base = self.line("place", [self.dense(part), base],
+                             padded([outer, width], MOVE_AXES, 1) +
+                             padded([sizes[axis] * inner, 1], MOVE_AXES, 0) + [start * inner],
+                             sizes, part.kind)
+        return Value(base, sizes, kind=parts[0].kind)
+
+    def join(self, parts, axis):
+        if any(part.kind in ("u32",) for part in parts) and not all(
+                part.kind in ("u32",) for part in parts):
+            parts = [self.real(part) for part in parts]
+        sizes = list(parts[0].sizes)
+        sizes[axis] = sum(part.sizes[axis] for part in parts)
+        starts = [sum(part.sizes[axis] for part in parts[:i]) for i in range(len(parts))]
+        return self.place_at(parts, starts, sizes, axis, self.fill(0, parts[0].kind))
+
+    # -- sums and products
+
+    def sum(self, x, axes, keep=False):
+        x = self.real(x)
+        axes = list(range(len(x.sizes))) if not axes and axes != 0 else \
+            [axes] if isinstance(axes, int) else list(axes)
+        axes = [axis % max(len(x.sizes), 1) for axis in axes] if x.sizes else []
+        kept = [size for axis, size in enumerate(x.sizes) if axis not in axes]
+        moved, _ = self.behind(x, axes)
+        columns = math.prod(x.sizes[axis] for axis in axes)
+        shape = [1 if axis in axes else size for axis, size in enumerate(x.sizes)] if keep else kept
+        if columns == 1:
+            return self.view(Value(self.dense(moved), kept), lambda t: t.view(shape))
+        return Value(self.line("row-sum", [self.dense(moved)], [columns], kept), shape)
+
+    def mean(self, x, axes, keep=False):
+        total = self.sum(x, axes, keep)
+        return self.scale(total, math.prod(total.sizes) / math.prod(x.sizes))
+
+    def rows(self, x, axis):
+        """The line with the axis last and dense, and how to see a result of its layout again."""
+        axis %= max(len(x.sizes), 1)
+        moved, order = self.behind(x, [axis] if x.sizes else [])
+        back = [order.index(i) for i in range(len(order))]
+        line = self.dense(moved, x.sizes[axis] if x.sizes else 1)
+
+        def again(result):
+            return self.view(Value(result, moved.sizes), lambda t: t.permute(back))
+        return line, again
+
+    def extreme(self, word, x, axis, keep, kind="f32"):
+        x = self.real(x)
+        line, _ = self.rows(x, axis)
+        sizes = list(x.sizes)
+        if sizes:
+            sizes[axis % len(sizes)] = 1
+        kept = sizes if keep else [size for i, size in enumerate(x.sizes)
+                                   if i != axis % len(x.sizes)]
+        return Value(self.line(word, [line], [], kept, kind), kept, kind=kind)
+
+    def contract(self, a, b, sizes, strides=None, causal=0):
+        """a (batch, rows, k) and b (batch, columns, k), each axis a list of (length, stride)."""
+        def axes(pairs):
+            pairs = [pair for pair in pairs if pair[0] > 1]
+            return padded(pairs, 2, (1, 0))
+        words = []
+        for _, groups in (a, b):
+            view = [pair for group in groups for pair in axes(group)]
+            words += [size for size, _ in view] + [step for _, step in view]
+        (a_line, a_groups), (b_line, b_groups) = a, b
+        if strides is None:
+            batch, rows, columns = (math.prod(size for size, _ in group) for group in
+                                    (a_groups[0], a_groups[1], b_groups[1]))
+            parts = []
+            step = rows * columns * batch
+            for group in (a_groups[0], a_groups[1], b_groups[1]):
+                for size, _ in axes(group):
+                    step //= size
+                    parts.append(step if size > 1 else 0)
+            strides = parts
+        line = self.line("contract", [a_line, b_line], words + list(strides) + [causal], sizes)
+        return Value(line, sizes)
+
+    def product(self, a, b):
+        """a (..., m, k) times b (..., k, n), with the same one or no batch axis."""
+        a, b = self.whole(self.real(a)), self.whole(self.real(b))
+        batch = a.sizes[:-2]
+        a_axes = [list(zip(batch, a.strides)), [(a.sizes[-2], a.strides[-2])],
+                  [(a.sizes[-1], a.strides[-1])]]
+        b_axes = [list(zip(batch, b.strides)), [(b.sizes[-1], b.strides[-1])],
+                  [(b.sizes[-2], b.strides[-2])]]
+        return self.contract((a.line, a_axes), (b.line, b_axes),
+                             list(batch) + [a.sizes[-2], b.sizes[-1]])
+
+    # -- text
+
+    def text(self, loss):
+        order, state = [], {}
+        stack = [loss]
+        while stack:  # operands before their readers, without recursion
+            line = stack[-1]
+            if state.get(id(line)) == "made":
+                stack.pop()
+                continue
+            left = [one for one in line.operands if id(one) not in state]
+            if left and state.get(id(line)) is None:
+                stack += reversed(left)
+                continue
+            state[id(line)] = "made"
+            stack.pop()
+            order.append(line)
+        used = {id(line) for line in order}
+        rank = {"input": 0, "param": 1, "frozen": 2}
+        declared = sorted((line for line in self.declared if line.word == "input" or
+                           id(line) in used), key=lambda line: rank[line.word])
+        calls = [line for line in order if line.word not in rank]
+        number = {id(line): i for i, line in enumerate(declared + calls)}
+        text, place = ["lockstep-graph 1"], ""
+        for line in declared:
+            text.append("%%%d %s %s %s" % (number[id(line)], line.word, " ".join(line.numbers),
+                                           " ".join(map(str, line.shape))))
+        for line in calls:
+            if line.place != place:
+                place = line.place
+                text.append("at " + place)
+            words = ["%%%d" % number[id(line)], line.word]
+            words += ["%%%d" % number[id(one)] for one in line.operands]
+            words += [str(one) for one in line.numbers]
+            text.append(" ".join(words + ["="] + [str(size) for size in line.shape]))
+        text.append("loss %%%d" % number[id(loss)])
+        return "\n".join(text) + "\n", [line.numbers[0] for line in declared
+                                        if line.word == "param"], [
+            line.numbers[0] for line in declared if line.word == "frozen"]
+
+
+# ---- what each ATen call becomes ------------------------------------------------------------------
+
+RULES = {}
+VIEWS = {"view", "_unsafe_view", "_reshape_alias", "t", "transpose", "permute", "expand", "unsqueeze",
+         "squeeze", "slice", "select", "split", "split_with_sizes", "unsafe_split",
+         "unsafe_split_with_sizes", "unsafe_chunk", "chunk", "unbind", "alias", "diagonal",
+         "unfold", "numpy_T", "view_as_real"}
+SAME = {"clone", "contiguous", "detach", "lift_fresh", "lift_fresh_copy", "positive"}
+DRAWS = {"rand", "randn", "randint", "randperm", "bernoulli", "normal", "multinomial", "uniform",
+         "rand_like", "randn_like", "randint_like", "exponential", "native_dropout", "poisson",
+         "random", "rrelu_with_noise", "log_normal", "cauchy", "geometric"}
+MAPS = {"neg": "neg", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "ceil",
+        "round": "round", "sqrt": "sqrt", "rsqrt": "rsqrt", "reciprocal": "reciprocal",
+        "exp": "exp", "log": "log", "tanh": "tanh", "sigmoid": "sigmoid", "erf": "erf",
+        "sin": "sin", "cos": "cos", "relu": "relu", "silu": "silu"}
+COMPARED = {"lt": ("less", False), "le": ("less-equal", False), "gt": ("less", True),
+            "ge": ("less-equal", True), "eq": ("equal", False), "ne": ("not-equal", False)}
+WAY_OUT = {"native_batch_norm": "GroupNorm or LayerNorm has a line; BatchNorm in eval() has one too",
+           "_local_scalar_dense": "a number that depends on the batch or a weight cannot leave the "
+                                  "tensors: no item(), no if on a tensor",
+           "cumsum": "multiply by a triangular matrix of ones",
+           "embedding": "leave padding_idx out"}
+
+
+def rule(*names):
+    def add(function):
+        RULES.update({name: function for name in names})
+        return function
+    return add
+
+
+def refuse(what):
+    raise Refused(what)
+
+
+@rule(*MAPS)
+def _map(g, name, out, x):
+    return g.map(MAPS[name], x)
+
+
+@rule("gelu")
+def _gelu(g, name, out, x, approximate="none"):
+    return g.map("gelu" if approximate == "tanh" else "gelu-erf", x)
+
+
+@rule(*COMPARED)
+def _compare(g, name, out, a, b):
+    word, turned = COMPARED[name]
+    return g.binary(word, *((b, a) if turned else (a, b)), kind="bool")
+
+
+@rule("add", "sub", "rsub")
+def _add(g, name, out, a, b, alpha=1):
+    if name == "rsub":
+        a, b = b, a
+    hidden = _added_mask(g, a, b) if name == "add" and alpha == 1 else None
+    if hidden is not None:
+        return hidden
+    b = g.scale(g.real(b), alpha) if alpha != 1 else b
+    return g.binary("add" if name == "add" else "sub", a, b)
+
+
+def _hide(g, x, mask, number):
+    """x where the constant mask is false, and a number far below elsewhere: what softmax reads."""
+    x = g.real(x)
+    if x.offset != 0 or g.whole(x) is not x:
+        x = Value(g.dense(x), x.sizes)
+    made = g.select(g.constant(Value(None, mask.shape, kind="constant", tensor=mask), "f32"),
+                    g.number(number), x)
+    made.line.hidden = x, mask
+    return made
+
+
+def _added_mask(g, a, b):
+    """A score and a constant of 0 and minus infinity, as masks are added."""
+    for x, mask in ((a, b), (b, a)):
+        tensor = mask.tensor if isinstance(mask, Value) else None
+        if tensor is None or not isinstance(x, Value) or not tensor.is_floating_point():
+            continue
+        hides = tensor <= -1e9
+        if bool(hides.any()) and bool((hides | (tensor == 0)).all()):
+            return _hide(g, x, hides, -1e30)
+    return None
+
+
+@rule("mul")
+def _mul(g, name, out, a, b):
+    for x, factor in ((a, b), (b, a)):
+        if isinstance(factor, (bool, int, float)):
+            return g.scale(g.real(x), factor)
+    return g.binary("mul", a, b)
+
+
+@rule("div", "true_divide", "floor_divide")
+def _div(g, name, out, a, b, rounding_mode=None):
+    if name == "floor_divide" or rounding_mode is not None:
+        if rounding_mode == "trunc":
+            refuse("a division that truncates")
+        return g.map("floor", g.binary("div", a, b))
+    if isinstance(b, (int, float)):
+        return g.scale(g.real(a), 1 / b)
+    return g.binary("div", a, b)
+
+
+@rule("pow", "square")
+def _pow(g, name, out, a, b=2):
+    if not isinstance(b, (int, float)):
+        if isinstance(a, (int, float)) and a > 0:
+            return g.map("exp", g.scale(g.real(b), math.log(a)))
+        if b.kind != "constant":
+            refuse("a power whose exponent is computed")
+        return g.binary("pow", a, b)
+    x = g.whole(g.real(a))
+    if b in (0.5, -0.5, -1):
+        return g.map({0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}[b], x)
+    if b in (1, 2, 3):
+        made = x
+        for _ in range(int(b) - 1):
+            made = g.binary("mul", made, x)
+        return made
+    return g.binary("pow", x, g.number(b))
+
+
+@rule("maximum", "minimum", "max.other", "min.other")
+def _maximum(g, name, out, a, b):
+    return g.binary(name[:3], a, b)
+
+
+@rule("clamp", "clamp_min", "clamp_max", "hardtanh")
+def _clamp(g, name, out, x, low=None, high=None, **names):
+    low, high = names.get("min", low), names.get("max", high)
+    if name == "clamp_max":
+        low, high = None, low
+    if name == "hardtanh":
+        low, high = -1 if low is None else low, 1 if high is None else high
+    x = g.binary("max", x, low) if low is not None else x
+    return g.binary("min", x, high) if high is not None else x
+
+
+@rule("logical_not", "bitwise_not")
+def _not(g, name, out, x):
+    if out.dtype != torch.bool:
+        refuse("bitwise_not of integers")
+    return g.binary("equal", x, 0, kind="bool")
+
+
+@rule("logical_and", "bitwise_and", "__and__")
+def _and(g, name, out, a, b):
+    if out.dtype != torch.bool:
+        refuse("bitwise_and of integers")
+    return g.binary("mul", _truth(g, a), _truth(g, b), kind="bool")
+
+
+@rule("logical_or", "bitwise_or", "__or__")
+def _or(g, name, out, a, b):
+    if out.dtype != torch.bool:
+        refuse("bitwise_or of integers")
+    return g.binary("max", _truth(g, a), _truth(g, b), kind="bool")
+
+
+def _truth(g, x):
+    boolean = isinstance(x, Value) and (x.kind == "bool" or x.kind == "constant" and
+                                        x.tensor.dtype == torch.bool)
+    return x if boolean else g.binary("not-equal", x, 0, kind="bool")
+
+
+@rule("masked_fill")
+def _masked_fill(g, name, out, x, mask, number):
+    if isinstance(number, Value):
+        number = number.tensor.item() if number.kind == "constant" else refuse(
+            "masked_fill with a computed number")
+    if number <= -1e9 and mask.kind == "constant":
+        return _hide(g, x, mask.tensor, max(number, -1e30))
+    return g.select(g.real(mask), g.number(max(min(number, 3e38), -3e38)), g.real(x))
+
+
+@rule("fill", "zero")
+def _fill(g, name, out, x, number=0):
+    if isinstance(number, Value):
+        return g.view(g.real(number), lambda t: t.expand(x.sizes))
+    return g.number(number, x.sizes)
+
+
+@rule("index_put")
+def _index_put(g, name, out, x, indexes, value, accumulate=False):
+    mask = indexes[0]
+    if len(indexes) != 1 or accumulate or mask.sizes != x.sizes or math.prod(value.sizes) != 1 or \
+            _truth(g, mask) is not mask:
+        refuse("a change at places that are computed")
+    return g.select(g.real(mask), g.view(g.real(value), lambda t: t.reshape([])), g.real(x))
+
+
+@rule("where")
+def _where(g, name, out, c, a, b):
+    for x, fill, mask in ((a, b, lambda t: ~t), (b, a, lambda t: t)):
+        tensor = fill.tensor if isinstance(fill, Value) else None
+        number = fill if isinstance(fill, (int, float)) else tensor.item() \
+            if tensor is not None and tensor.numel() == 1 else 0
+        if number <= -1e9 and c.kind == "constant":
+            return _hide(g, x, mask(c.tensor), max(number, -1e30))
+    if all(isinstance(one, Value) and one.kind == "u32" for one in (a, b)):
+        return g.select(g.real(c), a, b)
+    return g.select(g.real(c), g.real(a), g.real(b))
+
+
+@rule("tril", "triu")
+def _triangle(g, name, out, x, diagonal=0):
+    kept = getattr(torch.ones(x.sizes[-2:]), name)(diagonal)
+    mask = Value(None, kept.shape, kind="constant", tensor=kept)
+    return g.binary("mul", x, mask)
+
+
+@rule("leaky_relu")
+def _leaky(g, name, out, x, slope=0.01):
+    x = g.real(x)
+    return g.select(g.binary("less", g.number(0), x), x, g.scale(x, slope))
+
+
+@rule("elu")
+def _elu(g, name, out, x, alpha=1, scale=1, input_scale=1):
+    x = g.real(x)
+    low = g.map("exp", g.scale(g.binary("min", x, 0), input_scale))
+    low = g.scale(g.binary("sub", low, 1), alpha)
+    return g.scale(g.select(g.binary("less", g.number(0), x), x, low), scale)
+
+
+@rule("softplus")
+def _softplus(g, name, out, x, beta=1, threshold=20):
+    y = g.scale(g.real(x), beta)
+    tail = g.map("log", g.binary("add", g.map("exp", g.scale(g.map("abs", y), -1)), 1))
+    return g.scale(g.binary("add", g.map("relu", y), tail), 1 / beta)
+
+
+@rule("addcmul", "addcdiv")
+def _addc(g, name, out, x, a, b, value=1):
+    return g.binary("add", x, g.scale(g.binary("mul" if name == "addcmul" else "div", a, b), value))
+
+
+@rule("lerp")
+def _lerp(g, name, out, a, b, weight):
+    return g.binary("add", a, g.binary("mul", g.binary("sub", b, a), weight))
+
+
+@rule("_to_copy", "to", "_cast_Float", "type_as")
+def _cast(g, name, out, x, *more, **names):
+    kind = out.dtype
+    if kind in (torch.float16, torch.bfloat16):
+        refuse("floats of 16 bits: leave autocast and half() out; `job new --bits` chooses the "
+               "precision of products")
+    if kind == torch.bool:
+        return _truth(g, x)
+    if kind.is_floating_point:
+        made = g.real(x)
+        return Value(made.line, made.sizes, made.strides, made.offset)
+    if x.kind == "f32":
+        refuse("a float that becomes an integer")
+    return x
+
+
+# -- shapes
+
+@rule("cat", "concat")
+def _cat(g, name, out, parts, axis=0):
+    parts = [g.real(part) if part.kind == "constant" and out.dtype.is_floating_point else
+             g.constant(part, "u32") if part.kind == "constant" else part for part in parts
+             if math.prod(part.sizes)]
+    return g.join(parts, axis % len(out.shape))
+
+
+@rule("stack")
+def _stack(g, name, out, parts, axis=0):
+    axis %= out.dim()
+    parts = [g.real(part) if part.kind == "constant" else part for part in parts]
+    return g.join([g.view(part, lambda t: t.unsqueeze(axis)) for part in parts], axis)
+
+
+@rule("constant_pad_nd")
+def _pad(g, name, out, x, pads, number=0):
+    x, sizes = g.real(x), list(x.sizes)
+    for i in range(len(pads) // 2):
+        axis, (before, after) = len(sizes) - 1 - i, pads[2 * i:2 * i + 2]
+        if before < 0 or after < 0:
+            x = g.view(x, lambda t: t.narrow(axis, max(-before, 0), t.shape[axis] -
+                                             max(-before, 0) - max(-after, 0)))
+            before, after = max(before, 0), max(after, 0)
+        sizes = list(x.sizes)
+        sizes[axis] += before + after
+        if before or after:
+            x = g.place_at([x], [before], sizes, axis, g.fill(number))
+    return x
+
+
+@rule("flip")
+def _flip(g, name, out, x, axes):
+    return g.flipped(x, [axis % len(x.sizes) for axis in axes])
+
+
+@rule("roll")
+def _roll(g, name, out, x, shifts, dims=()):
+    if not dims:
+        refuse("roll without dims")
+    for shift, axis in zip(shifts if isinstance(shifts, (list, tuple)) else [shifts],
+                           dims if isinstance(dims, (list, tuple)) else [dims]):
+        cut = -shift % x.sizes[axis]
+        if cut:
+            x = g.join([g.view(x, lambda t: t.narrow(axis, cut, t.shape[axis] - cut)),
+                        g.view(x, lambda t: t.narrow(axis, 0, cut))], axis % len(x.sizes))
+    return x
+
+
+@rule("repeat")
+def _repeat(g, name, out, x, times):
+    x = g.real(x) if x.kind == "constant" else x
+    lead = len(times) - len(x.sizes)
+    sizes = [1] * lead + list(x.sizes)
+    twice = [n for pair in zip(times, sizes) for n in pair]
+    x = g.view(x, lambda t: t.reshape([n for size in sizes for n in (1, size)]).expand(twice))
+    return Value(g.dense(x), out.shape, kind=x.kind)
+
+
+@rule("embedding")
+def _embedding(g, name, out, table, index, padding=-1, *more):
+    if padding != -1:
+        refuse("embedding with padding_idx: leave padding_idx out")
+    table, index = g.real(table), g.index(index)
+    return Value(g.line("gather", [g.dense(table, table.sizes[-1]), g.dense(index)], [],
+                        list(index.sizes) + [table.sizes[-1]]), out.shape)
+
+
+@rule("index_select")
+def _index_select(g, name, out, x, axis, index):
+    x, index = g.real(x), g.index(index)
+    axis %= len(x.sizes)
+    order = [axis] + [i for i in range(len(x.sizes)) if i != axis]
+    width = math.prod(x.sizes) // x.sizes[axis]
+    table = g.dense(g.view(x, lambda t: t.permute(order)), width if len(x.sizes) == 2 else None)
+    if table.shape[-1] != width:
+        table = g.dense(Value(table, (x.sizes[axis], width)), width)
+    made = Value(g.line("gather", [table, g.dense(index)], [], [index.sizes[0], width]),
+                 [index.sizes[0]] + [x.sizes[i] for i in order[1:]])
+    back = [order.index(i) for i in range(len(order))]
+    return g.view(made, lambda t: t.permute(back))
+
+
+@rule("index")
+def _index(g, name, out, x, indexes):
+    given = [i for i, index in enumerate(indexes) if index is not None]
+    if len(given) != 1 or indexes[given[0]].kind == "bool" or (
+            indexes[given[0]].kind == "constant" and indexes[given[0]].tensor.dtype == torch.bool):
+        refuse("an index by several tensors, or by a mask")
+    index = g.index(indexes[given[0]])
+    flat = Value(g.dense(index), [math.prod(index.sizes)], kind="u32")
+    made = _index_select(g, name, out, x, given[0], flat)
+    return g.view(made, lambda t: t.view(out.shape))
+
+
+@rule("gather")
+def _gather(g, name, out, x, axis, index, sparse_grad=False):
+    index = g.index(index)
+    axis %= len(x.sizes)
+    if index.sizes[axis] != 1 or [n for i, n in enumerate(index.sizes) if i != axis] != [
+            n for i, n in enumerate(x.sizes) if i != axis]:
+        refuse("gather of more than one element a row")
+    line, _ = g.rows(g.real(x), axis)
+    places = g.dense(g.behind(index, [axis])[0])
+    kept = [n for i, n in enumerate(x.sizes) if i != axis]
+    return Value(g.line("gather-elements", [line, places], [], kept), index.sizes)
+
+
+# -- sums, norms, losses
+
+@rule("sum")
+def _sum(g, name, out, x, axes=None, keep=False, dtype=None, **names):
+    return g.sum(x, axes, keep)
+
+
+@rule("mean")
+def _mean(g, name, out, x, axes=None, keep=False, dtype=None):
+    return g.mean(x, axes, keep)
+
+
+@rule("var", "std", "var_mean")
+def _var(g, name, out, x, axes=None, unbiased=True, keep=False, **names):
+    if isinstance(axes, bool):
+        axes, unbiased = None, axes
+    keep = names.get("keepdim", keep)
+    less = names["correction"] if names.get("correction") is not None else int(
+        unbiased if unbiased is not None else True)
+    mean = g.mean(x, axes, True)
+    rest = g.binary("sub", x, mean)
+    square = g.sum(g.binary("mul", rest, rest), axes, keep)
+    count = math.prod(x.sizes) // max(math.prod(square.sizes), 1)
+    made = g.scale(square, 1 / (count - less))
+    if name == "var_mean":
+        return made, mean if keep else g.mean(x, axes, False)
+    return g.map("sqrt", made) if name == "std" else made
+
+
+@rule("linalg_vector_norm", "norm")
+def _norm(g, name, out, x, order=2, axes=None, keep=False, **names):
+    if order == 1:
+        return g.sum(g.map("abs", x), axes, keep)
+    if order != 2 and order is not None:
+        refuse("a norm of order %s" % order)
+    x = g.real(x)
+    return g.map("sqrt", g.sum(g.binary("mul", x, x), axes, keep))
+
+
+@rule("amax", "amin")
+def _amax(g, name, out, x, axes=(), keep=False):
+    for axis in sorted((axis % len(x.sizes) for axis in axes or range(len(x.sizes))), reverse=True):
+        x = g.extreme("row-" + name[1:], x, axis, keep)
+    return x
+
+
+@rule("max.dim", "min.dim")
+def _max(g, name, out, x, axis, keep=False):
+    made = g.extreme("row-" + name[:3], x, axis, keep)
+    return made, g.extreme("row-max-index", x, axis, keep, "u32") if name == "max.dim" else None
+
+
+@rule("max", "min")
+def _max_all(g, name, out, x):
+    return g.extreme("row-" + name, g.view(g.real(x), lambda t: t.reshape(-1)), 0, False)
+
+
+@rule("argmax")
+def _argmax(g, name, out, x, axis=None, keep=False):
+    if axis is None:
+        x, axis = g.view(g.real(x), lambda t: t.reshape(-1)), 0
+    return g.extreme("row-max-index", x, axis, keep, "u32")
+
+
+@rule("native_layer_norm")
+def _layer_norm(g, name, out, x, shape, weight, bias, epsilon):
+    width = math.prod(shape)
+    x = g.real(x)
+    flat = Value(g.dense(x, width if len(shape) == 1 else None), x.sizes)
+    line = flat.line if flat.line.shape[-1] == width else g.dense(
+        Value(flat.line, (math.prod(x.sizes) // width, width)), width)
+
+    def vector(value, number):
+        if value is None:
+            return g.line("fill", [], [bits(number)], [width])
+        return g.dense(g.real(value))
+    made = g.line("layer-norm", [line, vector(weight, 1), vector(bias, 0)], [bits(epsilon)],
+                  line.shape)
+    return Value(made, x.sizes), None, None
+
+
+@rule("native_group_norm")
+def _group_norm(g, name, out, x, weight, bias, n, channels, inner, groups, epsilon):
+    width = channels // groups * inner
+    flat = Value(g.dense(g.real(x)), (n * groups, width))
+    made = Value(_layer_norm(g, name, out, flat, [width], None, None, epsilon)[0].line, x.sizes)
+    return _affine(g, made, weight, bias), None, None
+
+
+def _affine(g, x, weight, bias):
+    tail = [1] * (len(x.sizes) - 2)
+    for word, one in (("mul", weight), ("add", bias)):
+        if one is not None:
+            one = g.real(one)
+            x = g.binary(word, x, g.view(one, lambda t: t.view([-1] + tail)))
+    return x
+
+
+@rule("native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit_no_training")
+def _batch_norm(g, name, out, x, weight, bias, mean, var, *more):
+    training, epsilon = (False, more[-1]) if name.endswith("no_training") else (more[0], more[-1])
+    if training:
+        refuse("batch norm in training, whose running statistics are no state of a graph yet")
+    scale = (var.tensor.double() + epsilon).rsqrt()
+    shift = -mean.tensor.double() * scale
+    made = _affine(g, g.real(x), *(Value(None, t.shape, kind="constant", tensor=t.float())
+                                   for t in (scale, shift)))
+    return _affine(g, made, weight, bias), None, None
+
+
+def _causal(g, value):
+    """Of scores that are hidden above the diagonal: the scores, and how many rows."""
+    hidden = value.line.hidden if value.line is not None else None
+    if hidden is None or value.offset or value.strides != dense_strides(value.sizes):
+        return None
+    x, mask = hidden
+    size = value.sizes[-1]
+    later = torch.ones(size, size, dtype=torch.bool).triu(1)
+    if len(value.sizes) < 2 or value.sizes[-2] != size or mask.dim() < 2 or \
+            tuple(mask.shape[-2:]) != (size, size) or x.sizes != value.sizes or \
+            not bool((mask == later).all()):
+        return None
+    return x, size
+
+
+@rule("_softmax", "softmax")
+def _softmax(g, name, out, x, axis, *more):
+    x = g.real(x)
+    causal = _causal(g, x) if axis % len(x.sizes) == len(x.sizes) - 1 else None
+    line, again = g.rows(causal[0] if causal else x, axis)
+    return again(g.line("softmax", [line], [bits(1), causal[1] if causal else 0], line.shape))
+
+
+@rule("_log_softmax", "log_softmax")
+def _log_softmax(g, name, out, x, axis, *more):
+    line, again = g.rows(g.real(x), axis)
+    whole = Value(line, line.shape)
+    top = g.extreme("row-max", whole, -1, True)
+    top = Value(g.line("stop", [top.line], [], top.sizes), top.sizes)
+    rest = g.binary("sub", whole, top)
+    total = g.map("log", g.sum(g.map("exp", rest), [-1], True))
+    made = g.binary("sub", rest, total)
+    made.line.logits = line
+    return again(made.line)
+
+
+@rule("nll_loss_forward", "nll_loss2d_forward", "nll_loss", "nll_loss2d")
+def _nll(g, name, out, x, target, weight, reduction, ignored):
+    axis = 0 if len(x.sizes) == 1 else 1
+    columns, target = x.sizes[axis], g.index(target)
+    if weight is not None:
+        refuse("weights of classes in a cross-entropy")
+    moved, _ = g.behind(x, [axis])
+    if x.line.logits is None or moved.strides[-1] != 1 or x.line.shape[-1] != columns:
+        refuse("nll_loss of what log_softmax did not make along the same axis")
+    logits = g.dense(Value(x.line.logits, moved.sizes, moved.strides, moved.offset), columns)
+    targets = Value(g.dense(target), [math.prod(target.sizes)], kind="u32")
+    place = IGNORED if ignored == -100 else ignored
+    kept = g.binary("not-equal", g.real(targets), g.number(float(place)))
+    if ignored != -100:
+        targets = g.select(kept, targets, g.number(IGNORED, targets.sizes, "u32"))
+    rows = Value(g.line("cross-entropy", [logits, g.dense(targets)], [], targets.sizes),
+                 targets.sizes)
+    if reduction == 0:
+        return Value(rows.line, target.sizes), None
+    total = g.sum(rows, None)
+    if reduction == 2:
+        return total, None
+    count = g.binary("max", g.sum(kept, None), 1)
+    return g.binary("mul", total, g.map("reciprocal", count)), None
+
+
+def _reduced(g, value, reduction):
+    return value if reduction == 0 else g.mean(value, None) if reduction == 1 else g.sum(value, None)
+
+
+@rule("smooth_l1_loss", "huber_loss")
+def _huber(g, name, out, a, b, reduction=1, beta=1.0):
+    rest = g.map("abs", g.binary("sub", a, b))
+    near = g.scale(g.binary("mul", rest, rest), 0.5 / (beta if name == "smooth_l1_loss" else 1))
+    far = g.scale(g.binary("sub", rest, beta / 2), 1 if name == "smooth_l1_loss" else beta)
+    return _reduced(g, g.select(g.binary("less", rest, beta), near, far), reduction)
+
+
+@rule("mse_loss")
+def _mse(g, name, out, a, b, reduction=1):
+    return _reduced(g, g.binary("squared-error", a, b), reduction)
+
+
+# -- products
+
+@rule("mm", "bmm", "matmul", "mv", "dot")
+def _product(g, name, out, a, b):
+    a, b = g.real(a), g.real(b)
+    if name == "dot":
+        a = g.view(a, lambda t: t.unsqueeze(0))
+    if name in ("dot", "mv"):
+        b = g.view(b, lambda t: t.unsqueeze(1))
+    made = g.product(a, b)
+    return Value(made.line, out.shape)
+
+
+@rule("addmm", "baddbmm", "addmv")
+def _addmm(g, name, out, bias, a, b, beta=1, alpha=1):
+    made = g.scale(_product(g, {"addmm": "mm", "baddbmm": "bmm", "addmv": "mv"}[name], out, a, b),
+                   alpha)
+    return made if beta == 0 else g.binary("add", made, g.scale(g.real(bias), beta))
+
+
+def _picture(x, channels, kernel, stride, pads, dilation):
+    n, _, high, wide = x.sizes
+    return [n, high, wide, channels, *kernel, *stride, pads[0], pads[1], pads[0], pads[1], *dilation]
+
+
+def _two(numbers, default=None):
+    numbers = list(numbers) if isinstance(numbers, (list, tuple)) else [numbers]
+    numbers = numbers or [default]
+    return numbers * 2 if len(numbers) == 1 else numbers
+
+
+def _channels_last(g, x):
+    return g.dense(g.view(x, lambda t: t.permute(0, 2, 3, 1)), x.sizes[1])
+
+
+def _from_channels_last(g, line, shape):
+    n, channels, high, wide = shape
+    return g.view(Value(line, (n, high, wide, channels)), lambda t: t.permute(0, 3, 1, 2))
+
+
+@rule("convolution", "_convolution", "mkldnn_convolution", "conv2d", "thnn_conv2d")
+def _convolution(g, name, out, x, weight, bias, stride, pads, dilation, transposed=False,
+                 out_pads=(), groups=1, *more):
+    if transposed or groups != 1:
+        refuse("a convolution that is transposed or has groups")
+    x, weight, shape = g.real(x), g.real(weight), list(out.shape)
+    if len(x.sizes) == 3:  # of one axis: pictures one row high
+        x, weight = (g.view(one, lambda t: t.unsqueeze(2)) for one in (x, weight))
+        shape.insert(2, 1)
+        stride, dilation, pads = [1] + list(stride), [1] + list(dilation), [0] + list(pads)
+    if len(x.sizes) != 4:
+        refuse("a convolution over %d axes" % (len(x.sizes) - 2))
+    n, maps, high, wide = shape
+    channels, kernel = x.sizes[1], list(weight.sizes[2:])
+    places = math.prod(kernel)
+    columns = g.line("im2col", [_channels_last(g, x)],
+                     _picture(x, channels, kernel, _two(stride), _two(pads), _two(dilation)),
+                     [n * high * wide, places * channels])
+    weight = Value(g.dense(weight), (maps, channels, places))
+    k = places * channels
+    made = g.contract(
+        (columns, [[], [(n, high * wide * k), (high * wide, k)], [(places, channels),
+                                                                   (channels, 1)]]),
+        (weight.line, [[], [(maps, k)], [(places, 1), (channels, places)]]),
+        shape, [0, 0, maps * high * wide, 1, 0, high * wide] if n > 1 and high * wide > 1 else
+        [0, 0, 0, maps if n > 1 else 1, 0, high * wide])
+    made = Value(made.line, out.shape)
+    return made if bias is None else _affine(g, made, None, bias)
+
+
+@rule("max_pool2d_with_indices", "max_pool2d")
+def _max_pool(g, name, out, x, kernel, stride=(), pads=0, dilation=1, ceil=False):
+    x, shape = g.real(x), out[0].shape if isinstance(out, tuple) else out.shape
+    return _pool(g, "max-pool", x, shape, _two(kernel), _two(stride, None) if stride else
+                 _two(kernel), _two(pads), _two(dilation), []), None
+
+
+@rule("avg_pool2d")
+def _mean_pool(g, name, out, x, kernel, stride=(), pads=0, ceil=False, count_pads=True,
+               divisor=None):
+    if divisor is not None:
+        refuse("avg_pool2d with a divisor of its own")
+    return _pool(g, "mean-pool", g.real(x), out.shape, _two(kernel), _two(stride) if stride else
+                 _two(kernel), _two(pads), [1, 1], [int(count_pads)])
+
+
+@rule("_adaptive_avg_pool2d", "adaptive_avg_pool2d")
+def _adaptive(g, name, out, x, size):
+    size, (high, wide) = _two(size), x.sizes[-2:]
+    if high % size[0] or wide % size[1]:
+        refuse("adaptive_avg_pool2d from %d x %d to %d x %d" % (high, wide, *size))
+    n, channels = x.sizes[:2]
+    parts = g.view(g.real(x), lambda t: t.reshape(n, channels, size[0], high // size[0], size[1],
+                                                  wide // size[1]))
+    return g.mean(parts, [3, 5])
+
+
+def _pool(g, word, x, shape, kernel, stride, pads, dilation, more):
+    for axis in range(2):
+        span = dilation[axis] * (kernel[axis] - 1) + 1
+        if (x.sizes[2 + axis] + 2 * pads[axis] - span) // stride[axis] + 1 != shape[2 + axis]:
+            refuse("a pool with ceil_mode that reads past the picture")
+    n, channels, high, wide = shape
+    line = g.line(word, [_channels_last(g, x)],
+                  _picture(x, channels, kernel, stride, pads, dilation) + more,
+                  [n, high, wide, channels])
+    return _from_channels_last(g, line, shape)
+
+
+# ---- the recording ----------------------------------------------------------------------------------
+
+IGNORED_NAMES = {"layout", "device", "pin_memory", "memory_format", "non_blocking", "implicit"}
+FUNCTIONAL = torch.nn.functional
+DROPOUTS = {FUNCTIONAL.dropout, torch.dropout, FUNCTIONAL.dropout1d, FUNCTIONAL.dropout2d,
+            FUNCTIONAL.dropout3d} if hasattr(FUNCTIONAL, "dropout1d") else {FUNCTIONAL.dropout,
+                                                                            torch.dropout}
+STOPS = {torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__}
+
+
+def _storage(tensor):
+    return (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else
+            tensor.storage()).data_ptr()
+
+
+def _overlap(a, b):
+    size = max(sum(step * (n - 1) for step, n in zip(t.stride(), t.shape)) + t.storage_offset() + 1
+               for t in (a, b) if t.numel()) if a.numel() and b.numel() else 0
+    if size == 0:
+        return False
+    places = torch.zeros(size, dtype=torch.bool)
+    places.as_strided(a.shape, a.stride(), a.storage_offset()).fill_(True)
+    return bool(places.as_strided(b.shape, b.stride(), b.storage_offset()).any())
+
+
+def _tensors(tree):
+    if isinstance(tree, torch.Tensor):
+        yield tree
+    elif isinstance(tree, (list, tuple)):
+        for one in tree:
+            yield from _tensors(one)
+
+
+def _mapped(function, tree):
+    if isinstance(tree, torch.Tensor):
+        return function(tree)
+    return type(tree)(_mapped(function, one) for one in tree) if type(tree) in (list, tuple) else tree
+
+
+class Recorder(TorchDispatchMode):
+    """Sees every ATen call below autograd and writes its line."""
+
+    def __init__(self, graph):
+        super().__init__()
+        self.graph, self.table, self.shared = graph, {}, {}  # shared: by storage, who lies there
+        self.storages, self.modules, self.stops = {}, [], {}
+
+    def know(self, tensor, line, kind="f32"):
+        self.bind(tensor, Value(line, tensor.shape, kind=kind), False)
+        self.storages[_storage(tensor)] = line.numbers[0] if line.numbers else "a tensor"
+
+    def bind(self, tensor, value, stopped):
+        if value is None:
+            return
+        if tuple(value.sizes) != tuple(tensor.shape):
+            raise AssertionError("%s: a value of %s for %s" % (value.line.word, value.sizes,
+                                                               tuple(tensor.shape)))
+        value = copy.copy(value)
+        value.stopped = stopped
+        self.table[id(tensor)] = tensor, value
+        self.shared.setdefault(_storage(tensor), {})[id(tensor)] = tensor
+
+    def find(self, tensor):
+        """What the recording knows of a tensor; None of what depends on nothing."""
+        entry = self.table.get(id(tensor))
+        if entry is None:
+            if _storage(tensor) in self.storages and tensor.numel():
+                refuse("memory of %s, read past autograd" % self.storages[_storage(tensor)])
+            return None
+        _, value = entry
+        if value is None:
+            refuse("a tensor of which a part was changed in place: build it with torch.cat, "
+                   "torch.stack or torch.where")
+        if value.stopped and torch.is_grad_enabled():
+            if tensor.requires_grad:
+                refuse("an autograd.Function, or requires_grad of what no_grad made: its gradient "
+                       "would be another")
+            return self.stop(value)
+        return value
+
+    def changed(self, tensor):
+        """In place: what else shows a part of it is no longer what its line says."""
+        key = _storage(tensor)
+        self.storages.setdefault(key, "a tensor that was changed in place")
+        self.graph.constants.clear()
+        for other in self.shared.get(key, {}).values():
+            if other is not tensor and _overlap(tensor, other):
+                self.table[id(other)] = other, None
+
+    def stop(self, value):
+        made = copy.copy(value)
+        if value.kind not in ("u32", "bool"):
+            key = id(value.line)
+            if key not in self.stops:
+                self.stops[key] = self.graph.line("stop", [value.line], [], value.line.shape)
+            made.line = self.stops[key]
+        made.stopped = False
+        return made
+
+    def where(self):
+        """The innermost module, and the user's line."""
+        frame = sys._getframe(2)
+        while frame is not None:
+            path = os.path.abspath(frame.f_code.co_filename)
+            if path != HERE and not path.startswith(TORCH) and not path.startswith("<"):
+                return "%s %s:%d" % (self.modules[-1] if self.modules and self.modules[-1] else
+                                     "loss", os.path.basename(path).replace(" ", "_"),
+                                     frame.f_lineno)
+            frame = frame.f_back
+        return "loss"
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        place = self.where()
+        try:
+            return self.record(func, args, kwargs or {}, place)
+        except Refused as error:
+            name = func._schema.name.split("::")[1]
+            if getattr(error, "told", False):
+                raise
+            told = Refused("%s: %s: %s%s" % (place, name, error, "" if name not in WAY_OUT else
+                                             "; " + WAY_OUT[name]))
+            told.told = True
+            raise told from None
+
+    def record(self, func, args, kwargs, place):
+        whole = func._schema.name.split("::")[1]
+        inside = whole.endswith("_") and not whole.endswith("__")
+        name = whole[:-1] if inside else whole
+        everything = list(_tensors(list(args) + list(kwargs.values())))
+        known = any(self.find(tensor) is not None for tensor in everything)
+        if name in DRAWS:
+            refuse("random numbers of PyTorch's own: draw them into the rows of the batch")
+        if not known:
+            if inside:
+                self.graph.constants.clear()
+            return func(*args, **kwargs)
+        function = RULES.get("%s.%s" % (name, func._overloadname)) or RULES.get(name)
+        if function is None and name not in VIEWS | SAME | {"copy"}:
+            return self.decompose(func, args, kwargs)
+        self.graph.place = place
+        before = args
+        if inside and self.find(args[0]) is None:
+            before = (args[0].clone(),) + tuple(args[1:])
+        operands = _mapped(self.operand, before)
+        names = {key: _mapped(self.operand, value) for key, value in kwargs.items()
+                 if key not in IGNORED_NAMES}
+        out = func(*args, **kwargs)
+        made = self.make(function, name, func, out, operands, names)
+        if inside:
+            self.changed(args[0])
+            out, made = args[0], made if isinstance(made, Value) else made[0]
+        stopped = not torch.is_grad_enabled()
+        if isinstance(out, torch.Tensor):
+            self.bind(out, made[0] if isinstance(made, (tuple, list)) else made, stopped)
+        else:
+            for tensor, value in zip(out, made):
+                self.bind(tensor, value, stopped)
+        return out
+
+    def operand(self, tensor):
+        found = self.find(tensor)
+        return found if found is not None else Value(None, tensor.shape, kind="constant",
+                                                     tensor=tensor)
+
+    def make(self, function, name, func, out, operands, names):
+        g = self.graph
+        if name == "copy":
+            x = operands[1] if operands[1].kind == "u32" else g.real(operands[1])
+            return g.view(x, lambda t: t.expand(out.shape))
+        if name in ("view", "_unsafe_view", "_reshape_alias"):
+            return g.view(operands[0], lambda t: t.view(out.shape))
+        if name in VIEWS:
+            return g.view(operands[0], lambda t: func(t, *operands[1:], **names))
+        if name in SAME:
+            return operands[0]
+        names.pop("dtype", None)
+        return function(g, name, out, *operands, **names)
+
+    def decompose(self, func, args, kwargs):
+        table = torch._decomp.decomposition_table
+        with self:
+            if func in table:
+                return table[func](*args, **kwargs)
+            made = func.decompose(*args, **kwargs)
+        if made is NotImplemented:
+            refuse("it has no line of a graph")
+        return made
+
+
+class Calls(TorchFunctionMode):
+    """Sees what autograd hides from the recorder: the user's own detach(), and dropout."""
+
+    def __init__(self, recorder):
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in DROPOUTS:
+            return self.dropout(func, *args, **kwargs)
+        out = func(*args, **kwargs)
+        if func in STOPS and self.recorder.find(out) is not None:
+            self.recorder.bind(out, self.recorder.stop(self.recorder.find(out)), False)
+        return out
+
+    def dropout(self, func, x, p=0.5, training=True, inplace=False, train=None):
+        """The job draws what it drops; here nothing is."""
+        training = training if train is None else train
+        if not training or p == 0:
+            return x
+        if func not in (FUNCTIONAL.dropout, torch.dropout):
+            raise Refused("%s: %s has no line; nn.Dropout has" % (self.recorder.where(),
+                                                                  func.__name__))
+        out = x.clone()
+        value = self.recorder.find(out)
+        if value is not None:
+            g = self.recorder.graph
+            line = g.line("dropout", [g.dense(value)], [bits(p)], value.sizes)
+            self.recorder.bind(out, Value(line, value.sizes), False)
+        return out
+
+
+def _watch(module, recorder):
+    hooks = []
+    for name, one in module.named_modules():
+        hooks.append(one.register_forward_pre_hook(
+            lambda *_, name=name: recorder.modules.append(name)))
+        hooks.append(one.register_forward_hook(lambda *_: [recorder.modules.pop(), None][1]))
+    return hooks
+
+
+def _record(module, loss, batch):
+    """The graph of one batch: its text, the weights, the frozen weights, what gets no gradient."""
+    graph = Graph()
+    recorder = Recorder(graph)
+    trained, inputs = {}, {}
+    for name, tensor in batch.items():
+        kind = "f32" if tensor.is_floating_point() else "u32"
+        inputs[name] = tensor.detach().clone()
+        recorder.know(inputs[name], graph.declare("input", name, tensor.shape, kind), kind)
+    for name, parameter in module.named_parameters():
+        known = recorder.storages.get(_storage(parameter))
+        if known is not None:
+            raise Refused("%s shares memory with %s: tie weights by giving both the one Parameter"
+                          % (name, known))
+        line = graph.declare("param", name, parameter.shape)
+        recorder.know(parameter, line)
+        trained[name] = parameter, line
+    hooks = _watch(module, recorder)
+    try:
+        with torch.enable_grad(), Calls(recorder), recorder:
+            out = loss(module, **inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if not isinstance(out, torch.Tensor) or out.numel() != 1:
+        raise Refused("the loss is no tensor of one number")
+    value = recorder.find(out)
+    wanted = [name for name, (parameter, _) in trained.items() if parameter.requires_grad]
+    if value is None or not out.requires_grad or not wanted:
+        raise Refused("the loss depends on no parameter that is trained")
+    gradients = dict(zip(wanted, torch.autograd.grad(
+        out, [trained[name][0] for name in wanted], allow_unused=True)))
+    for name, (parameter, line) in trained.items():
+        if gradients.get(name) is None:
+            line.word, line.numbers = "frozen", [name, "f32"]
+            graph.frozen[name] = parameter.detach().float()
+    loss_line = graph.dense(graph.real(value))
+    text, parameters, frozen = graph.text(loss_line)
+    weights = {name: trained[name][0].detach().float() for name in parameters}
+    without = [name for name in wanted if gradients[name] is None]
+    return text, weights, {name: graph.frozen[name] for name in frozen}, without
+
+
+def export(module, loss, batch, name):
+    """Writes name.graph and name.safetensors of a loss that module.train()s.
+
+    loss(module, **batch) gives one number. batch: {name: tensor}; the first axis of each counts the
+    rows of a batch, which the job draws for every step. Returns the names of the parameters
+    that no gradient reaches, which stay as they are."""
+    rows = {tensor.shape[0] if tensor.dim() else None for tensor in batch.values()}
+    if len(rows) != 1 or None in rows:
+        raise Refused("the first axis of every tensor of the batch counts its rows: %s" % {
+            key: tuple(tensor.shape) for key, tensor in batch.items()})
+    text, weights, frozen, without = _record(module, loss, batch)
+    again = _record(module, loss, {key: tensor.roll(1, 0) for key, tensor in batch.items()})
+    if text != again[0] or any(not torch.equal(frozen[key], again[2][key]) for key in frozen):
+        raise Refused("the program is another one when the rows of the batch are in another order: "
+                      "a number that comes from the batch, a clock or a draw became a constant")
+    for key in weights:
+        if len(key) > 61:
+            raise Refused("%s: names have at most 61 letters" % key)
+    _save_tensors(name + ".safetensors", {**weights, **frozen})
+    with open(name + ".graph", "w", encoding="ascii") as file:
+        file.write(text)
+    return without
