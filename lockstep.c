@@ -7,9 +7,11 @@
 #include "base/host.h"
 #include "chain/commands/commands.h"
 #include "client/commands.h"
+#include "client/generate/generate.h"
 #include "data/commands/data_commands.h"
 #include "engine/cpu/isa/isa.h"
 #include "prover/commands/commands.h"
+#include "prover/train/trainer_child.h"
 #include "verifier/check/workers.h"
 #include "verifier/commands/commands.h"
 #include "verifier/dispute/dispute_child.h"
@@ -22,6 +24,7 @@ static const struct command_group *const groups[] = {
     &bundle_commands,   /* bundle steps, segments, check, export, import, key */
     &trace_commands,    /* trace root, node, open, check */
     &audit_commands,    /* audit */
+    &generate_commands, /* generate */
     &verifier_commands, /* verifier node, status, claims, verdicts */
     &watch_commands,    /* watch */
     &wallet_commands,   /* wallet new, import, list, address, sign */
@@ -35,6 +38,9 @@ int main(int argc, char **argv)
     host_wait_quietly(argv);
     if (workers_asked(argc, argv)) {
         return workers_serve(&dispute_child); /* a child of a verifier's node */
+    }
+    if (trainer_child_asked(argc, argv)) {
+        return trainer_child_serve(); /* a child of 'prover run' */
     }
     if (isa_trouble(trouble, sizeof(trouble))) {
         fprintf(stderr, "lockstep: %s\n", trouble);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,19 @@ enum status file_place(char *out, size_t out_size, struct error *error, enum fil
         return error_set(error, STATUS_OVER_LIMIT, "the path of '%s' is too long", name);
     }
     return STATUS_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void file_remove_folder(const char *path)
+{
+    (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 enum status file_make_folder(const char *path, struct error *error, mode_t mode)

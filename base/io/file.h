@@ -41,6 +41,9 @@ MUST_CHECK enum status file_write(const char *path, struct error *error, const v
 MUST_CHECK enum status file_write_new(const char *path, struct error *error, const void *data,
                                       size_t size, mode_t mode);
 
+/* Removes a folder of ours with all that is in it, as far as it can; follows no link. */
+void file_remove_folder(const char *path);
+
 /* Makes a folder and those above it, with mode. An existing folder is fine. */
 MUST_CHECK enum status file_make_folder(const char *path, struct error *error, mode_t mode);
 

@@ -10,20 +10,33 @@
 
 #define WAIT_MILLISECONDS_MAX 86400000.0
 
+static enum status block_signals(sigset_t *signals, struct stop *stop, struct error *error)
+{
+    memset(stop, 0, sizeof(*stop));
+    stop->descriptor = -1;
+    sigemptyset(signals);
+    sigaddset(signals, SIGINT);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGHUP);
+    errno = pthread_sigmask(SIG_BLOCK, signals, &stop->before);
+    return errno == 0 ? STATUS_OK : error_set_errno(error, "cannot block signals");
+}
+
+enum status stop_open_word(struct stop *stop, int descriptor, struct error *error)
+{
+    sigset_t signals;
+
+    TRY(block_signals(&signals, stop, error));
+    stop->by_word = true;
+    stop->descriptor = descriptor;
+    return STATUS_OK;
+}
+
 enum status stop_open(struct stop *stop, struct error *error)
 {
     sigset_t signals;
 
-    memset(stop, 0, sizeof(*stop));
-    stop->descriptor = -1;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGHUP);
-    errno = pthread_sigmask(SIG_BLOCK, &signals, &stop->before);
-    if (errno != 0) {
-        return error_set_errno(error, "cannot block signals");
-    }
+    TRY(block_signals(&signals, stop, error));
     stop->descriptor = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (stop->descriptor < 0) {
         enum status status = error_set_errno(error, "cannot open a descriptor for signals");
@@ -34,12 +47,26 @@ enum status stop_open(struct stop *stop, struct error *error)
     return STATUS_OK;
 }
 
+/* What was sent stays for who reads the descriptor. */
+static bool has_word(int descriptor)
+{
+    struct pollfd watched = {.fd = descriptor, .events = POLLIN};
+
+    return poll(&watched, 1, 0) > 0;
+}
+
 bool stop_requested(struct stop *stop)
 {
     struct signalfd_siginfo info;
 
     if (stop == NULL) {
         return false;
+    }
+    if (stop->by_word) {
+        if (stop->signal == 0 && has_word(stop->descriptor)) {
+            stop->signal = SIGTERM;
+        }
+        return stop->signal != 0;
     }
     if (stop->signal == 0 && stop->descriptor >= 0 &&
         read(stop->descriptor, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
@@ -65,7 +92,9 @@ bool stop_wait(struct stop *stop, double seconds)
 void stop_close(struct stop *stop)
 {
     if (stop->descriptor >= 0) {
-        close(stop->descriptor);
+        if (!stop->by_word) {
+            close(stop->descriptor);
+        }
         stop->descriptor = -1;
         (void)pthread_sigmask(SIG_SETMASK, &stop->before, NULL);
     }

@@ -21,10 +21,15 @@
 struct stop {
     int descriptor;    /* for poll(); -1 when not open */
     atomic_int signal; /* that requested the stop; 0 before */
+    bool by_word;      /* stop_open_word() opened it */
     sigset_t before;
 };
 
 MUST_CHECK enum status stop_open(struct stop *stop, struct error *error);
+
+/* A stop that the process at the other end of this descriptor requests, by sending anything or by
+ * ending. Borrows the descriptor. The signals wait unread: they are for that process. */
+MUST_CHECK enum status stop_open_word(struct stop *stop, int descriptor, struct error *error);
 
 /* Cheap enough for every step of a training run; several threads may call it. stop may be NULL:
  * never. */

@@ -355,10 +355,25 @@ void sandbox_add_write(struct sandbox_plan *plan, const char *path)
     add_path(plan->writes, &plan->write_count, path);
 }
 
+extern char **environ;
+
+void sandbox_forget_passphrases(void)
+{
+    for (char **at = environ; at != NULL && *at != NULL; at++) {
+        char *value = strchr(*at, '=');
+        char *word = strstr(*at, "PASSPHRASE");
+
+        if (value != NULL && word != NULL && word < value) {
+            explicit_bzero(value + 1, strlen(value + 1));
+        }
+    }
+}
+
 void sandbox_begin(const struct sandbox_plan *plan)
 {
     const struct sandbox_means means = sandbox_means();
 
+    sandbox_forget_passphrases();
     (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (means.files) {
         restrict_files(plan);

@@ -38,6 +38,10 @@ struct sandbox_means {
 
 struct sandbox_means sandbox_means(void);
 
+/* Wipes the passphrases that the environment holds (LOCKSTEP_PASSPHRASE); sandbox_begin() does, too.
+ */
+void sandbox_forget_passphrases(void);
+
 /* Of this process, while it has one thread, for good. What cannot be enforced is left out. */
 void sandbox_begin(const struct sandbox_plan *plan);
 

@@ -7,8 +7,10 @@
 
 #include "base/hex.h"
 #include "base/io/file.h"
+#include "base/steady.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
+#include "chain/job/due_moves.h"
 #include "chain/job/job_states.h"
 #include "chain/job/job_wait.h"
 #include "proofs/commit/commit.h"
@@ -19,7 +21,11 @@
 enum {
     DATA_HEADER_MAX = 65536, /* of a .npy */
     LOOK_S = 2,              /* at a job that is waited for */
+    KEY_BYTES = 4,           /* of its key, which each command takes */
 };
+
+#define DUE_TOLD_S 6.0
+#define DUE_END_S  600.0
 
 enum status job_source_add_contacts(struct job_source *source, struct error *error)
 {
@@ -81,14 +87,61 @@ static enum status refuse_wait(const struct job_source *source, const struct job
     return STATUS_REFUSED;
 }
 
+/* What was told of a wait. */
+struct waiting {
+    struct job_wait told;
+    struct due_move due; /* of anybody's */
+    double due_since_s;  /* 0: none is due */
+    bool due_told;
+};
+
+/* Where anybody makes the moves that are due, each is made within seconds. */
+static enum status tell_due(struct waiting *waiting, const struct job_source *source,
+                            const struct ledger_clock *clock, const struct log *log,
+                            struct error *error)
+{
+    const struct address nobody = {{0}};
+    const double now_s = steady_seconds();
+    char key[HEX_SIZE(KEY_BYTES)];
+    struct due_move due;
+
+    if (!due_move_next(&due, &source->record, clock, &nobody)) {
+        waiting->due_since_s = 0;
+        return STATUS_OK;
+    }
+    if (waiting->due_since_s == 0 || due.kind != waiting->due.kind ||
+        due.index != waiting->due.index) {
+        waiting->due = due;
+        waiting->due_since_s = now_s;
+        waiting->due_told = false;
+    }
+    hex_encode(key, source->record.key.bytes, KEY_BYTES);
+    if (now_s - waiting->due_since_s > DUE_END_S) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "this wait does not end by itself: the move '%s' has been due for ten "
+                        "minutes, and nobody makes it",
+                        due_move_name(due.kind));
+        error_advise(error, "anybody may make it: 'lockstep job collect 0x%s'", key);
+        return STATUS_REFUSED;
+    }
+    if (now_s - waiting->due_since_s > DUE_TOLD_S && !waiting->due_told) {
+        log_warn(log, "job", "'%s' is due, and nobody makes it: 'lockstep job collect 0x%s' does",
+                 due_move_name(due.kind), key);
+        waiting->due_told = true;
+    }
+    return STATUS_OK;
+}
+
 /* Says what the job waits for, when that is another thing than the last time. */
-static enum status tell_wait(struct job_wait *told, struct job_source *source,
+static enum status tell_wait(struct waiting *waiting, struct job_source *source,
                              const struct log *log, struct error *error)
 {
+    struct job_wait *told = &waiting->told;
     struct ledger_clock clock;
     struct job_wait wait;
 
     TRY(ledger_get_clock(source->ledger, &clock, error));
+    TRY(tell_due(waiting, source, &clock, log, error));
     if (job_wait_describe(&wait, &source->record, clock.time_s) &&
         (told->word == NULL || strcmp(wait.word, told->word) != 0 ||
          wait.segment != told->segment)) {
@@ -103,10 +156,10 @@ static enum status tell_wait(struct job_wait *told, struct job_source *source,
 enum status job_source_wait(struct job_source *source, const struct command_context *context,
                             struct stop *stop, struct error *error)
 {
-    struct job_wait told = {.word = NULL};
+    struct waiting waiting = {.due_since_s = 0};
 
     while (source->record.phase != GAME_PHASE_CLOSED) {
-        TRY(tell_wait(&told, source, context->log, error));
+        TRY(tell_wait(&waiting, source, context->log, error));
         if (stop_wait(stop, LOOK_S)) {
             return error_set(error, STATUS_STOPPED, "stopped while waiting for the job");
         }

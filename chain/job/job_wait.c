@@ -3,8 +3,11 @@
 
 #include <stdio.h>
 
+#include "base/hex.h"
 #include "chain/game/terms.h"
 #include "chain/job/due_moves.h"
+
+#define KEY_BYTES 4 /* of a job's key, which each command takes */
 
 bool job_wait_is_over(const struct job_record *record)
 {
@@ -43,15 +46,22 @@ static void describe_front(struct job_wait *wait, const struct job_record *recor
 static void describe_solver(struct job_wait *wait, const struct job_record *record, uint64_t now_s)
 {
     bool late = now_s > record->due_s;
+    char key[HEX_SIZE(KEY_BYTES)];
     char time[TERMS_TIME_SIZE];
 
     wait->word = late ? "release" : "commit";
     wait->until_s = late ? 0 : record->due_s;
     terms_time(time, record->due_s);
+    if (!late) {
+        (void)snprintf(wait->text, sizeof(wait->text),
+                       "the solver, which has until %s to commit the next segment", time);
+        return;
+    }
+    hex_encode(key, record->key.bytes, KEY_BYTES);
     (void)snprintf(wait->text, sizeof(wait->text),
-                   late ? "its release, which is due: the solver had until %s to commit"
-                        : "the solver, which has until %s to commit the next segment",
-                   time);
+                   "its release, which is due: the solver had until %s to commit. Anybody may make "
+                   "it: 'lockstep job collect 0x%s'",
+                   time, key);
 }
 
 /* A refusal that holds something is told with the segment in front. */

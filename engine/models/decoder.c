@@ -64,13 +64,22 @@ static struct decoder decoder_of(struct model_writer *writer)
     return decoder;
 }
 
+/* The longest sequence: of a tape that decodes more than it takes at a time. */
+static uint32_t sequence_length(const struct decoder *decoder)
+{
+    const struct model_options *options = decoder->options;
+
+    return options->decoding == 0 ? options->length : options->decoding;
+}
+
 /* ---- checks ------------------------------------------------------------- */
 
 static void check_sizes(const struct decoder *decoder)
 {
     const struct model_options *options = decoder->options;
     struct model_writer *writer = decoder->writer;
-    uint32_t positions = options->positions == 0 ? options->length : options->positions;
+    uint32_t length = sequence_length(decoder);
+    uint32_t positions = options->positions == 0 ? length : options->positions;
 
     model_require(writer, options->batch, "batch");
     model_require(writer, options->length, "length");
@@ -81,16 +90,15 @@ static void check_sizes(const struct decoder *decoder)
     if (builder_failed(decoder->builder)) {
         return;
     }
-    if (options->length > LENGTH_MAX) {
-        builder_fail(decoder->builder, STATUS_USAGE, "sequences of %u tokens; at most %u",
-                     options->length, LENGTH_MAX);
+    if (length > LENGTH_MAX) {
+        builder_fail(decoder->builder, STATUS_USAGE, "sequences of %u tokens; at most %u", length,
+                     LENGTH_MAX);
     } else if (options->head_width == 0 && options->width % options->heads != 0) {
         builder_fail(decoder->builder, STATUS_USAGE, "a width of %u is not a multiple of %u heads",
                      options->width, options->heads);
-    } else if (positions < options->length) {
+    } else if (positions < length || options->length > length) {
         builder_fail(decoder->builder, STATUS_USAGE,
-                     "sequences of %u tokens need as many positions, not %u", options->length,
-                     positions);
+                     "sequences of %u tokens need as many positions, not %u", length, positions);
     } else if (!(options->norm_epsilon >= 1e-12 && options->norm_epsilon <= 1.0)) {
         builder_fail(decoder->builder, STATUS_USAGE,
                      "a norm's epsilon of %g; it must be from 1e-12 to 1", options->norm_epsilon);
@@ -137,9 +145,10 @@ static void check_rotary(const struct decoder *decoder)
     } else if (!(local == 0.0 || (local > 1.0 && local <= 1e12))) {
         builder_fail(decoder->builder, STATUS_USAGE,
                      "a local rotary base of %g; it must be from above 1 to 1e12", local);
-    } else if (d > ROTARY_MAX / options->length) {
+    } else if (d > ROTARY_MAX / sequence_length(decoder)) {
         builder_fail(decoder->builder, STATUS_USAGE,
-                     "a rotary table of %u tokens by %llu is too large", options->length, d);
+                     "a rotary table of %u tokens by %llu is too large", sequence_length(decoder),
+                     d);
     } else if (d % 2 != 0 || decoder->heads % decoder->kv_heads != 0) {
         builder_fail(decoder->builder, STATUS_USAGE,
                      "%u heads in %llu groups of a width of %llu: heads must divide evenly and "
@@ -225,14 +234,14 @@ static void check_targets(const struct decoder *decoder)
 
 /* ---- parts -------------------------------------------------------------- */
 
-/* A parameter "NAME.END"; under adapters a frozen weight. */
+/* A parameter "NAME.END"; under adapters, and where nothing is trained, a frozen weight. */
 static uint32_t write_part(const struct decoder *decoder, const char *name, const char *end,
                            uint64_t rows, uint64_t columns, struct init init)
 {
     char whole[TENSOR_NAME_MAX + 1];
 
     (void)snprintf(whole, sizeof(whole), "%s.%s", name, end);
-    return decoder->options->lora.rank != 0
+    return decoder->options->lora.rank != 0 || decoder->options->decoding != 0
                ? write_frozen(decoder->writer, whole, rows, columns)
                : write_parameter(decoder->writer, whole, rows, columns, init);
 }
@@ -488,8 +497,11 @@ static uint32_t attention(const struct decoder *decoder, uint32_t x, uint32_t la
     }
     qkv[0] = place_heads(decoder, qkv[0], layout->query_norm, decoder->heads, layer);
     qkv[1] = place_heads(decoder, qkv[1], layout->key_norm, decoder->kv_heads, layer);
-    x = write_attention(decoder->writer, qkv[0], qkv[1], qkv[2], decoder->heads, decoder->kv_heads,
-                        score_scale(decoder, layer), options->score_cap);
+    x = options->decoding != 0
+            ? write_attention_outside(decoder->writer, qkv, decoder->heads, decoder->kv_heads,
+                                      score_scale(decoder, layer), options->score_cap)
+            : write_attention(decoder->writer, qkv[0], qkv[1], qkv[2], decoder->heads,
+                              decoder->kv_heads, score_scale(decoder, layer), options->score_cap);
     return write_linear(decoder, x, &out);
 }
 
@@ -547,7 +559,8 @@ static uint32_t learned_positions(const struct decoder *decoder)
 {
     const struct model_options *options = decoder->options;
     const uint32_t first = decoder->layout->positions_first;
-    uint32_t rows = first + (options->positions == 0 ? options->length : options->positions);
+    uint32_t rows =
+        first + (options->positions == 0 ? sequence_length(decoder) : options->positions);
     uint32_t table =
         write_matrix(decoder, decoder->layout->positions, rows, options->width, WEIGHT_DEVIATION);
     uint32_t *index;
@@ -577,10 +590,11 @@ static uint32_t learned_positions(const struct decoder *decoder)
 static uint32_t write_rotary(const struct decoder *decoder, const char *name, double base,
                              const struct rotary_scaling *scaling)
 {
-    const uint32_t length = decoder->options->length;
+    const uint32_t length = sequence_length(decoder);
+    uint32_t table = write_constant(decoder->writer, name, DTYPE_F32, length, decoder->turned,
+                                    rotary_table(length, decoder->turned, base, scaling));
 
-    return write_constant(decoder->writer, name, DTYPE_F32, length, decoder->turned,
-                          rotary_table(length, decoder->turned, base, scaling));
+    return decoder->options->decoding == 0 ? table : write_rows_of_places(decoder->writer, table);
 }
 
 /* As transformers has it: the root of the width, in the type that holds the embedding. */

@@ -125,6 +125,11 @@ struct model_options {
     /* A job that evaluates: forward only, without dropout. Its state holds the logits of the batch
      * ("answers") and the sum of all losses ("loss_sum"), so each step commits to them. */
     bool evaluation;
+    /* A tape of `length` tokens that stand somewhere in one sequence of at most this many: their
+     * places are an input, and so is what attention gives, which is made outside of the tape from
+     * keys and values that were kept (model.attentions). Weights are data in the types of their
+     * files: lora.find. With inference only; 0: it is no such tape. */
+    uint32_t decoding;
 
     /* Language models. */
     uint32_t length;    /* tokens of a sequence */
@@ -212,6 +217,18 @@ struct model_options {
 /* The options of a small model that trains in minutes on a CPU. */
 void model_options_default(struct model_options *options, enum model_kind kind);
 
+/* Attention of a tape that decodes: `out` is an input, which follows from the other three. */
+struct model_attention {
+    uint32_t query; /* (1, length, heads * width of a head) */
+    uint32_t key;   /* (1, length, kv_heads * width of a head) */
+    uint32_t value;
+    uint32_t out;
+    uint32_t heads;
+    uint32_t kv_heads;
+    float scale; /* of scores; then they become cap * tanh(score / cap), but with a cap of 0 */
+    float cap;
+};
+
 struct model_constant {
     uint32_t tensor;
     void *bytes; /* owned by the model */
@@ -236,6 +253,9 @@ struct model {
     uint32_t held_out_reach;  /* likewise */
     uint32_t input;           /* inference: the tensor to write, or TENSOR_NONE */
     uint32_t output;          /* inference: the logits, or TENSOR_NONE */
+    uint32_t places;          /* of a tape that decodes: where each token stands; or TENSOR_NONE */
+    uint32_t attention_count;
+    struct model_attention *attentions;
 };
 
 MUST_CHECK enum status model_build(struct model *model, const struct model_options *options,

@@ -77,6 +77,12 @@ static enum status check_options(const struct model_options *options, struct err
         (unsigned)options->rotary_scaling.kind >= ROTARY_COUNT) {
         return error_set(error, STATUS_USAGE, "unknown model, optimizer, schedule or choice");
     }
+    if (options->decoding != 0 && (!options->inference || options->batch != 1 ||
+                                   options->lora.rank != 0 || options->lora.find == NULL)) {
+        return error_set(error, STATUS_USAGE,
+                         "a tape that decodes is of one sequence, for inference, with weights that "
+                         "lie in files");
+    }
     if (options->inference) {
         return STATUS_OK;
     }
@@ -142,7 +148,8 @@ enum status model_build(struct model *model, const struct model_options *options
                             .held_out_mask = TENSOR_NONE,
                             .held_out_reach = TENSOR_NONE,
                             .input = TENSOR_NONE,
-                            .output = TENSOR_NONE};
+                            .output = TENSOR_NONE,
+                            .places = TENSOR_NONE};
     if (status != STATUS_OK) {
         return status;
     }
@@ -179,8 +186,11 @@ void model_release(struct model *model)
         free(model->constants[i].bytes);
     }
     free(model->constants);
+    free(model->attentions);
     model->tape = NULL;
     model->parameters = model->frozen = NULL;
     model->constants = NULL;
+    model->attentions = NULL;
+    model->attention_count = 0;
     model->parameter_count = model->frozen_count = model->constant_count = 0;
 }

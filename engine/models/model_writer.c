@@ -316,6 +316,10 @@ void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *
         *tokens = build_tensor(builder, "tokens", DTYPE_U32, ROLE_INPUT, 2, dims);
         *targets = TENSOR_NONE;
         writer->model->input = *tokens;
+        if (options->decoding != 0) { /* learned positions follow it as they follow a reach */
+            writer->reach = build_tensor(builder, "places", DTYPE_U32, ROLE_INPUT, 2, dims);
+            writer->model->places = writer->reach;
+        }
         return;
     }
     if (options->packed) {

@@ -71,6 +71,12 @@ uint32_t write_dropout(struct model_writer *writer, uint32_t x);
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,
                          uint64_t heads, uint64_t kv_heads, double scale, double cap);
 
+/* The same of a tape that decodes (decoding.c): what attention gives is an input. */
+uint32_t write_attention_outside(struct model_writer *writer, const uint32_t qkv[3], uint64_t heads,
+                                 uint64_t kv_heads, double scale, double cap);
+/* The rows of a table that has one for each place of the sequence: those of the tokens. */
+uint32_t write_rows_of_places(struct model_writer *writer, uint32_t table);
+
 /* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
 

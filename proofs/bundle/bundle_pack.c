@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -411,14 +410,6 @@ static enum status import_all(struct importer *importer, struct error *error)
                             "PRAGMA synchronous=FULL; PRAGMA wal_checkpoint(TRUNCATE)", error);
 }
 
-static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *walk)
-{
-    (void)about;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 static enum status put_in_place(const char *part, const char *folder, struct error *error)
 {
     int failed = renameat2(AT_FDCWD, part, AT_FDCWD, folder, RENAME_NOREPLACE);
@@ -469,7 +460,7 @@ static enum status import_archive(const char *folder, struct archive_reader *arc
         status = put_in_place(importer.part, folder, error);
     }
     if (status != STATUS_OK) {
-        (void)nftw(importer.part, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        file_remove_folder(importer.part);
     }
     return status;
 }

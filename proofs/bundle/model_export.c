@@ -15,6 +15,7 @@
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
 #include "base/text.h"
+#include "proofs/bundle/adapter.h"
 #include "proofs/commit/commit.h"
 #include "proofs/job/first_state.h"
 
@@ -23,8 +24,6 @@
 #define CONFIG_MAX     (1u << 20)
 #define CARD_MAX       8192
 #define WEIGHT         ".weight"
-#define ADAPTER_A      ".lora_A.weight"
-#define ADAPTER_B      ".lora_B.weight"
 #define ADAPTER_PREFIX "base_model.model."
 
 struct exporter {
@@ -57,139 +56,6 @@ static const struct safetensors_entry *find_state(const struct exporter *exporte
 
     (void)snprintf(whole, sizeof(whole), "%s%s", name, end);
     return safetensors_find(exporter->state, whole);
-}
-
-/* ---- the adapters ------------------------------------------------------- */
-
-struct adapter {
-    const struct safetensors_entry *a; /* (rank, in); NULL: the tensor has no adapter */
-    const struct safetensors_entry *b; /* (out, rank) */
-    double scale;
-};
-
-/* The operation that reads the tensor as input number `input`, from `from` on; UINT32_MAX: none. */
-static uint32_t reader_of(const struct tape *tape, uint32_t tensor, enum op_kind kind,
-                          uint32_t from)
-{
-    for (uint32_t at = from; at < tape->op_count; at++) {
-        for (uint32_t i = 0; i < tape->ops[at].input_count && tape->ops[at].kind == kind; i++) {
-            if (tape->ops[at].inputs[i] == tensor) {
-                return at;
-            }
-        }
-    }
-    return UINT32_MAX;
-}
-
-/* alpha / rank: what the product with B is scaled by, before anything else. */
-static double scale_of(const struct tape *tape, uint32_t b)
-{
-    uint32_t quantize = reader_of(tape, b, OP_QUANTIZE, 0);
-
-    while (quantize != UINT32_MAX) {
-        const struct op *op = &tape->ops[quantize];
-        uint32_t product = UINT32_MAX;
-
-        for (uint32_t i = 0; i < op->output_count && product == UINT32_MAX; i++) {
-            product = reader_of(tape, op->outputs[i], OP_CONTRACT, quantize);
-        }
-        if (product != UINT32_MAX) {
-            uint32_t scale = reader_of(tape, tape->ops[product].outputs[0], OP_MAP, product);
-
-            if (scale != UINT32_MAX && tape->ops[scale].attributes[MAP_FUNCTION] == MAP_SCALE) {
-                uint32_t bits = (uint32_t)tape->ops[scale].attributes[MAP_CONSTANT_BITS];
-                float factor;
-
-                memcpy(&factor, &bits, sizeof(factor));
-                return (double)factor;
-            }
-        }
-        quantize = reader_of(tape, b, OP_QUANTIZE, quantize + 1);
-    }
-    return 0.0;
-}
-
-static double scale_of_name(const struct tape *tape, const char *b)
-{
-    for (uint32_t i = 0; i < tape->state_count; i++) {
-        if (strcmp(tape->tensors[tape->states[i].before].name, b) == 0) {
-            return scale_of(tape, tape->states[i].before);
-        }
-    }
-    return 0.0;
-}
-
-/* Of a tensor of the base; adapter->a is NULL where it has none. */
-static void find_adapter(struct adapter *adapter, const struct exporter *exporter, const char *name)
-{
-    char module[WEIGHTS_NAME_MAX + 1];
-
-    *adapter = (struct adapter){0};
-    if (!text_ends_with(name, WEIGHT)) {
-        return;
-    }
-    weights_plain_name(module, name);
-    module[strlen(module) - strlen(WEIGHT)] = '\0';
-    adapter->a = find_state(exporter, module, ADAPTER_A);
-    adapter->b = find_state(exporter, module, ADAPTER_B);
-    if (adapter->a == NULL || adapter->b == NULL) {
-        adapter->a = NULL;
-        return;
-    }
-    adapter->scale = scale_of_name(exporter->tape, adapter->b->name);
-}
-
-static enum status read_whole(float **values, const struct safetensors *file,
-                              const struct safetensors_entry *entry, struct error *error)
-{
-    *values = malloc(entry->size + 1);
-    if (*values == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", entry->name);
-    }
-    return safetensors_read(file, error, *values, entry, (size_t)entry->size, 0);
-}
-
-/* Adds scale * B A to the weight, in binary64, rounded once. */
-static void add_product(float *weight, const float *a, const float *b,
-                        const struct adapter *adapter, bool in_first)
-{
-    uint64_t rank = adapter->a->dims[0];
-    uint64_t in = adapter->a->dims[1];
-    uint64_t out = adapter->b->dims[0];
-
-    for (uint64_t o = 0; o < out; o++) {
-        for (uint64_t i = 0; i < in; i++) {
-            float *place = &weight[in_first ? i * out + o : o * in + i];
-            double sum = 0.0;
-
-            for (uint64_t r = 0; r < rank; r++) {
-                sum += (double)b[o * rank + r] * (double)a[r * in + i];
-            }
-            *place = (float)((double)*place + adapter->scale * sum);
-        }
-    }
-}
-
-static enum status merge_adapter(float *weight, const struct exporter *exporter,
-                                 const struct adapter *adapter, uint64_t count, struct error *error)
-{
-    float *a = NULL;
-    float *b = NULL;
-    enum status status;
-
-    if (adapter->a->rank != 2 || adapter->b->rank != 2 ||
-        adapter->a->dims[1] * adapter->b->dims[0] != count ||
-        adapter->a->dims[0] != adapter->b->dims[1] || !(adapter->scale > 0.0)) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s' is no adapter of the weight beside it",
-                         adapter->a->name);
-    }
-    TRY_OUT(read_whole(&a, exporter->state, adapter->a, error));
-    TRY_OUT(read_whole(&b, exporter->state, adapter->b, error));
-    add_product(weight, a, b, adapter, exporter->in_first);
-out:
-    free(a);
-    free(b);
-    return status;
 }
 
 /* ---- is it the base of this job? ---------------------------------------- */
@@ -281,28 +147,40 @@ struct exported {
     const struct safetensors_entry *state; /* in the checkpoint; NULL: the base's, perhaps merged */
 };
 
+/* Its numbers: of the state, or of the base with its adapter added. */
+static enum status read_exported(float *values, const struct exporter *exporter,
+                                 const struct exported *exported, uint64_t count,
+                                 struct error *error)
+{
+    struct adapter adapter;
+
+    if (exported->state != NULL) {
+        if (exported->state->size != count * sizeof(*values)) {
+            return error_set(error, STATUS_BAD_FORMAT, "'%s' has another size in the state",
+                             exported->state->name);
+        }
+        return safetensors_read(exporter->state, error, values, exported->state,
+                                (size_t)(count * sizeof(*values)), 0);
+    }
+    TRY(weights_read(values, exported->from, 0, count, error));
+    adapter_find(&adapter, exporter->tape, exporter->state, exported->from->entry->name);
+    return adapter.a == NULL
+               ? STATUS_OK
+               : adapter_merge(values, &adapter, exporter->state, count, exporter->in_first, error);
+}
+
 static enum status write_tensor(struct safetensors_writer *writer, const struct exporter *exporter,
                                 const struct exported *exported, struct error *error)
 {
     const struct safetensors_entry *entry = exported->from->entry;
     uint64_t count = entry->size / element_size(entry->element);
-    struct adapter adapter;
     float *values = malloc(count * sizeof(*values) + 1);
     enum status status;
 
     if (values == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", entry->name);
     }
-    if (exported->state != NULL) {
-        TRY_OUT(safetensors_read(exporter->state, error, values, exported->state,
-                                 count * sizeof(*values), 0));
-    } else {
-        TRY_OUT(weights_read(values, exported->from, 0, count, error));
-        find_adapter(&adapter, exporter, entry->name);
-        if (adapter.a != NULL) {
-            TRY_OUT(merge_adapter(values, exporter, &adapter, count, error));
-        }
-    }
+    TRY_OUT(read_exported(values, exporter, exported, count, error));
     TRY_OUT(safetensors_writer_add(writer, error, values, count * sizeof(*values)));
 out:
     free(values);
@@ -447,7 +325,7 @@ static enum status write_adapters(const struct exporter *exporter, struct error 
             continue;
         }
         /* One tensor at a time in memory: the adapters of all layers together may not fit. */
-        status = read_whole(&values, from, &from->entries[i], error);
+        status = adapter_read_part(&values, from, &from->entries[i], error);
         if (status == STATUS_OK) {
             status = safetensors_writer_add(&writer, error, values, (size_t)from->entries[i].size);
         }
@@ -599,7 +477,7 @@ static enum status write_adapter_config(const struct exporter *exporter, struct 
     if (b == NULL || b->rank != 2) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: no adapters", file->path);
     }
-    scale = scale_of_name(exporter->tape, b->name);
+    scale = adapter_scale(exporter->tape, b->name);
     config = json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:b, s:s, s:b, s:n, s:b}", "peft_type",
                        "LORA", "task_type", "CAUSAL_LM", "base_model_name_or_path",
                        exporter->options->base, "r", (json_int_t)b->dims[1], "lora_alpha",
@@ -738,4 +616,65 @@ enum status model_export(const struct model_export *options, struct error *error
 out:
     weights_close(&exporter.base);
     return status;
+}
+
+/* ---- weights without a folder --------------------------------------------- */
+
+struct model_weights {
+    struct model_export options;
+    struct exporter exporter;
+};
+
+enum status model_weights_open(struct model_weights **weights, const char *base,
+                               const struct job *job, const struct safetensors *state,
+                               struct error *error)
+{
+    struct model_weights *made = calloc(1, sizeof(*made));
+    enum status status;
+
+    *weights = NULL;
+    if (made == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a model");
+    }
+    made->options = (struct model_export){.base = base, .job = job, .state = state};
+    made->exporter =
+        (struct exporter){.options = &made->options, .job = job, .tape = job->tape, .state = state};
+    status = open_base(&made->exporter, error);
+    if (status != STATUS_OK) {
+        model_weights_close(made);
+        return status;
+    }
+    *weights = made;
+    return STATUS_OK;
+}
+
+void model_weights_close(struct model_weights *weights)
+{
+    if (weights != NULL) {
+        weights_close(&weights->exporter.base);
+        free(weights);
+    }
+}
+
+const struct weights *model_weights_base(const struct model_weights *weights)
+{
+    return &weights->exporter.base;
+}
+
+enum status model_weights_read(float *values, const struct model_weights *weights, const char *name,
+                               uint64_t count, struct error *error)
+{
+    const struct exporter *exporter = &weights->exporter;
+    struct exported exported = {.from = weights_find(&exporter->base, name)};
+    char plain[WEIGHTS_NAME_MAX + 1];
+
+    if (exported.from == NULL) {
+        return error_set(error, STATUS_NOT_FOUND, "%s: there is no '%s'", exporter->options->base,
+                         name);
+    }
+    weights_plain_name(plain, name);
+    if (!model_export_has_adapters(exporter->tape)) {
+        exported.state = find_state(exporter, plain, "");
+    }
+    return read_exported(values, exporter, &exported, count, error);
 }

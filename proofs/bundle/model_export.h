@@ -13,7 +13,7 @@
 #ifndef PROOFS_BUNDLE_MODEL_EXPORT_H
 #define PROOFS_BUNDLE_MODEL_EXPORT_H
 
-#include "proofs/format/safetensors.h"
+#include "proofs/format/weights.h"
 #include "proofs/job/job.h"
 
 /* All is borrowed. */
@@ -28,6 +28,21 @@ struct model_export {
 };
 
 MUST_CHECK enum status model_export(const struct model_export *options, struct error *error);
+
+/*
+ * The weights of the whole model, one by one, without a folder: of the base, of the state where the
+ * job trains them, adapters added. The base is checked as above. Borrows job and state.
+ */
+struct model_weights; /* opaque */
+MUST_CHECK enum status model_weights_open(struct model_weights **weights, const char *base,
+                                          const struct job *job, const struct safetensors *state,
+                                          struct error *error);
+void model_weights_close(struct model_weights *weights); /* NULL is allowed */
+/* The base, whose names the weights have. */
+const struct weights *model_weights_base(const struct model_weights *weights);
+/* `count` numbers of the tensor that the base calls so. */
+MUST_CHECK enum status model_weights_read(float *values, const struct model_weights *weights,
+                                          const char *name, uint64_t count, struct error *error);
 
 /* Does the job train adapters beside frozen weights? */
 bool model_export_has_adapters(const struct tape *tape);

@@ -7,11 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/shared_lock.h"
-#include "base/sandbox/sandbox.h"
 #include "chain/keys/passphrase.h"
 #include "proofs/format/key_file.h"
-#include "proofs/run/data_paths.h"
 
 /* ---- keys --------------------------------------------------------------- */
 
@@ -148,8 +145,8 @@ static enum status no_data(uint32_t wanted, struct error *error)
 
 /* The files of the options (NULL: there are none), else those that the bundle remembers. A job may
  * read none. */
-static enum status find_data(struct data_paths *paths, const struct job *job, struct bundle *bundle,
-                             const struct options *options, struct error *error)
+enum status access_data(struct data_paths *paths, const struct job *job, struct bundle *bundle,
+                        const struct options *options, struct error *error)
 {
     const char *files[OPTION_LIST_MAX];
     size_t count = options == NULL ? 0 : options_list(files, options, "data");
@@ -164,38 +161,16 @@ static enum status find_data(struct data_paths *paths, const struct job *job, st
     return status == STATUS_NOT_FOUND ? no_data(job->data_count, error) : status;
 }
 
-enum status access_run(struct run *run, const struct job *job, struct bundle *bundle,
+enum status access_run(struct run *run, struct bundle *bundle,
                        const struct machine_options *machine, const struct options *options,
                        struct error *error)
 {
+    const struct job *job = bundle_job(bundle);
     struct data_paths paths = {0};
     enum status status;
 
-    TRY_OUT(find_data(&paths, job, bundle, options, error));
+    TRY_OUT(access_data(&paths, job, bundle, options, error));
     TRY_OUT(run_open(run, job, (const char *const *)paths.of, paths.count, machine, error));
-out:
-    data_paths_close(&paths);
-    return status;
-}
-
-enum status access_confine(struct bundle *bundle, const char *folder,
-                           const struct machine_options *machine, const struct options *options,
-                           struct error *error)
-{
-    struct sandbox_plan plan = {.network = false};
-    struct data_paths paths = {0};
-    enum status status;
-
-    if (machine->backend != &backend_cpu) {
-        return STATUS_OK;
-    }
-    TRY_OUT(find_data(&paths, bundle_job(bundle), bundle, options, error));
-    for (uint32_t i = 0; i < paths.count; i++) {
-        sandbox_add_read(&plan, paths.of[i]);
-    }
-    sandbox_add_write(&plan, folder);
-    sandbox_add_write(&plan, shared_lock_folder());
-    sandbox_begin(&plan);
 out:
     data_paths_close(&paths);
     return status;
@@ -229,7 +204,7 @@ enum status access_respond(struct respond **respond, struct bundle *bundle,
     enum status status;
 
     *respond = NULL;
-    status = find_data(&paths, bundle_job(bundle), bundle, options, error);
+    status = access_data(&paths, bundle_job(bundle), bundle, options, error);
     if (status == STATUS_USAGE || bundle_is_locked(bundle)) {
         status = STATUS_OK;
         goto out;

@@ -5,6 +5,7 @@
 #define PROVER_COMMANDS_ACCESS_H
 
 #include "base/cli/command.h"
+#include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
 #include "prover/post/respond.h"
 
@@ -66,22 +67,16 @@ MUST_CHECK enum status access_unlock_if_given(struct bundle *bundle, const struc
 MUST_CHECK enum status access_machine(struct machine_options *machine,
                                       const struct command_context *context, struct error *error);
 
-/*
- * Opens a run of the job on the data that the options name, else on the data that the bundle
- * remembers. bundle NULL: the options must name the data.
- */
-MUST_CHECK enum status access_run(struct run *run, const struct job *job, struct bundle *bundle,
+/* The files of the data that the options name, else those that the bundle remembers. bundle NULL:
+ * the options must name them. Close paths on any outcome. */
+MUST_CHECK enum status access_data(struct data_paths *paths, const struct job *job,
+                                   struct bundle *bundle, const struct options *options,
+                                   struct error *error);
+
+/* Opens a run of the bundle's job on this data, in this process: of the owner's own, for a trace. */
+MUST_CHECK enum status access_run(struct run *run, struct bundle *bundle,
                                   const struct machine_options *machine,
                                   const struct options *options, struct error *error);
-
-/*
- * Keeps this process, which trains a stranger's program, from the system (base/sandbox/sandbox.h):
- * it reads the data, writes to the bundle in this folder, and opens no socket. Call it before the
- * run is opened, which makes threads. On a GPU it does nothing: its drivers want more.
- */
-MUST_CHECK enum status access_confine(struct bundle *bundle, const char *folder,
-                                      const struct machine_options *machine,
-                                      const struct options *options, struct error *error);
 
 /* Makes the bundle remember the data that the options name, once a run was opened on it. */
 MUST_CHECK enum status access_remember(struct bundle *bundle, const struct options *options,

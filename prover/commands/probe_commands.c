@@ -117,9 +117,10 @@ struct probe {
     uint64_t split_memory; /* of one device; 0: not known */
     double link;           /* bytes a second */
     bool has_money;
-    bool has_price; /* else what an hour costs, and so the profit, is not known */
-    double reward;  /* of the job, in wei */
-    double price;   /* of an hour */
+    struct currency currency; /* of the ledger that is named; else the coin */
+    bool has_price;           /* else what an hour costs, and so the profit, is not known */
+    double reward;            /* of the job, in wei */
+    double price;             /* of an hour */
 };
 
 /* ---- measuring -------------------------------------------------------------------------- */
@@ -355,6 +356,27 @@ static enum status confine_process(const struct probe *probe, const struct optio
     return STATUS_OK;
 }
 
+/* What the amounts are in; asked before the process is confined. */
+static void find_currency(struct probe *probe, const struct command_context *context)
+{
+    struct ledger_options options;
+    struct ledger *ledger = NULL;
+    char state_dir[FILE_PATH_MAX];
+    struct error error;
+
+    error_init(&error);
+    if (!probe->has_money || options_text(context->options, "ledger") == NULL) {
+        return;
+    }
+    if (chain_ledger_options(&options, state_dir, context, NULL, &error) != STATUS_OK ||
+        ledger_open(&ledger, &options, &error) != STATUS_OK) {
+        log_warn(context->log, "ledger", "amounts are shown in eth: %s", error.text);
+        return;
+    }
+    probe->currency = *ledger_get_currency(ledger);
+    ledger_close(ledger);
+}
+
 static enum status look_at_machine(struct probe *probe, const struct command_context *context,
                                    struct error *error)
 {
@@ -367,6 +389,7 @@ static enum status look_at_machine(struct probe *probe, const struct command_con
     unlimited = probe->machine;
     unlimited.memory_max = 0;
     probe->has_money = probe->reward > 0.0;
+    find_currency(probe, context);
     probe->has_price = options_given(given, "price");
     host_look(&probe->host);
     run_describe(probe->device, sizeof(probe->device), &probe->machine);
@@ -558,6 +581,24 @@ static void show_memory(struct sheet *sheet, const struct probe *probe)
     sheet_print(sheet, "%-20s %s\n", "memory on a GPU", text);
 }
 
+static void show_income(struct sheet *sheet, const struct probe *probe)
+{
+    const char *name = currency_name(&probe->currency);
+    const int places = probe->currency.is_token ? (int)probe->currency.places : WEI_ETHER_PLACES;
+    const double whole = pow(10.0, places);
+
+    if (probe->has_money && !probe->has_price) {
+        sheet_print(sheet, "%-20s %s%.4g %s; what is left of it is not known: give --price\n",
+                    "an hour earns", probe->measured ? "" : "at most ",
+                    income_per_hour(probe) / whole, name);
+    } else if (probe->has_money) {
+        sheet_print(sheet, "%-20s %s%.4g %s, less %.4g %s for the machine: %+.4g %s\n",
+                    "an hour earns", probe->measured ? "" : "at most ",
+                    income_per_hour(probe) / whole, name, probe->price / whole, name,
+                    (income_per_hour(probe) - probe->price) / whole, name);
+    }
+}
+
 static void show_job(struct sheet *sheet, const struct probe *probe)
 {
     show_memory(sheet, probe);
@@ -574,17 +615,7 @@ static void show_job(struct sheet *sheet, const struct probe *probe)
     }
     sheet_print(sheet, "%-20s %.3g hours\n", "the whole job",
                 step_seconds(probe) * (double)probe->job->steps / 3600.0);
-    if (probe->has_money && !probe->has_price) {
-        sheet_print(sheet, "%-20s %s%.4g eth; what is left of it is not known: give --price\n",
-                    "an hour earns", probe->measured ? "" : "at most ",
-                    income_per_hour(probe) / (double)WEI_PER_ETHER);
-    } else if (probe->has_money) {
-        sheet_print(sheet, "%-20s %s%.4g eth, less %.4g eth for the machine: %+.4g eth\n",
-                    "an hour earns", probe->measured ? "" : "at most ",
-                    income_per_hour(probe) / (double)WEI_PER_ETHER,
-                    probe->price / (double)WEI_PER_ETHER,
-                    (income_per_hour(probe) - probe->price) / (double)WEI_PER_ETHER);
-    }
+    show_income(sheet, probe);
 }
 
 static void show_splits(struct sheet *sheet, const struct probe *probe)

@@ -20,16 +20,14 @@
 #include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
 #include "prover/commands/access.h"
+#include "prover/commands/attempt.h"
 #include "prover/commands/commands.h"
 #include "prover/commands/ledger_commands.h"
 #include "prover/commands/node_commands.h"
 #include "prover/commands/probe_commands.h"
 #include "prover/commands/run_by_key.h"
-#include "prover/commands/run_progress.h"
 #include "prover/commands/serve_commands.h"
-#include "prover/train/device_lock.h"
 #include "prover/train/requirements.h"
-#include "prover/train/train.h"
 
 static const struct option_spec run_options[] = {
     {.name = "bundle",
@@ -118,117 +116,12 @@ static const struct option_spec run_options[] = {
 /* Options that only a new bundle has stand first. */
 #define NEW_OPTION_COUNT 4
 
-/* ---- running ------------------------------------------------------------ */
-
-static void log_retry(void *context, uint64_t step, const char *why)
-{
-    const struct log *log = context;
-
-    log_warn(log, "device", "step %" PRIu64 " failed (%s): retrying from the last good state", step,
-             why);
-}
-
-static void log_damage(struct command_context *context, const struct bundle *bundle)
-{
-    const char *why;
-    uint32_t count = bundle_damaged(bundle, &why);
-
-    if (count > 0) {
-        log_warn(context->log, "bundle", "skipped %u damaged checkpoints: %s", count, why);
-    }
-}
-
-/* Checkpoints to keep. */
-static uint64_t keep_of(const struct command_context *context, const struct job *job)
-{
-    return options_given(context->options, "keep") ? options_number(context->options, "keep")
-                                                   : job_keep_default(job);
-}
-
-/* What a command on one bundle opens. */
-struct attempt {
-    struct job *job;
-    struct bundle *bundle;
-    struct session session;
-    bool with_ledger;
-    struct run run;
-    struct serve_beside *beside; /* NULL: nothing is served */
-    struct run_sight *sight;
-    struct stop stop;
-    struct notify notify;
-    struct machine_options machine;
+enum {
+    LOCK_LOOKS = 20,
+    LOCK_LOOK_MS = 50,
 };
 
-static enum status train_with(struct train_result *result, struct command_context *context,
-                              struct attempt *attempt, struct error *error)
-{
-    struct session *session = attempt->with_ledger ? &attempt->session : NULL;
-    struct bundle *bundle = attempt->bundle;
-    struct run *run = &attempt->run;
-    struct gpu_meter meter;
-    struct run_progress shown = {.session = session,
-                                 .meter = &meter,
-                                 .notify = &attempt->notify,
-                                 .log = context->log,
-                                 .sight = attempt->sight};
-    struct train_options options = {.keep = keep_of(context, bundle_job(bundle)),
-                                    .every = options_number(context->options, "keep-every"),
-                                    .threads = run->options.thread_count,
-                                    .energy = true,
-                                    .stop = &attempt->stop,
-                                    .progress = run_progress_step,
-                                    .progress_context = &shown,
-                                    .segment = session == NULL ? NULL : run_progress_segment,
-                                    .segment_context = &shown,
-                                    .keep_least = session == NULL ? NULL : run_progress_keep_least,
-                                    .keep_context = &shown,
-                                    .retrying = log_retry,
-                                    .retrying_context = context->log};
-    uint64_t falsify = options_number(context->options, "falsify");
-    enum status status;
-
-    TRY(run_progress_open(&shown, bundle, error));
-    options.falsify = options_given(context->options, "falsify") ? &falsify : NULL;
-    options.gpu = gpu_meter_open(&meter, &run->options, bundle_job(bundle)->segment_length, bundle,
-                                 context->log);
-    status = train(result, bundle, run, &options, error);
-    run_progress_close(&shown);
-    gpu_meter_close(&meter);
-    log_damage(context, bundle);
-    return status;
-}
-
-/* Trains under the device's lock. A run by hand goes on without it: its owner may want that. */
-static enum status train_locked(struct train_result *result, struct attempt *attempt,
-                                struct command_context *context, struct error *error)
-{
-    struct device_lock lock = {.count = 0};
-    struct error why;
-    enum status status;
-
-    error_init(&why);
-    if (device_lock_take(&lock, &attempt->run.options, &why) != STATUS_OK) {
-        log_info(context->log, "device", "this run is not alone, and slower: %s", why.text);
-    }
-    status = train_with(result, context, attempt, error);
-    device_lock_drop(&lock);
-    return status;
-}
-
-/* Gives the bundle what it needs before its first step: notes, a device, a first state. */
-static enum status prepare_bundle(struct command_context *context, struct bundle *bundle,
-                                  struct run *run, struct error *error)
-{
-    const char *first_state = options_text(context->options, "first-state");
-    char device[BUNDLE_DEVICE_MAX];
-
-    TRY(access_remember(bundle, context->options, error));
-    if (first_state != NULL) {
-        TRY(bundle_give_first_state(bundle, first_state, error));
-    }
-    run_describe(device, sizeof(device), &run->options);
-    return bundle_set_device(bundle, device, error);
-}
+/* ---- running ------------------------------------------------------------ */
 
 /* Where others call the server that runs beside; NULL: nobody can. */
 static const char *contact_of(const struct command_context *context,
@@ -244,14 +137,16 @@ static const char *contact_of(const struct command_context *context,
 
 /* Stakes before the first step: work for a job that another solver takes would be lost. */
 static enum status begin_attempt(struct command_context *context, struct attempt *attempt,
-                                 struct error *error)
+                                 uint64_t step_ns, struct error *error)
 {
     struct session *session = &attempt->session;
     struct bundle *bundle = attempt->bundle;
     struct session_plan plan = {.accept = true,
                                 .again = options_flag(context->options, "again"),
                                 .collect = true,
-                                .sign = true};
+                                .sign = true,
+                                .keep = attempt_keep_signature,
+                                .keep_context = attempt};
     struct solver_view view;
     uint64_t steps = 0;
     enum status status;
@@ -261,11 +156,10 @@ static enum status begin_attempt(struct command_context *context, struct attempt
         plan.contact = contact_of(context, attempt->beside);
     }
     TRY(policy_options_solver(&plan.policy.limits, context->options, error));
-    TRY(session_remember(session, bundle, error));
-    TRY(access_respond(&plan.respond, bundle, &attempt->run.options, context->options, error));
+    TRY(access_respond(&plan.respond, bundle, &attempt->machine, context->options, error));
     TRY(bundle_step_count(&steps, bundle, error));
     if (steps == 0) {
-        solver_policy_measure_pace(&plan.policy, &attempt->run);
+        solver_policy_set_pace(&plan.policy, bundle_job(bundle), step_ns);
     } else {
         TRY(solver_policy_read_pace(&plan.policy, bundle, error));
     }
@@ -304,24 +198,26 @@ static enum status train_and_post(struct train_result *result, struct attempt *a
                                   struct command_context *context, struct error *error)
 {
     struct session *session = attempt->with_ledger ? &attempt->session : NULL;
+    uint64_t step_ns = 0;
 
-    TRY(prepare_bundle(context, attempt->bundle, &attempt->run, error));
-    TRY(serve_beside_open(&attempt->beside, context, attempt->bundle, &attempt->run.options,
-                          error));
+    TRY(attempt_begin(&step_ns, attempt, context, error));
+    TRY(serve_beside_open(&attempt->beside, context, attempt->bundle, &attempt->machine, error));
     if (attempt->beside != NULL) {
         log_info(context->log, "serve", "serving at %s", serve_beside_url(attempt->beside));
     }
     notify_ready(&attempt->notify, "running");
-    if (session == NULL) {
-        TRY(session_forgo(attempt->bundle, error));
-    } else {
+    if (session != NULL) {
         session->notify = &attempt->notify;
-        TRY(begin_attempt(context, attempt, error));
+        TRY(begin_attempt(context, attempt, step_ns, error));
     }
     TRY(run_sight_open(&attempt->sight, context, attempt->bundle,
                        session == NULL ? NULL : session->poster, error));
-    TRY(train_locked(result, attempt, context, error));
-    return session == NULL ? STATUS_OK : see_through(context, session, &attempt->stop, error);
+    TRY(attempt_train(result, attempt, context, error));
+    if (session == NULL) {
+        return STATUS_OK;
+    }
+    TRY(bundle_open(&attempt->held, bundle_path(attempt->bundle), BUNDLE_WRITE, error));
+    return see_through(context, session, &attempt->stop, error);
 }
 
 /* A run that diverged is a result, which may be paid; the exit code says that it did. */
@@ -361,7 +257,7 @@ static enum status check_machine(struct command_context *context, const struct j
 {
     struct requirements found;
 
-    return requirements_check(&found, job, machine, folder, keep_of(context, job),
+    return requirements_check(&found, job, machine, folder, attempt_keep(context, job),
                               options_number(context->options, "keep-every"), ignore_requirements,
                               error);
 }
@@ -477,11 +373,13 @@ static int end_attempt(struct attempt *attempt, struct command_context *context,
 
     run_sight_close(attempt->sight);
     session_close(&attempt->session);
+    trainer_close(attempt->trainer);
     serve_beside_close(attempt->beside);
-    run_close(&attempt->run);
+    data_paths_close(&attempt->data);
     stop_close(&attempt->stop);
     notify_close(&attempt->notify);
     job_free(attempt->job);
+    bundle_close(attempt->held);
     bundle_close(attempt->bundle);
     return code;
 }
@@ -517,10 +415,10 @@ static int run_job(struct command_context *context)
         TRY_OUT(session_find_job(&attempt.session, NULL, context, attempt.job, &retry, &error));
         TRY_OUT(session_check_purse(&attempt.session, true, &error));
     }
-    TRY_OUT(
-        access_run(&attempt.run, attempt.job, NULL, &attempt.machine, context->options, &error));
+    TRY_OUT(access_data(&attempt.data, attempt.job, NULL, context->options, &error));
     status = create_bundle(&attempt.bundle, context, given, attempt.job, &error);
     attempt.job = NULL;
+    attempt.is_new = status == STATUS_OK;
 out:
     return end_attempt(&attempt, context, status, &error);
 }
@@ -552,11 +450,17 @@ static enum status find_again(struct attempt *attempt, struct command_context *c
     return steps > 0 ? STATUS_OK : session_check_purse(&attempt->session, true, error);
 }
 
-/* It holds no key, serves nothing, and needs no ledger: so it is where a node trains. */
-static bool trains_alone(const struct attempt *attempt, const struct command_context *context)
+/* What a killed command had for training is gone a moment later. */
+static enum status open_bundle(struct bundle **bundle, const char *folder, struct error *error)
 {
-    return !attempt->with_ledger && options_text(context->options, "serve") == NULL &&
-           options_text(context->options, "page") == NULL;
+    enum status status = bundle_open(bundle, folder, BUNDLE_WRITE, error);
+
+    for (int i = 0; i < LOCK_LOOKS && status == STATUS_REFUSED; i++) {
+        (void)usleep(LOCK_LOOK_MS * 1000);
+        error_init(error);
+        status = bundle_open(bundle, folder, BUNDLE_WRITE, error);
+    }
+    return status;
 }
 
 static int run_resume(struct command_context *context)
@@ -567,18 +471,15 @@ static int run_resume(struct command_context *context)
     enum status status;
 
     error_init(&error);
-    TRY_OUT(bundle_open(&attempt.bundle, folder, BUNDLE_WRITE, &error));
+    TRY_OUT(open_bundle(&attempt.bundle, folder, &error));
     TRY_OUT(access_unlock(attempt.bundle, context->options, &error));
     TRY_OUT(start_attempt(&attempt, context, &error));
     TRY_OUT(
         check_machine(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
     TRY_OUT(require_first_state(context, attempt.bundle, &error));
     TRY_OUT(find_again(&attempt, context, &error));
-    if (trains_alone(&attempt, context)) {
-        TRY_OUT(access_confine(attempt.bundle, folder, &attempt.machine, context->options, &error));
-    }
-    TRY_OUT(access_run(&attempt.run, bundle_job(attempt.bundle), attempt.bundle, &attempt.machine,
-                       context->options, &error));
+    TRY_OUT(access_data(&attempt.data, bundle_job(attempt.bundle), attempt.bundle, context->options,
+                        &error));
 out:
     return end_attempt(&attempt, context, status, &error);
 }

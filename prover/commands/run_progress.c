@@ -140,16 +140,14 @@ void run_progress_step(void *context, const struct bundle_step *step)
     progress_update(&run->progress, run->steps, note, steady_seconds());
 }
 
-/* The end and start of each segment that is not final, and the newest, from where it goes on. */
-uint64_t run_progress_keep_least(void *context)
+uint32_t run_progress_final(void *context)
 {
     struct run_progress *run = context;
-    uint64_t segments = run->steps / bundle_job(run->session->bundle)->segment_length + 1;
     struct solver_view view = {0};
     double spent_s;
 
     poster_look(run->session->poster, &view, &spent_s);
-    return segments - (view.finalized < segments ? view.finalized : segments) + 2;
+    return view.finalized;
 }
 
 enum status run_progress_segment(void *context, struct error *error)

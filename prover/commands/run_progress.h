@@ -46,9 +46,9 @@ MUST_CHECK enum status run_progress_open(struct run_progress *run, struct bundle
 /* Shows the last state and leaves it. A zero-filled one is allowed. */
 void run_progress_close(struct run_progress *run);
 
-/* For struct train_options; context is the struct run_progress. */
+/* For struct trainer_watch; context is the struct run_progress. */
 void run_progress_step(void *context, const struct bundle_step *step);
 enum status run_progress_segment(void *context, struct error *error);
-uint64_t run_progress_keep_least(void *context);
+uint32_t run_progress_final(void *context);
 
 #endif /* PROVER_COMMANDS_RUN_PROGRESS_H */

@@ -129,8 +129,7 @@ static enum status begin_trace(struct traced *traced, struct command_context *co
     TRY(bundle_open(&traced->bundle, options->arguments[0], BUNDLE_READ, error));
     TRY(access_unlock(traced->bundle, options, error));
     TRY(access_machine(&machine, context, error));
-    return access_run(&traced->run, bundle_job(traced->bundle), traced->bundle, &machine, options,
-                      error);
+    return access_run(&traced->run, traced->bundle, &machine, options, error);
 }
 
 static enum status run_trace(struct traced *traced, struct trace_opening *openings, uint32_t count,

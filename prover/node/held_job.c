@@ -1,7 +1,6 @@
 /* held_job.c - see held_job.h. */
 #include "prover/node/held_job.h"
 
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,19 +29,6 @@ const char *held_state_word(enum held_state state)
 }
 
 /* ---- the folder -------------------------------------------------------------------- */
-
-static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *at)
-{
-    (void)info;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
-static void remove_folder(const char *path)
-{
-    (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
 
 static enum status folder_of(char path[FILE_PATH_MAX], const char *jobs, const struct hash32 *key,
                              const char *ending, struct error *error)
@@ -97,7 +83,7 @@ enum status held_job_make(const struct held_terms *terms, const struct hash32 *k
     if (file_exists(folder)) {
         return error_set(error, STATUS_REFUSED, "%s is there already", folder);
     }
-    remove_folder(part);
+    file_remove_folder(part);
     TRY(file_make_folder(part, error, 0700));
     TRY_OUT(file_path_join(run, sizeof(run), error, part, "run"));
     TRY_OUT(fill_bundle(run, terms, key, shown, item, error));
@@ -107,7 +93,7 @@ enum status held_job_make(const struct held_terms *terms, const struct hash32 *k
     status = whole_file_sync_folder(folder, error);
 out:
     if (status != STATUS_OK) {
-        remove_folder(part);
+        file_remove_folder(part);
     }
     return status;
 }
@@ -264,7 +250,7 @@ enum status held_job_end(struct held_job *job, struct error *error)
     enum status status;
 
     if (job->state == HELD_LOST && !job->given_up && (!job->was_ours || job->steps == 0)) {
-        remove_folder(job->folder);
+        file_remove_folder(job->folder);
         return STATUS_OK;
     }
     wei_print_plain(reward, view->reward);

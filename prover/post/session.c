@@ -327,6 +327,10 @@ static enum status sign_segment(struct session *session, uint64_t segment, uint6
         memcmp(found, bytes, size) == 0) {
         return STATUS_OK;
     }
+    if (session->keep != NULL) {
+        session->keep(session->keep_context, segment, bytes, SIGNATURE_SIZE);
+        return STATUS_OK;
+    }
     return bundle_segment_sign(session->bundle, segment, bytes, SIGNATURE_SIZE, error);
 }
 
@@ -384,12 +388,49 @@ static enum status ledger_is_gone(const struct solver_view *view, struct error *
     return STATUS_GONE;
 }
 
-enum status session_add(struct session *session, struct error *error)
-{
-    const struct job *job = bundle_job(session->bundle);
-    struct solver_view view;
+/* What the journal has of segments. */
+struct journaled {
     uint64_t count;
     uint64_t diverged_steps;
+};
+
+/* How many steps a segment has; *cut: the run diverged in it. */
+static uint64_t steps_of(bool *cut, const struct session *session,
+                         const struct journaled *journaled, uint64_t segment)
+{
+    const struct job *job = bundle_job(session->bundle);
+
+    *cut = segment + 1 == journaled->count && journaled->diverged_steps != 0;
+    return *cut ? journaled->diverged_steps
+                : job_segment_end(job, segment) - segment * job->segment_length;
+}
+
+static enum status sign_root(struct session *session, uint64_t segment, uint64_t steps,
+                             struct error *error)
+{
+    struct digest root;
+
+    TRY(bundle_segment_root(&root, session->bundle, segment, error));
+    return session->signing ? sign_segment(session, segment, steps, &root, error) : STATUS_OK;
+}
+
+enum status session_sign(struct session *session, struct error *error)
+{
+    struct journaled journaled;
+
+    TRY(count_segments(&journaled.count, &journaled.diverged_steps, session->bundle, error));
+    for (uint64_t i = 0; i < session->added && i < journaled.count; i++) {
+        bool cut;
+
+        TRY(sign_root(session, i, steps_of(&cut, session, &journaled, i), error));
+    }
+    return STATUS_OK;
+}
+
+enum status session_add(struct session *session, struct error *error)
+{
+    struct solver_view view;
+    struct journaled journaled;
     double spent;
 
     view = session->view;
@@ -399,21 +440,16 @@ enum status session_add(struct session *session, struct error *error)
     if (view.gone) {
         return ledger_is_gone(&view, error);
     }
-    TRY(count_segments(&count, &diverged_steps, session->bundle, error));
-    if (session->signing) {
+    TRY(count_segments(&journaled.count, &journaled.diverged_steps, session->bundle, error));
+    if (session->signing && session->keep == NULL) {
         TRY(bundle_flush(session->bundle, error)); /* on disk before it is posted */
     }
-    for (; session->added < count; session->added++) {
-        uint64_t segment = session->added;
-        uint64_t whole = job_segment_end(job, segment) - segment * job->segment_length;
-        uint64_t cut = segment + 1 == count ? diverged_steps : 0;
-        struct digest root;
+    for (; session->added < journaled.count; session->added++) {
+        bool cut;
+        uint64_t steps = steps_of(&cut, session, &journaled, session->added);
 
-        TRY(bundle_segment_root(&root, session->bundle, segment, error));
-        if (session->signing) {
-            TRY(sign_segment(session, segment, cut == 0 ? whole : cut, &root, error));
-        }
-        TRY(add_segment(session, segment, cut == 0 ? whole : cut, cut != 0, error));
+        TRY(sign_root(session, session->added, steps, error));
+        TRY(add_segment(session, session->added, steps, cut, error));
     }
     if (session->poster != NULL) {
         poster_wake(session->poster);
@@ -466,6 +502,8 @@ enum status session_start(struct session *session, struct bundle *bundle,
     session->respond = plan->respond;
     session->bundle = bundle;
     session->signing = plan->sign;
+    session->keep = plan->keep;
+    session->keep_context = plan->keep_context;
     TRY(file_path_join(session->vouches, sizeof(session->vouches), error, bundle_path(bundle),
                        VOUCH_BOX_NAME));
     TRY(solver_new(&session->solver, &options, job_segments(bundle_job(bundle)), error));

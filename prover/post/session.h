@@ -95,9 +95,11 @@ struct session {
     atomic_bool stopping;
     struct bundle *bundle; /* borrowed */
     char vouches[FILE_PATH_MAX];
-    uint64_t added;        /* segments that the solver has */
-    double poll_s;         /* between two rounds */
-    bool signing;          /* signs the roots of added segments into the bundle */
+    uint64_t added; /* segments that the solver has */
+    double poll_s;  /* between two rounds */
+    bool signing;   /* signs the roots of added segments */
+    void (*keep)(void *context, uint64_t segment, const uint8_t *signature, size_t size);
+    void *keep_context;    /* as in struct session_plan */
     struct notify *notify; /* borrowed; gets signs of life while we wait; or NULL */
     bool outlasts_outages; /* the timeout does not count while the ledger is unreachable, or a job
                               cannot be staked on yet */
@@ -148,7 +150,10 @@ struct session_plan {
     bool again;
     bool collect;
     bool collect_now;
-    bool sign;               /* the bundle is open for writing */
+    bool sign; /* the roots of segments */
+    /* Where the signatures go; NULL: into the bundle, which is open for writing. */
+    void (*keep)(void *context, uint64_t segment, const uint8_t *signature, size_t size);
+    void *keep_context;
     struct respond *respond; /* the session takes it; NULL: claims are not answered */
     struct solver_policy policy;
     const char *allow_list; /* borrowed; see struct solver_options */
@@ -172,6 +177,9 @@ MUST_CHECK enum status session_start(struct session *session, struct bundle *bun
 
 /* Adds the segments that the journal got since. */
 MUST_CHECK enum status session_add(struct session *session, struct error *error);
+
+/* Signs what was added before, where the bundle has no signature or another. */
+MUST_CHECK enum status session_sign(struct session *session, struct error *error);
 
 /* Nothing more will be trained: the rounds to come give the job back. */
 void session_give_up(struct session *session);

@@ -1,13 +1,9 @@
 /* solver_policy.c - see solver_policy.h. */
 #include "prover/post/solver_policy.h"
 
-#include "proofs/run/step_time.h"
-
 enum {
     STEPS_AVERAGED = 32,
 };
-
-#define MEASURE_S 1.0
 
 static void set_pace(struct solver_policy *policy, const struct job *job, uint64_t step_ns,
                      uint64_t done)
@@ -40,14 +36,10 @@ enum status solver_policy_read_pace(struct solver_policy *policy, struct bundle 
     return STATUS_OK;
 }
 
-void solver_policy_measure_pace(struct solver_policy *policy, struct run *run)
+void solver_policy_set_pace(struct solver_policy *policy, const struct job *job, uint64_t step_ns)
 {
-    struct step_time time;
-    struct error error;
-
-    error_init(&error);
-    if (step_time_of_run(&time, run, MEASURE_S, &error) == STATUS_OK) {
-        set_pace(policy, run->job, (uint64_t)((time.seconds + time.hashing) * 1e9), 0);
+    if (step_ns > 0) {
+        set_pace(policy, job, step_ns, 0);
     }
 }
 

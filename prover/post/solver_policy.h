@@ -20,9 +20,8 @@ struct solver_policy {
 MUST_CHECK enum status solver_policy_read_pace(struct solver_policy *policy, struct bundle *bundle,
                                                struct error *error);
 
-/* Measures the pace: runs at least two steps, for about a second. Afterwards the states of run are
- * undefined. A machine that fails leaves zeros. */
-void solver_policy_measure_pace(struct solver_policy *policy, struct run *run);
+/* Of a job that has no step yet; step_ns: of one, with its hash; 0: not known, which leaves zeros. */
+void solver_policy_set_pace(struct solver_policy *policy, const struct job *job, uint64_t step_ns);
 
 /* STATUS_REFUSED: the limits forbid the stake, for the reason in error. */
 MUST_CHECK enum status solver_policy_check(const struct solver_policy *policy,

@@ -43,7 +43,7 @@ def run(command, folder):
     done = subprocess.run([LOCKSTEP, *words[1:]], cwd=folder, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, (command, done.stderr[-400:])
-    return done.stdout.decode()
+    return done.stdout.decode(errors="replace")
 
 
 def losses(folder, bundle):
@@ -62,6 +62,8 @@ def page_is_true(folder):
     sizes = [os.path.getsize(os.path.join(folder, run_name, "checkpoints", "%012d.safetensors" % 4))
              for run_name in ("tune.run", "full.run")]
     assert sizes[0] < sizes[1] / 3, sizes  # adapters alone
+    told = [text for command, text in said.items() if " generate " in command]
+    assert len(told) == 2 and all(len(text) > 10 for text in told), told
     assert len(losses(folder, "tune.run")) == 12 and len(losses(folder, "test.run")) == 4
 
 

@@ -336,19 +336,26 @@ def what_trains_a_strangers_program_is_confined():
         assert one.stop() == 0, one.said()
 
 
+def parent_and_words(process):
+    """Of a process that has not ended, else (None, [])."""
+    try:
+        with open("/proc/%s/stat" % process, encoding="utf-8", errors="replace") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        with open("/proc/%s/cmdline" % process, encoding="utf-8", errors="replace") as line:
+            return (None, []) if fields[0] == "Z" else (int(fields[1]), line.read().split("\0"))
+    except OSError:  # it ended
+        return None, []
+
+
 def trainings(one):
-    """The children of a node that train, and the devices they train on."""
+    """What trains for a node, each below a child that resumes, and the devices it trains on."""
     found = {}
-    for path in glob.glob("/proc/[0-9]*/stat"):
-        try:
-            with open(path, encoding="utf-8", errors="replace") as stat:
-                fields = stat.read().rpartition(")")[2].split()
-            with open(path[:-4] + "cmdline", encoding="utf-8", errors="replace") as line:
-                words = line.read().split("\0")
-        except OSError:  # it ended
-            continue
-        if int(fields[1]) == one.process.pid and fields[0] != "Z" and words[1:3] == ["prover", "resume"]:
-            found[int(path.split("/")[2])] = words[words.index("--device") + 1]
+    for path in glob.glob("/proc/[0-9]*"):
+        parent, words = parent_and_words(path[6:])
+        if "--lockstep-trainer" in words:
+            above, words = parent_and_words(parent)
+            if above == one.process.pid and words[1:3] == ["prover", "resume"]:
+                found[int(path[6:])] = words[words.index("--device") + 1]
     return found
 
 
@@ -432,7 +439,7 @@ def a_job_whose_training_fails_is_given_back():
 
         def start(who, **more):
             return town.start(who, "prover", "node", "--jobs", town.path("jobs"), "--data", DATA,
-                              "--threads", "1", "--measure", "0.05",
+                              "--threads", "1", "--measure", "0.05", "--page", "0",
                               more=dict(more, LOCKSTEP_LOCKS=town.path(who)))
 
         broken = start("greedy", LOCKSTEP_KEEP_EVERY="nonsense")
@@ -440,6 +447,9 @@ def a_job_whose_training_fails_is_given_back():
         town.pass_time(5 * PERIOD_S + 1)  # the time of its first segment
         town.until_count(1, "released", key)
         town.until(lambda: jobs_of(town, "greedy").get("lost") == 1, "it is lost")
+        page = re.search(r"http://\S+", broken.said()).group()
+        ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+        assert "<b>Works, and has lost jobs</b>" in ask(page, timeout=60).read().decode()
         town.until(lambda: [offer for offer in jobs_of(town, "greedy")["offers"]
                             if offer["job"] == key and "begun here before" in offer["why"]],
                    "and not taken again")

@@ -80,9 +80,8 @@ class Manager:
             if "verifier" in unit:  # as the examples have it
                 file.write("mode=act\n" if "gpu" in unit else "mode=observe\n")
             if unit in (SOLVER, KEEPER):
-                file.write("wallet=%s\n%spassphrase-file=%s\n" % (
-                    town.path("client/data/lockstep/wallet"), "wallet-" if unit == SOLVER else "",
-                    passphrase(town)))
+                file.write("wallet=%s\npassphrase-file=%s\n" % (
+                    town.path("client/data/lockstep/wallet"), passphrase(town)))
         made = ["[Service]"] + [line for line in lines if line.partition("=")[0] in KEPT]
         text = "\n".join(made).replace("@BIN@/lockstep", os.path.abspath(LOCKSTEP))
         text = re.sub("/etc/lockstep/(verifier|solver|keeper).conf", config, text)

@@ -79,6 +79,19 @@ SIMD_INLINE void simd_store(float *to, simd_real x)
     _mm512_storeu_ps(to, x);
 }
 
+/* Numbers of 16 bits, widened exactly. */
+SIMD_INLINE simd_real simd_load_f16(const uint16_t *from)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)from));
+}
+
+SIMD_INLINE simd_real simd_load_bf16(const uint16_t *from)
+{
+    __m256i bits = _mm256_loadu_si256((const __m256i *)(const void *)from);
+
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+
 /* Lanes 0 .. lanes-1. */
 SIMD_INLINE simd_mask simd_first(size_t lanes)
 {
@@ -262,6 +275,18 @@ SIMD_INLINE simd_real simd_load(const float *from)
 SIMD_INLINE void simd_store(float *to, simd_real x)
 {
     _mm256_storeu_ps(to, x);
+}
+
+SIMD_INLINE simd_real simd_load_f16(const uint16_t *from)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from));
+}
+
+SIMD_INLINE simd_real simd_load_bf16(const uint16_t *from)
+{
+    __m128i bits = _mm_loadu_si128((const __m128i *)(const void *)from);
+
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
 SIMD_INLINE simd_mask simd_first(size_t lanes)
@@ -459,6 +484,16 @@ SIMD_INLINE simd_real simd_load(const float *from)
 SIMD_INLINE void simd_store(float *to, simd_real x)
 {
     vst1q_f32(to, x);
+}
+
+SIMD_INLINE simd_real simd_load_f16(const uint16_t *from)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
+}
+
+SIMD_INLINE simd_real simd_load_bf16(const uint16_t *from)
+{
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(from), 16));
 }
 
 SIMD_INLINE simd_mask simd_first(size_t lanes)

@@ -253,6 +253,8 @@ static void test_every_refusal_is_read_as_written(void **state)
         game_refusal_decode(&seen, bytes, size + 1);
         assert_int_equal(seen.kind, GAME_REFUSED_NOT);
     }
+    /* "Not in a phase that has this move" says nothing to whom it happens. */
+    assert_non_null(strstr(game_refusal_text(GAME_WRONG_PHASE), "has gone on, or is not there yet"));
 }
 
 /* ---- allow-lists -------------------------------------------------------------------- */

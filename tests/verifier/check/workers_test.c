@@ -178,6 +178,32 @@ static void test_requests_and_results_survive_the_wire(void **state)
     free(again);
 }
 
+/* A seed that is refused at its first member reaches nothing behind it. */
+static void test_seeds_of_the_fuzz_target_are_read(void **state)
+{
+    static const char *const names[] = {"request", "result", "proven"};
+    struct check_request *request = malloc(sizeof(*request));
+    struct check_result *result = malloc(sizeof(*result));
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct file_bytes bytes = {0};
+        char path[100];
+
+        (void)snprintf(path, sizeof(path), "fixtures/corpus/check_wire/%s", names[i]);
+        assert_int_equal(file_read(&bytes, &error, path, CHECK_WIRE_MAX), STATUS_OK);
+        assert_int_equal(bytes.data[0] == 0
+                             ? check_request_parse(request, bytes.data + 1, bytes.size - 1, &error)
+                             : check_result_parse(result, bytes.data + 1, bytes.size - 1, &error),
+                         STATUS_OK);
+        file_bytes_release(&bytes);
+    }
+    free(request);
+    free(result);
+}
+
 /* No changed byte makes a crash, or another verdict. */
 static void test_a_changed_result_is_never_another_verdict(void **state)
 {
@@ -247,6 +273,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_child_that_exits_late_has_answered),
         cmocka_unit_test(test_a_child_without_mirrors_gives_no_verdict),
         cmocka_unit_test(test_requests_and_results_survive_the_wire),
+        cmocka_unit_test(test_seeds_of_the_fuzz_target_are_read),
         cmocka_unit_test(test_a_changed_result_is_never_another_verdict),
         cmocka_unit_test(test_the_self_test_tells_true_from_false),
     };

@@ -1,0 +1,147 @@
+/* adapter.c - see adapter.h. */
+#include "proofs/bundle/adapter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "proofs/format/weights.h"
+
+#define WEIGHT ".weight"
+
+/* The operation that reads the tensor as input number `input`, from `from` on; UINT32_MAX: none. */
+static uint32_t reader_of(const struct tape *tape, uint32_t tensor, enum op_kind kind,
+                          uint32_t from)
+{
+    for (uint32_t at = from; at < tape->op_count; at++) {
+        for (uint32_t i = 0; i < tape->ops[at].input_count && tape->ops[at].kind == kind; i++) {
+            if (tape->ops[at].inputs[i] == tensor) {
+                return at;
+            }
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* alpha / rank: what the product with B is scaled by, before anything else. */
+static double scale_of(const struct tape *tape, uint32_t b)
+{
+    uint32_t quantize = reader_of(tape, b, OP_QUANTIZE, 0);
+
+    while (quantize != UINT32_MAX) {
+        const struct op *op = &tape->ops[quantize];
+        uint32_t product = UINT32_MAX;
+
+        for (uint32_t i = 0; i < op->output_count && product == UINT32_MAX; i++) {
+            product = reader_of(tape, op->outputs[i], OP_CONTRACT, quantize);
+        }
+        if (product != UINT32_MAX) {
+            uint32_t scale = reader_of(tape, tape->ops[product].outputs[0], OP_MAP, product);
+
+            if (scale != UINT32_MAX && tape->ops[scale].attributes[MAP_FUNCTION] == MAP_SCALE) {
+                uint32_t bits = (uint32_t)tape->ops[scale].attributes[MAP_CONSTANT_BITS];
+                float factor;
+
+                memcpy(&factor, &bits, sizeof(factor));
+                return (double)factor;
+            }
+        }
+        quantize = reader_of(tape, b, OP_QUANTIZE, quantize + 1);
+    }
+    return 0.0;
+}
+
+double adapter_scale(const struct tape *tape, const char *b)
+{
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        if (strcmp(tape->tensors[tape->states[i].before].name, b) == 0) {
+            return scale_of(tape, tape->states[i].before);
+        }
+    }
+    return 0.0;
+}
+
+/* The state of that name, or NULL. */
+static const struct safetensors_entry *find_part(const struct safetensors *state, const char *name,
+                                                 const char *end)
+{
+    char whole[SAFETENSORS_NAME_MAX + 32];
+
+    (void)snprintf(whole, sizeof(whole), "%s%s", name, end);
+    return safetensors_find(state, whole);
+}
+
+void adapter_find(struct adapter *adapter, const struct tape *tape, const struct safetensors *state,
+                  const char *name)
+{
+    char module[WEIGHTS_NAME_MAX + 1];
+
+    *adapter = (struct adapter){0};
+    if (!text_ends_with(name, WEIGHT)) {
+        return;
+    }
+    weights_plain_name(module, name);
+    module[strlen(module) - strlen(WEIGHT)] = '\0';
+    adapter->a = find_part(state, module, ADAPTER_A);
+    adapter->b = find_part(state, module, ADAPTER_B);
+    if (adapter->a == NULL || adapter->b == NULL) {
+        adapter->a = NULL;
+        return;
+    }
+    adapter->scale = adapter_scale(tape, adapter->b->name);
+}
+
+enum status adapter_read_part(float **values, const struct safetensors *file,
+                              const struct safetensors_entry *entry, struct error *error)
+{
+    *values = malloc(entry->size + 1);
+    if (*values == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", entry->name);
+    }
+    return safetensors_read(file, error, *values, entry, (size_t)entry->size, 0);
+}
+
+/* Adds scale * B A to the weight, in binary64, rounded once. */
+static void add_product(float *weight, const float *a, const float *b,
+                        const struct adapter *adapter, bool in_first)
+{
+    uint64_t rank = adapter->a->dims[0];
+    uint64_t in = adapter->a->dims[1];
+    uint64_t out = adapter->b->dims[0];
+
+    for (uint64_t o = 0; o < out; o++) {
+        for (uint64_t i = 0; i < in; i++) {
+            float *place = &weight[in_first ? i * out + o : o * in + i];
+            double sum = 0.0;
+
+            for (uint64_t r = 0; r < rank; r++) {
+                sum += (double)b[o * rank + r] * (double)a[r * in + i];
+            }
+            *place = (float)((double)*place + adapter->scale * sum);
+        }
+    }
+}
+
+enum status adapter_merge(float *weight, const struct adapter *adapter,
+                          const struct safetensors *state, uint64_t count, bool in_first,
+                          struct error *error)
+{
+    float *a = NULL;
+    float *b = NULL;
+    enum status status;
+
+    if (adapter->a->rank != 2 || adapter->b->rank != 2 ||
+        adapter->a->dims[1] * adapter->b->dims[0] != count ||
+        adapter->a->dims[0] != adapter->b->dims[1] || !(adapter->scale > 0.0)) {
+        return error_set(error, STATUS_BAD_FORMAT, "'%s' is no adapter of the weight beside it",
+                         adapter->a->name);
+    }
+    TRY_OUT(adapter_read_part(&a, state, adapter->a, error));
+    TRY_OUT(adapter_read_part(&b, state, adapter->b, error));
+    add_product(weight, a, b, adapter, in_first);
+out:
+    free(a);
+    free(b);
+    return status;
+}

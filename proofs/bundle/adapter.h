@@ -1,0 +1,37 @@
+/*
+ * adapter.h - a low-rank adapter in a state, and the weight that it makes of the one beside it:
+ * W + alpha / rank * B A, in binary64, rounded once.
+ */
+#ifndef PROOFS_BUNDLE_ADAPTER_H
+#define PROOFS_BUNDLE_ADAPTER_H
+
+#include "engine/tape/tape.h"
+#include "proofs/format/safetensors.h"
+
+#define ADAPTER_A ".lora_A.weight"
+#define ADAPTER_B ".lora_B.weight"
+
+struct adapter {
+    const struct safetensors_entry *a; /* (rank, in); NULL: the tensor has no adapter */
+    const struct safetensors_entry *b; /* (out, rank) */
+    double scale;
+};
+
+/* Of a tensor of the base; adapter->a is NULL where it has none. */
+void adapter_find(struct adapter *adapter, const struct tape *tape, const struct safetensors *state,
+                  const char *name);
+
+/* alpha / rank of the adapter whose part B has that name; 0: the tape does not say. */
+double adapter_scale(const struct tape *tape, const char *b);
+
+/* Adds the product to a weight of count numbers. in_first: it is (in, out). */
+MUST_CHECK enum status adapter_merge(float *weight, const struct adapter *adapter,
+                                     const struct safetensors *state, uint64_t count, bool in_first,
+                                     struct error *error);
+
+/* All of a tensor of binary32. The caller frees it, also after a failure. */
+MUST_CHECK enum status adapter_read_part(float **values, const struct safetensors *file,
+                                         const struct safetensors_entry *entry,
+                                         struct error *error);
+
+#endif /* PROOFS_BUNDLE_ADAPTER_H */
