@@ -1,7 +1,10 @@
 /* evm_registry.c - see evm_registry.h. */
 #include "chain/evm/evm_registry.h"
 
+#include <string.h>
+
 #include "chain/codec/abi.h"
+#include "chain/codec/keccak.h"
 
 enum status evm_word(struct rpc *rpc, struct hash32 *word, const struct address *contract,
                      const uint8_t *call, size_t size, struct error *error)
@@ -17,6 +20,20 @@ enum status evm_word(struct rpc *rpc, struct hash32 *word, const struct address 
     return answer_size == sizeof(answer) && abi_get_hash(&reader, word) == STATUS_OK
                ? STATUS_OK
                : error_set(error, STATUS_BAD_FORMAT, "the contract answers %zu bytes", answer_size);
+}
+
+struct address evm_registry_notary(const struct address *registry)
+{
+    /* A contract's address is a hash of who made it and of how many it had made: RLP. */
+    uint8_t list[3 + ADDRESS_SIZE] = {0xc0 + 2 + ADDRESS_SIZE, 0x80 + ADDRESS_SIZE};
+    struct address notary;
+    struct hash32 hash;
+
+    memcpy(list + 2, registry->bytes, ADDRESS_SIZE);
+    list[2 + ADDRESS_SIZE] = 1;
+    hash = keccak256(list, sizeof(list));
+    memcpy(notary.bytes, hash.bytes + HASH32_SIZE - ADDRESS_SIZE, ADDRESS_SIZE);
+    return notary;
 }
 
 enum status evm_registry_refuse(const struct address *registry, const char *why,

@@ -20,6 +20,9 @@ MUST_CHECK enum status evm_registry_part(struct rpc *rpc, struct address *part,
                                          const struct address *registry, const char *getter,
                                          struct error *error);
 
+/* The contract that reads signatures: the first that the registry made, in its constructor. */
+struct address evm_registry_notary(const struct address *registry);
+
 /* STATUS_REFUSED: this registry `why`, and what to do about it. */
 enum status evm_registry_refuse(const struct address *registry, const char *why,
                                 struct error *error);

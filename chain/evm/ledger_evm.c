@@ -603,6 +603,36 @@ static enum status get_signed(void *self, const struct address *contract, const 
                : error_set(error, STATUS_REFUSED, "the contract has not signed that");
 }
 
+/* The registry's own notary is asked as the registry asks it: no other answer counts in settle. */
+static enum status ask_vouch(void *self, const struct ledger_vouch *vouch, struct error *error)
+{
+    uint8_t call[ABI_SELECTOR_SIZE + 5 * ABI_WORD_SIZE + GAME_VOUCH_MAX + ABI_WORD_SIZE];
+    struct evm *evm = self;
+    struct address notary = evm_registry_notary(&evm->registry);
+    struct abi_writer writer;
+    struct hash32 word = {{0}};
+    size_t offset;
+    size_t size;
+
+    assert(vouch->signature.size <= GAME_VOUCH_MAX);
+    abi_writer_init(&writer, call, sizeof(call));
+    abi_put_selector(&writer, "isVouch(address,bytes32,bytes32,bytes)");
+    abi_put_address(&writer, &vouch->keeper);
+    abi_put_hash(&writer, &vouch->job);
+    abi_put_hash(&writer, &vouch->segment);
+    offset = abi_put_offset(&writer);
+    abi_set_offset(&writer, offset, ABI_SELECTOR_SIZE);
+    abi_put_blob(&writer, vouch->signature.bytes, vouch->signature.size);
+    TRY(evm_call(evm->rpc, word.bytes, sizeof(word.bytes), &size, &evm->registry, &notary, 0, call,
+                 writer.used, error));
+    if (size != sizeof(word.bytes)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the registry has no notary that answers");
+    }
+    return word.bytes[sizeof(word.bytes) - 1] == 1
+               ? STATUS_OK
+               : error_set(error, STATUS_REFUSED, "the keeper has not signed that");
+}
+
 /* ---- opening ------------------------------------------------------------------ */
 
 static void close_evm(void *self)
@@ -631,6 +661,7 @@ static const struct ledger_backend backend = {
     .get_clock = get_clock,
     .get_fixed = get_fixed,
     .get_signed = get_signed,
+    .ask_vouch = ask_vouch,
     .reopened = count_reopened,
     .endpoints = list_endpoints,
 };

@@ -251,6 +251,19 @@ MUST_CHECK enum status ledger_get_signed(struct ledger *ledger, const struct add
                                          const struct hash32 *hash,
                                          const struct game_bytes *signature, struct error *error);
 
+/* A vouch of a keeper, a key or a contract, as settle would bring it. */
+struct ledger_vouch {
+    struct hash32 job;
+    struct hash32 segment;
+    struct address keeper;
+    struct game_bytes signature;
+};
+
+/* Would the registry of a chain take it? STATUS_REFUSED: no. *asked: false where the ledger is
+ * embedded, which has no contracts: what a key has signed needs no question. */
+MUST_CHECK enum status ledger_ask_vouch(struct ledger *ledger, bool *asked,
+                                        const struct ledger_vouch *vouch, struct error *error);
+
 /* ---- the calls, typed ----------------------------------------------------------- */
 
 /* What borrowed bytes and hashes a move has is read before the call returns. */

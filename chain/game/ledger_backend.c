@@ -285,6 +285,13 @@ enum status ledger_get_signed(struct ledger *ledger, const struct address *contr
                : ledger->backend->get_signed(ledger->self, contract, hash, signature, error);
 }
 
+enum status ledger_ask_vouch(struct ledger *ledger, bool *asked, const struct ledger_vouch *vouch,
+                             struct error *error)
+{
+    *asked = ledger->backend->ask_vouch != NULL;
+    return *asked ? ledger->backend->ask_vouch(ledger->self, vouch, error) : STATUS_OK;
+}
+
 uint64_t ledger_age_s(const struct ledger_clock *clock)
 {
     uint64_t now_s = (uint64_t)time(NULL);

@@ -36,6 +36,8 @@ struct ledger_backend {
     /* NULL: there are no contracts. */
     enum status (*get_signed)(void *self, const struct address *contract, const struct hash32 *hash,
                               const struct game_bytes *signature, struct error *error);
+    /* NULL: there are no contracts. */
+    enum status (*ask_vouch)(void *self, const struct ledger_vouch *vouch, struct error *error);
     /* NULL: none ever. */
     enum status (*reopened)(void *self, uint64_t *count, struct error *error);
     /* NULL: there are none. */

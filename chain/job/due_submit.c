@@ -26,7 +26,8 @@ static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct ledger *
                                      struct error *error)
 {
     struct hash32 hash = game_segment_hash(&record->key, &move->segment);
-    const struct game_bytes vouch = {record->segments[move->index].vouch, GAME_VOUCH_SIZE};
+    struct game_bytes signature = {NULL, 0};
+    struct error why; /* a word that does not count is no failure */
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(text, hash.bytes, HASH32_SIZE, true);
@@ -37,8 +38,19 @@ static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct ledger *
     (void)snprintf(name, LEDGER_NAME_MAX, "segment %s settle %s %u%s", text,
                    job_segment_wait_word(move->because), move->round,
                    move->vouched ? " vouched" : "");
-    return ledger_settle(ledger, name, &record->key, &move->segment, move->vouched ? &vouch : NULL,
-                         error);
+    error_init(&why);
+    if (move->vouched) {
+        const struct vouch *vouch = job_record_vouch(record, move->index);
+        enum status status = vouch_ask(vouch, ledger, &record->key, &record->terms.keeper, &why);
+
+        if (status == STATUS_OK) {
+            signature = (struct game_bytes){vouch->signature, vouch->size};
+        } else if (status != STATUS_REFUSED) {
+            *error = why;
+            return status;
+        }
+    }
+    return ledger_settle(ledger, name, &record->key, &move->segment, &signature, error);
 }
 
 static enum status submit_of_job(char name[LEDGER_NAME_MAX], struct ledger *ledger,

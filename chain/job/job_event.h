@@ -59,9 +59,9 @@ bool job_places_left(const struct hash32 *seed, const struct game_segment *segme
 
 /* ---- the keeper --------------------------------------------------------------- */
 
-/* ANNOUNCED: does it hand a vouch over, of the job's keeper and valid at that place? A keeper's
+/* ANNOUNCED: does the job's keeper hand a vouch over? Nobody has looked whether it is valid. Its
  * other announcements say where it is found. */
 bool job_event_vouch(struct vouch *vouch, const struct game_event *event,
-                     const struct address *keeper, const struct game_place *place);
+                     const struct address *keeper);
 
 #endif /* CHAIN_JOB_JOB_EVENT_H */

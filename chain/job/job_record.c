@@ -19,11 +19,13 @@ void job_record_free(struct job_record *record)
     free(record->bonds);
     free(record->segments);
     free(record->seats);
+    free(record->vouches);
     free(record->claims);
     record->entries = NULL;
     record->bonds = NULL;
     record->segments = NULL;
     record->seats = NULL;
+    record->vouches = NULL;
     record->claims = NULL;
 }
 
@@ -43,6 +45,7 @@ static void start_over(struct job_record *record, uint64_t rewound)
     record->segment_room = old.segment_room;
     record->seats = old.seats;
     record->seat_room = old.seat_room;
+    record->vouches = old.vouches;
     record->claims = old.claims;
     record->claim_room = old.claim_room;
     record->rewound = rewound;
@@ -426,40 +429,6 @@ static enum status apply_to_segment(struct job_record *record, const struct ledg
     }
 }
 
-/* ---- the keeper ----------------------------------------------------------------- */
-
-static bool put_vouch(struct job_record *record, const struct vouch *vouch)
-{
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
-        struct job_record_segment *segment = &record->segments[i];
-        struct hash32 hash = game_segment_hash(&record->key, &segment->committed);
-
-        if (hash32_equal(&hash, &vouch->segment)) {
-            segment->has_vouch = true;
-            memcpy(segment->vouch, vouch->signature, sizeof(segment->vouch));
-            return true;
-        }
-    }
-    return false;
-}
-
-bool job_record_add_vouch(struct job_record *record, const struct vouch *vouch)
-{
-    return vouch_check(vouch, &record->place, &record->key, &record->terms.keeper) ==
-               VERDICT_VALID &&
-           put_vouch(record, vouch);
-}
-
-static void apply_announced(struct job_record *record, const struct ledger_entry *entry)
-{
-    struct vouch vouch;
-
-    if (job_event_vouch(&vouch, &entry->event, &record->terms.keeper, &record->place) &&
-        put_vouch(record, &vouch)) {
-        record->vouched_s = entry->time_s;
-    }
-}
-
 /* ---- claims ------------------------------------------------------------------- */
 
 static struct job_record_claim *find_claim(struct job_record *record, const struct hash32 *key)
@@ -608,7 +577,7 @@ static enum status apply_after(struct job_record *record, const struct ledger_en
         apply_moved(record, event);
         return STATUS_OK;
     case GAME_ANNOUNCED:
-        apply_announced(record, entry);
+        TRY(job_record_take_word(record, entry, error));
         return STATUS_OK;
     case GAME_CLAIMED:
         return apply_claimed(record, event, error);
@@ -677,7 +646,9 @@ enum status job_record_follow(struct job_record *record, struct ledger *ledger, 
     while ((status = ledger_next(ledger, &entry, record->read, 0, error)) == STATUS_OK) {
         TRY(job_record_take(record, &entry, error));
     }
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    TRY(status == STATUS_NOT_FOUND ? STATUS_OK : status);
+    job_record_ask_words(record, ledger);
+    return STATUS_OK;
 }
 
 /* ---- what follows ---------------------------------------------------------------- */

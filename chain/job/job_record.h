@@ -26,7 +26,7 @@ struct job_record_segment {
     uint32_t sealed; /* and how many of them sealed a verdict */
     uint32_t open_claims;
     bool has_vouch; /* that is valid: the keeper announced it, or gave it to us */
-    uint8_t vouch[GAME_VOUCH_SIZE];
+    bool has_word;  /* of the keeper that no key has signed: its contract is still to be asked */
 };
 
 /* A place that was drawn, of a segment that stands and is not final. */
@@ -105,6 +105,7 @@ struct job_record {
     bool convicted;               /* the last solver was */
     uint64_t changed_height;      /* of the block in which the solver last changed */
     uint64_t vouched_s;           /* when the keeper last vouched; 0: never */
+    uint64_t word_s;              /* when it last announced what its contract is to be asked */
     uint64_t withdrawals;
     struct address
         seen[JOB_RECORD_SEEN_MAX]; /* who last found a segment right, the latest first: */
@@ -120,6 +121,7 @@ struct job_record {
     struct job_record_seat *seats;
     uint32_t seat_count;
     uint32_t seat_room;
+    struct vouch *vouches; /* the last of each open segment, by its index; NULL: none yet */
     struct job_record_claim *claims;
     uint32_t claim_count;
     uint32_t claim_room;
@@ -145,9 +147,24 @@ MUST_CHECK enum status job_record_take(struct job_record *record, const struct l
 /* A segment that stands, and what job_segment.h says of it. */
 struct job_segment job_record_segment(const struct job_record *record, uint32_t index);
 
-/* A vouch that was handed to us; false: it is not the keeper's, or about no segment that stands. A
- * reorganization forgets it. */
-bool job_record_add_vouch(struct job_record *record, const struct vouch *vouch);
+/* ---- the keeper's word: record_vouches.c ---- */
+
+/* Is a segment of that hash open? */
+bool job_record_is_open(const struct job_record *record, const struct hash32 *segment);
+
+/* A vouch that was handed to us. STATUS_REFUSED: it is not the keeper's, or about no segment that is
+ * open; another: the keeper is a contract, and could not be asked. A reorganization forgets it. */
+MUST_CHECK enum status job_record_add_vouch(struct job_record *record, struct ledger *ledger,
+                                            const struct vouch *vouch, struct error *error);
+
+/* What an ANNOUNCED event says: a vouch that a key has signed counts at once, another one when
+ * job_record_follow() has read all and asked the keeper's contract. */
+MUST_CHECK enum status job_record_take_word(struct job_record *record,
+                                            const struct ledger_entry *entry, struct error *error);
+void job_record_ask_words(struct job_record *record, struct ledger *ledger);
+
+/* Of a segment with one. */
+const struct vouch *job_record_vouch(const struct job_record *record, uint32_t index);
 
 enum job_segment_wait job_record_waits_for(const struct job_record *record, uint32_t index,
                                            uint64_t now_s);

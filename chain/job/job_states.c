@@ -56,7 +56,7 @@ static bool is_vouch(const struct job_record *record, const struct game_event *e
 {
     struct vouch vouch;
 
-    return job_event_vouch(&vouch, event, &record->terms.keeper, &record->place);
+    return job_event_vouch(&vouch, event, &record->terms.keeper);
 }
 
 /* The latest word of each account counts; later ones stand before earlier ones of the same rank. */

@@ -18,12 +18,11 @@ static enum status path_of(char path[FILE_PATH_MAX], const char *folder,
 enum status vouch_box_put(const char *folder, const struct vouch *vouch, struct error *error)
 {
     char path[FILE_PATH_MAX];
-    uint8_t bytes[VOUCH_SIZE];
+    uint8_t bytes[VOUCH_SIZE_MAX];
 
     TRY(path_of(path, folder, &vouch->segment, error));
     TRY(file_make_folder(folder, error, 0755));
-    vouch_write(bytes, vouch);
-    return file_write(path, error, bytes, sizeof(bytes), 0644);
+    return file_write(path, error, bytes, vouch_write(bytes, vouch), 0644);
 }
 
 enum status vouch_box_get(struct vouch *vouch, const char *folder, const struct hash32 *segment,
@@ -35,7 +34,7 @@ enum status vouch_box_get(struct vouch *vouch, const char *folder, const struct 
     bool read;
 
     TRY(path_of(path, folder, segment, error));
-    TRY(file_read(&file, error, path, VOUCH_SIZE));
+    TRY(file_read(&file, error, path, VOUCH_SIZE_MAX));
     bytes = (struct game_bytes){file.data, file.size};
     read = vouch_read(vouch, &bytes) && hash32_equal(&vouch->segment, segment);
     file_bytes_release(&file);

@@ -1,6 +1,6 @@
 /*
- * vouch_box.h - vouches that were handed over, in a folder: one file of VOUCH_SIZE bytes for each
- * segment, by its hash.
+ * vouch_box.h - vouches that were handed over, in a folder: one file for each segment, by its
+ * hash.
  *
  * The server of a bundle puts them there, and its solver brings them to the ledger by settle: two
  * programs, or one, and a restart loses none. Who puts one has checked it (chain/game/vouch.h).

@@ -9,7 +9,7 @@
 static bool is_of_keeper(const struct local_game *game, const struct local_segment *segment,
                          const struct game_bytes *bytes)
 {
-    struct vouch vouch = {.segment = segment->hash};
+    struct vouch vouch = {.segment = segment->hash, .size = GAME_VOUCH_SIZE};
 
     if (bytes->size != GAME_VOUCH_SIZE) {
         return false;

@@ -14,14 +14,14 @@ enum {
 enum status keep_hand_put(const char *contact, enum http_reach reach, const struct vouch *vouch,
                           struct error *error)
 {
-    uint8_t bytes[VOUCH_SIZE];
-    const struct serve_content content = {.descriptor = -1, .size = VOUCH_SIZE, .bytes = bytes};
+    uint8_t bytes[VOUCH_SIZE_MAX];
+    const struct serve_content content = {
+        .descriptor = -1, .size = vouch_write(bytes, vouch), .bytes = bytes};
     struct push_http *push = NULL;
     char segment[HEX_SIZE(HASH32_SIZE)];
     char name[NAME_SIZE];
     enum status status;
 
-    vouch_write(bytes, vouch);
     hex_encode(segment, vouch->segment.bytes, HASH32_SIZE);
     (void)snprintf(name, sizeof(name), "vouch/%s", segment);
     TRY(push_http_open(&push, contact, NULL, TIMEOUT_S, error));

@@ -42,18 +42,18 @@ static enum status submit_move(struct ledger *ledger, const char *name,
                                const struct job_record *record, const struct keep_move *move,
                                struct error *error)
 {
-    uint8_t bytes[VOUCH_SIZE];
-    struct game_bytes given = {.bytes = bytes, .size = VOUCH_SIZE};
+    uint8_t bytes[VOUCH_SIZE_MAX];
+    struct game_bytes given;
 
     switch (move->kind) {
     case KEEP_MOVE_CONTACT:
         given = (struct game_bytes){(const uint8_t *)move->contact, strlen(move->contact)};
         return ledger_announce(ledger, name, &record->key, &given, error);
     case KEEP_MOVE_VOUCH:
-        vouch_write(bytes, move->vouch);
+        given = (struct game_bytes){bytes, vouch_write(bytes, move->vouch)};
         return ledger_announce(ledger, name, &record->key, &given, error);
     case KEEP_MOVE_BRING:
-        given = (struct game_bytes){move->vouch->signature, GAME_VOUCH_SIZE};
+        given = (struct game_bytes){move->vouch->signature, move->vouch->size};
         return ledger_settle(ledger, name, &record->key, move->segment, &given, error);
     case KEEP_MOVE_REFUSE:
         break;

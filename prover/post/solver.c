@@ -205,7 +205,7 @@ static void take_vouches(struct solver *solver)
         error_init(&error);
         if (shown->draw.covered && !shown->draw.vouched && !shown->has_vouch &&
             vouch_box_get(&vouch, solver->options.vouches, &hash, &error) == STATUS_OK) {
-            (void)job_record_add_vouch(record, &vouch);
+            (void)!job_record_add_vouch(record, solver->ledger, &vouch, &error);
         }
     }
 }

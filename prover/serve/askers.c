@@ -173,7 +173,19 @@ static enum status judge_ask(const struct askers *askers, struct address *party,
                : error_set(error, STATUS_REFUSED, "who signed the ask is no party of the job");
 }
 
-/* Only a party's contract is asked, and not often. */
+/* Only a party's contract is asked, and not often. Under the lock `following`. */
+static enum status take_turn(struct askers *askers, struct error *error)
+{
+    const uint64_t now_ms = steady_ms();
+
+    if (askers->asked_ms != 0 && now_ms < askers->asked_ms + SIGNED_LEAST_MS) {
+        return error_set(error, STATUS_UNREACHABLE,
+                         "a contract was asked for its signature just now: try again");
+    }
+    askers->asked_ms = now_ms;
+    return STATUS_OK;
+}
+
 static enum status ask_contract(struct askers *askers, const struct ask_claim *claim,
                                 struct error *error)
 {
@@ -181,13 +193,10 @@ static enum status ask_contract(struct askers *askers, const struct ask_claim *c
     enum status status;
 
     (void)pthread_mutex_lock(&askers->following);
-    if (askers->asked_ms != 0 && steady_ms() < askers->asked_ms + SIGNED_LEAST_MS) {
-        status = error_set(error, STATUS_UNREACHABLE,
-                           "a contract was asked for its signature just now: try again");
-    } else {
+    status = take_turn(askers, error);
+    if (status == STATUS_OK) {
         status =
             ledger_get_signed(askers->ledger, &claim->account, &claim->digest, &signature, error);
-        askers->asked_ms = steady_ms();
     }
     (void)pthread_mutex_unlock(&askers->following);
     return status;
@@ -230,38 +239,62 @@ enum status askers_admit(struct askers *askers, struct address *party, const cha
 
 /* ---- vouches -------------------------------------------------------------------- */
 
-static enum status judge_vouch(struct askers *askers, const struct vouch *vouch,
-                               struct error *error)
+/* STATUS_OK: a key has signed it, or *asks: the keeper's contract may have. */
+static enum status judge_vouch(const struct askers *askers, struct address *keeper, bool *asks,
+                               const struct vouch *vouch, struct error *error)
 {
+    const struct job_record *record = &askers->record;
+
     if (!askers->is_read) {
         return error_set(error, STATUS_UNREACHABLE,
                          "the ledger, which says who the keeper is, cannot be read now");
     }
-    return job_record_add_vouch(&askers->record, vouch)
-               ? STATUS_OK
-               : error_set(
-                     error, STATUS_REFUSED,
-                     "the job's keeper has not signed that, about a segment that is not final");
+    if (address_is_zero(&record->terms.keeper) || !job_record_is_open(record, &vouch->segment)) {
+        return error_set(error, STATUS_REFUSED,
+                         "no segment of that hash is open in a job that has a keeper");
+    }
+    *keeper = record->terms.keeper;
+    *asks = false;
+    if (vouch_check(vouch, &askers->place, &record->key, keeper) == VERDICT_VALID) {
+        return STATUS_OK;
+    }
+    *asks = !ledger_is_embedded(askers->options.url);
+    return *asks ? STATUS_OK
+                 : error_set(error, STATUS_REFUSED, "the job's keeper has not signed that");
 }
 
-static enum status admit_vouch(struct askers *askers, const struct vouch *vouch,
+/* *asks: a contract was asked, or waits for its turn. */
+static enum status admit_vouch(struct askers *askers, bool *asks, const struct vouch *vouch,
                                struct error *error)
 {
+    struct address keeper;
     enum status status;
 
     error_init(error);
+    *asks = false;
     (void)pthread_mutex_lock(&askers->lock);
-    status = judge_vouch(askers, vouch, error);
+    status = judge_vouch(askers, &keeper, asks, vouch, error);
     (void)pthread_mutex_unlock(&askers->lock);
+    if (status == STATUS_OK && *asks) {
+        (void)pthread_mutex_lock(&askers->following);
+        status = take_turn(askers, error);
+        if (status == STATUS_OK) {
+            status = vouch_ask(vouch, askers->ledger, &askers->record.key, &keeper, error);
+        }
+        (void)pthread_mutex_unlock(&askers->following);
+    }
     return status;
 }
 
 enum status askers_admit_vouch(struct askers *askers, const struct vouch *vouch,
                                struct error *error)
 {
-    if (admit_vouch(askers, vouch, error) == STATUS_OK) {
-        return STATUS_OK;
+    bool asks;
+    enum status status = admit_vouch(askers, &asks, vouch, error);
+
+    if (status == STATUS_OK || asks) {
+        return status;
     }
     follow_after(askers, FOLLOW_LEAST_MS);
-    return admit_vouch(askers, vouch, error);
+    return admit_vouch(askers, &asks, vouch, error);
 }

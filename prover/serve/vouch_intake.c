@@ -13,7 +13,7 @@
 struct vouch_intake {
     struct content_tree *tree;
     char name[HEX_SIZE(HASH32_SIZE)];
-    uint8_t bytes[VOUCH_SIZE];
+    uint8_t bytes[VOUCH_SIZE_MAX];
     size_t size;
 };
 
@@ -36,12 +36,20 @@ static enum status take_begin(void *context, void **intake, const char *path, st
     return STATUS_OK;
 }
 
+static enum status refuse_size(struct error *error)
+{
+    return error_set(error, STATUS_REFUSED,
+                     "a vouch has %d bytes: a segment's hash and a signature; that of a contract "
+                     "has %d at most",
+                     VOUCH_SIZE, VOUCH_SIZE_MAX);
+}
+
 static enum status take_bytes(void *intake, const void *bytes, size_t size, struct error *error)
 {
     struct vouch_intake *taking = intake;
 
-    if (size > VOUCH_SIZE - taking->size) {
-        return error_set(error, STATUS_REFUSED, "a vouch has %d bytes", VOUCH_SIZE);
+    if (size > VOUCH_SIZE_MAX - taking->size) {
+        return refuse_size(error);
     }
     memcpy(taking->bytes + taking->size, bytes, size);
     taking->size += size;
@@ -81,7 +89,7 @@ static enum status take_end(void *intake, bool whole, struct error *error)
     enum status status = STATUS_OK;
 
     if (whole && !vouch_read(&vouch, &bytes)) {
-        status = error_set(error, STATUS_REFUSED, "a vouch has %d bytes", VOUCH_SIZE);
+        status = refuse_size(error);
     } else if (whole) {
         hex_encode(name, vouch.segment.bytes, HASH32_SIZE);
         status = strcmp(name, taken->name) == 0

@@ -1,7 +1,7 @@
 /*
  * vouch_intake.h - takes in what the keepers of jobs vouch for:
  *
- *     PUT vouch/HASH     VOUCH_SIZE bytes, HASH being that of their segment
+ *     PUT vouch/HASH     a vouch (FORMATS 13), HASH being that of its segment
  *
  * Anybody may send one: it is kept beside the bundle (chain/job/vouch_box.h) only where the ledger
  * knows the segment, it is not final, and the keeper of its job has signed.

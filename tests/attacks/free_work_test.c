@@ -149,7 +149,7 @@ ATTACK(a_vouch_of_somebody_else)
     struct game_segment segment;
     struct hash32 hash;
     struct vouch vouch;
-    struct game_bytes bytes = {vouch.signature, sizeof(vouch.signature)};
+    struct game_bytes bytes = {vouch.signature, GAME_VOUCH_SIZE};
     struct error error;
 
     scene->terms.keeper = *signer_address(scene->stage.signers[STAGE_OTHER]);

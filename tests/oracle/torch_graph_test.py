@@ -42,7 +42,7 @@ def export(name, module, loss, batch):
 
 
 def run(name, words, data, *more):
-    ask("job", "new", *words, "--out", path(name + ".job"), "--segment", "5", *more)
+    ask("job", "new", *words, "--out", path(name + ".job"), "--segment-steps", "5", *more)
     ask("prover", "run", path(name + ".job"), *data, "--bundle", path(name + ".run"))
     steps = ask("bundle", "steps", path(name + ".run"))["steps"]
     folder = path(name + ".run/checkpoints")

@@ -11,6 +11,7 @@
 #include "proofs/commit/state_root.h"
 #include "verifier/check/check_inputs.h"
 #include "verifier/check/check_keep.h"
+#include "verifier/check/check_resume.h"
 #include "verifier/check/verdict.h"
 
 /* ---- replaying ---------------------------------------------------------- */
@@ -333,16 +334,22 @@ static enum status replay_segments(struct checker *checker, struct error *error)
     const struct check_request *request = checker->request;
     uint64_t begun = steady_ns();
 
-    for (uint32_t place = checker->start; place < request->segment_count; place++) {
-        for (uint32_t step = 0; step < request->segments[place].steps; step++) {
+    for (uint32_t place = checker->resume.place; place < request->segment_count; place++) {
+        uint32_t step = place == checker->resume.place ? checker->resume.step : 0;
+
+        for (; step < request->segments[place].steps; step++) {
             enum status status = is_disputed(checker, place, step)
                                      ? dispute_step(checker, true, error)
                                      : replay_step(checker, place, step, error);
 
             checker->result->compute_ns = steady_ns() - begun;
             if (status != STATUS_OK || checker->result->outcome != CHECK_CANNOT_TELL) {
+                if (status == STATUS_OK) {
+                    check_resume_end(checker);
+                }
                 return status;
             }
+            check_resume_note(checker, place, step);
         }
     }
     TRY(check_first_root(&checker->result->before, checker, request->segment_count - 1, error));
@@ -350,6 +357,7 @@ static enum status replay_segments(struct checker *checker, struct error *error)
     checker->result->outcome = CHECK_PROVEN;
     checker->result->has_leaves = !hash32_is_zero(&request->seed);
     check_keep(checker);
+    check_resume_end(checker);
     return STATUS_OK;
 }
 
@@ -419,7 +427,8 @@ static enum status get_ready(struct checker *checker, struct error *error)
         return STATUS_OK;
     }
     TRY(check_find_start(checker, error));
-    return check_get_rows(checker, error);
+    TRY(check_get_rows(checker, error));
+    return check_resume_begin(checker, error);
 }
 
 static enum status check_all(struct checker *checker, struct error *error)

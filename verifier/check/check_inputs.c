@@ -321,6 +321,14 @@ static enum status take_state(void *context, const char *path, struct error *err
                : error_set(error, STATUS_BAD_FORMAT, "%s is another state", path);
 }
 
+enum status check_load_state(struct machine *machine, const char *path, const struct digest *root,
+                             struct error *error)
+{
+    struct wanted_state wanted = {machine, root};
+
+    return take_state(&wanted, path, error);
+}
+
 static enum status draw_first_state(struct checker *checker, struct machine *machine,
                                     struct error *error)
 {

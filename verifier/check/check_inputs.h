@@ -13,6 +13,14 @@
 
 struct check_visitor; /* check.h */
 
+/* What it hands on (check_resume.h). */
+struct check_resume {
+    uint32_t place; /* the step that the replay begins with */
+    uint32_t step;
+    uint32_t slot;   /* that is written next */
+    uint64_t due_ns; /* the next state is left behind then, by steady_ns() */
+};
+
 /* A check under way. */
 struct checker {
     const struct check_request *request;
@@ -27,6 +35,7 @@ struct checker {
     struct data_rows rows; /* of the data that is not there whole */
     bool wants_whole;      /* all data must be there whole */
     uint32_t start;        /* place of the first segment that is replayed */
+    struct check_resume resume;
     struct run run;
 };
 
@@ -44,6 +53,10 @@ MUST_CHECK enum status check_first_root(struct digest *root, struct checker *che
 /* Puts machine into the state that the segment at place begins with. */
 MUST_CHECK enum status check_begin_at(struct checker *checker, struct machine *machine,
                                       uint32_t place, struct error *error);
+/* Puts machine into the state of a file. STATUS_BAD_FORMAT: its root is another; the machine then
+ * holds what the file gave. */
+MUST_CHECK enum status check_load_state(struct machine *machine, const char *path,
+                                        const struct digest *root, struct error *error);
 /* Loads the nearest checkpoint at or before the segment to check, and sets start. */
 MUST_CHECK enum status check_find_start(struct checker *checker, struct error *error);
 

@@ -91,15 +91,15 @@ static uint64_t state_size(const struct tape *tape)
     return size;
 }
 
-static enum status find_room(const struct checker *checker, struct error *error)
+enum status check_keep_room(const struct checker *checker, uint64_t size_max, struct error *error)
 {
     const uint64_t size = state_size(checker->job->tape);
     struct statvfs disk;
 
-    if (size > checker->request->keep_max) {
+    if (size > size_max) {
         return error_set(error, STATUS_OVER_LIMIT,
                          "the state has %.1f MB; --keep-max allows %.1f MB", (double)size / 1e6,
-                         (double)checker->request->keep_max / 1e6);
+                         (double)size_max / 1e6);
     }
     if (statvfs(checker->request->cache, &disk) == 0 &&
         (uint64_t)disk.f_bavail * (uint64_t)disk.f_frsize < size + FREE_LEAST) {
@@ -128,7 +128,7 @@ void check_keep(struct checker *checker)
         return;
     }
     error_init(&why);
-    TRY_OUT(find_room(checker, &why));
+    TRY_OUT(check_keep_room(checker, request->keep_max, &why));
     TRY_OUT(leave_job(checker, root, &why));
     TRY_OUT(leave_state(checker, root, &why));
 out:
@@ -230,7 +230,7 @@ static enum status leave_file(const struct checker *checker, const struct digest
     char path[FILE_PATH_MAX];
     enum status status;
 
-    TRY(find_room(checker, error));
+    TRY(check_keep_room(checker, checker->request->keep_max, error));
     TRY(leave_job(checker, root, error));
     TRY(check_keep_path(path, checker->request->cache, root, KEPT_STATE, error));
     TRY(safetensors_open(&file, error, from));

@@ -20,6 +20,10 @@ void check_keep(struct checker *checker);
  * for himself, the first of a job or one that is not finite, is not fetched. */
 MUST_CHECK enum status check_states(struct checker *checker, struct error *error);
 
+/* May a state lie in the cache: is it no larger, and leaves it the disk its last GiB? */
+MUST_CHECK enum status check_keep_room(const struct checker *checker, uint64_t size_max,
+                                       struct error *error);
+
 /* Where the parts lie in the cache. */
 MUST_CHECK enum status check_keep_path(char path[FILE_PATH_MAX], const char *cache,
                                        const struct digest *root, enum kept_part part,

@@ -86,6 +86,7 @@ static const struct wire_field request_fields[] = {
     REQUEST(strangers, FIELD_U32, UINT32_MAX),
     REQUEST(contact_reach, FIELD_U32, HTTP_REACH_ANY),
     REQUEST(processor_s, FIELD_U32, UINT32_MAX),
+    REQUEST(resume_ms, FIELD_U32, UINT32_MAX),
     REQUEST(threads, FIELD_U32, 1024),
     REQUEST(device_memory, FIELD_U64, NUMBER_MAX),
     REQUEST(other, FIELD_FLAG, 0),

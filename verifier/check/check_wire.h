@@ -63,6 +63,7 @@ struct check_request {
     uint32_t mirror_timeout_s; /* how long an endpoint may be silent, or slower than a trickle */
     uint32_t processor_s;      /* of computing */
     uint64_t keep_max;         /* bytes of a state that is left in the cache; 0: none is */
+    uint32_t resume_ms; /* at least so long apart it leaves a state for the next try; 0: none */
     uint32_t threads;
     char device[CHECK_DEVICE_MAX]; /* as machine_options_device() knows it */
     uint64_t device_memory;        /* of each device; 0: all of it */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <omp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -465,6 +466,9 @@ int workers_serve(const struct check_visitor *visitor)
     buffer_init(&bytes, CHECK_WIRE_MAX);
     if (request != NULL && result != NULL && read_request(&bytes) &&
         check_request_parse(request, bytes.data, bytes.size, &error) == STATUS_OK) {
+        if (request->threads > 0) { /* for all that it computes: hashes and first states too */
+            omp_set_num_threads((int)request->threads);
+        }
         confined = limit_all(request);
         check_run(result, request, visitor, confined ? sandbox_network : NULL);
         code = write_result(result) ? 0 : 1;

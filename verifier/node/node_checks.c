@@ -18,6 +18,7 @@ enum {
     RETRY_MS = 1000,
 };
 
+#define RESUME_MS  30000               /* what is computed since is lost with a child */
 #define LINE_BYTES ((uint64_t)1 << 20) /* less does not measure a line */
 
 /* ---- requests ---------------------------------------------------------------- */
@@ -43,6 +44,7 @@ static enum status make_request(struct node *node, struct check_request **made,
     (*made)->states = task->kind == TASK_FETCH;
     (*made)->seed = task->seed;
     (*made)->proven = task->proven;
+    (*made)->resume_ms = RESUME_MS;
     (*made)->keep_max = node->ports.keep == NULL ? 0 : keep_wants(node->ports.keep, *made);
     return STATUS_OK;
 }

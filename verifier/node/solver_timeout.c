@@ -184,21 +184,27 @@ static enum status tend_segment(void *context, const void *row, struct error *er
 enum status solver_timeout_settle(struct node *node, const struct action *action,
                                   const struct store_segment *segment, struct error *error)
 {
+    struct ledger *ledger = node->ports.ledger;
     struct vouch vouch;
-    struct game_bytes bytes = {vouch.signature, sizeof(vouch.signature)};
-    bool brings = false;
+    struct game_bytes bytes;
+    struct error why; /* a word that is not the keeper's is no failure */
     enum status status = segment->vouched
                              ? STATUS_NOT_FOUND
                              : store_vouch(node->ports.store, &vouch, &segment->hash, error);
 
     if (status == STATUS_OK) {
-        brings = vouch_check(&vouch, ledger_get_game(node->ports.ledger), &segment->job,
-                             &segment->terms.keeper) == VERDICT_VALID;
+        error_init(&why);
+        status = vouch_ask(&vouch, ledger, &segment->job, &segment->terms.keeper, &why);
+        bytes = (struct game_bytes){vouch.signature, vouch.size};
+        if (status != STATUS_OK && status != STATUS_REFUSED) {
+            *error = why;
+            return status;
+        }
     } else if (status != STATUS_NOT_FOUND) {
         return status;
     }
-    return ledger_settle(node->ports.ledger, action->name, &segment->job, &segment->committed,
-                         brings ? &bytes : NULL, error);
+    return ledger_settle(ledger, action->name, &segment->job, &segment->committed,
+                         status == STATUS_OK ? &bytes : NULL, error);
 }
 
 /* ---- jobs -------------------------------------------------------------------- */

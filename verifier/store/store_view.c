@@ -78,7 +78,7 @@ static enum status take_vouch(struct store *store, bool *is, const struct game_e
                ? STATUS_OK
                : database_run(&store->sql, error, "INSERT OR REPLACE INTO vouches VALUES (?, ?)",
                               "bb", BLOB(vouch.segment),
-                              &(struct database_blob){vouch.signature, sizeof(vouch.signature)});
+                              &(struct database_blob){vouch.signature, vouch.size});
 }
 
 static enum status take_contact(struct store *store, const struct ledger_entry *entry,
@@ -637,8 +637,12 @@ enum status store_vouch(struct store *store, struct vouch *vouch, const struct h
                        "b", KEY(segment));
 
     vouch->segment = *segment;
-    if (status == STATUS_OK && !database_blob_column(row, 0, vouch->signature, GAME_VOUCH_SIZE)) {
-        status = store_damaged(error);
+    if (status == STATUS_OK) {
+        vouch->size = (size_t)sqlite3_column_bytes(row, 0);
+        if (vouch->size > GAME_VOUCH_MAX ||
+            !database_blob_column(row, 0, vouch->signature, vouch->size)) {
+            status = store_damaged(error);
+        }
     }
     database_done(&store->sql, row);
     return status;

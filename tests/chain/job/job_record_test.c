@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "chain/game/ledger_backend.h"
 #include "chain/job/job_record.h"
 #include "chain/job/job_wait.h"
 #include "tests/support/game/anvil.h"
@@ -296,25 +297,31 @@ static void test_a_vouch_of_a_void_segment_is_worth_nothing(void **state)
 {
     struct signer *keeper = signer_of(1);
     struct telling telling = {.keeper = *signer_address(keeper)};
+    static const struct ledger_backend embedded; /* no contracts */
+    struct ledger ledger = {.backend = &embedded};
     struct vouch vouch;
     struct error error;
     struct hash32 hash;
 
     (void)state;
+    error_init(&error);
     begin(&telling);
+    ledger.game = telling.record.place;
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 0);
     hash = game_segment_hash(&job, &telling.record.segments[0].committed);
     assert_int_equal(vouch_sign(&vouch, &telling.record.place, &job, &hash, keeper, &error),
                      STATUS_OK);
-    assert_true(job_record_add_vouch(&telling.record, &vouch));
+    assert_int_equal(job_record_add_vouch(&telling.record, &ledger, &vouch, &error), STATUS_OK);
     tell(&telling, (struct game_event){.kind = GAME_RELEASED, .account = solver});
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     commit(&telling, 0, 1);
     assert_false(telling.record.segments[0].has_vouch);
-    assert_false(job_record_add_vouch(&telling.record, &vouch));
+    assert_int_equal(job_record_add_vouch(&telling.record, &ledger, &vouch, &error),
+                     STATUS_REFUSED);
     vouch.signature[5] ^= 1;
-    assert_false(job_record_add_vouch(&telling.record, &vouch));
+    assert_int_equal(job_record_add_vouch(&telling.record, &ledger, &vouch, &error),
+                     STATUS_REFUSED);
     job_record_free(&telling.record);
     signer_free(keeper);
 }

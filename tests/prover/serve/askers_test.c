@@ -13,6 +13,7 @@
 
 #include "chain/codec/hex_data.h"
 #include "prover/serve/askers.h"
+#include "tests/support/game/contract.h"
 #include "tests/support/game/scene.h"
 
 enum {
@@ -115,16 +116,6 @@ static void test_parties_ask_about_what_is_disputed_and_nobody_about_anything_el
     scene_close(&scene);
 }
 
-/* A contract that has signed what begins with the hash: it answers ERC-1271's word. */
-static void make_contract(struct scene *scene, int player)
-{
-    static const char code[] = "0x60043560643514631626ba7e0260e01b60005260206000f3";
-    char address[ADDRESS_TEXT_SIZE];
-
-    address_print(address, signer_address(scene->stage.signers[player]));
-    json_decref(anvil_call(scene->stage.rpc, "anvil_setCode", json_pack("[s, s]", address, code)));
-}
-
 static void write_contract_ask(char text[ASK_CONTRACT_MAX], const struct scene *scene,
                                const struct ask *ask, int player)
 {
@@ -160,8 +151,8 @@ static void test_a_contract_asks_by_its_own_word(void **state)
     (void)state;
     open_scene_on(&scene, STAGE_ANVIL, "contract");
     (void)scene_claim(&scene, STAGE_SECOND, INDEX, STEP, 0);
-    make_contract(&scene, STAGE_VERIFIER);
-    make_contract(&scene, STAGE_FRIEND);
+    contract_make(&scene, STAGE_VERIFIER);
+    contract_make(&scene, STAGE_FRIEND);
     scene.stage.options.state_dir = scene.stage.state_dirs[STAGE_OTHER];
     askers = open_askers(&scene);
     ask = ask_of(&scene);
@@ -347,10 +338,53 @@ static void test_the_keepers_word_about_a_segment_that_is_open_is_taken_in(void 
     scene_close(&scene);
 }
 
+static enum status admit_vouch_later(struct askers *askers, const struct vouch *vouch)
+{
+    enum status status;
+
+    do {
+        (void)usleep(50000);
+        status = admit_vouch(askers, vouch);
+    } while (status == STATUS_UNREACHABLE);
+    return status;
+}
+
+static void test_a_keeper_that_is_a_contract_hands_its_word_over(void **state)
+{
+    struct askers *askers;
+    struct scene scene;
+    struct vouch vouch;
+
+    (void)state;
+    scene_open(&scene, STAGE_ANVIL, "vouching contract");
+    scene.terms.keeper = *signer_address(scene.stage.signers[STAGE_OTHER]);
+    scene_open_job(&scene);
+    scene_enlist(&scene, STAGE_VERIFIER, 1);
+    scene_accept(&scene, STAGE_SOLVER);
+    scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
+    scene.stage.options.state_dir = scene.stage.state_dirs[STAGE_OTHER];
+    askers = open_askers(&scene);
+    vouch = contract_vouch(&scene, 0, GAME_VOUCH_MAX);
+    assert_int_equal(admit_vouch_later(askers, &vouch), STATUS_REFUSED); /* it has no code yet */
+    contract_make(&scene, STAGE_OTHER);
+    assert_int_equal(admit_vouch_later(askers, &vouch), STATUS_OK);
+    assert_int_equal(admit_vouch(askers, &vouch), STATUS_UNREACHABLE); /* it was asked just now */
+    vouch.size = HASH32_SIZE;
+    assert_int_equal(admit_vouch_later(askers, &vouch), STATUS_OK);
+    vouch.signature[0] ^= 1;
+    assert_int_equal(admit_vouch_later(askers, &vouch), STATUS_REFUSED);
+    vouch.signature[0] ^= 1;
+    vouch.segment.bytes[0] ^= 1;
+    assert_int_equal(admit_vouch_later(askers, &vouch), STATUS_REFUSED);
+    askers_close(askers);
+    scene_close(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_keepers_word_about_a_segment_that_is_open_is_taken_in),
+        cmocka_unit_test(test_a_keeper_that_is_a_contract_hands_its_word_over),
         cmocka_unit_test(test_parties_ask_about_what_is_disputed_and_nobody_about_anything_else),
         cmocka_unit_test(test_a_contract_asks_by_its_own_word),
         cmocka_unit_test(test_who_joined_an_open_claim_asks_as_its_leader_does),

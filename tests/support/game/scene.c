@@ -439,7 +439,7 @@ void scene_vouch(struct scene *scene, int player, int keeper, uint32_t index)
     struct game_segment segment = scene_segment(scene, index);
     struct hash32 hash = game_segment_hash(&scene->job, &segment);
     struct vouch vouch;
-    struct game_bytes signature = {vouch.signature, sizeof(vouch.signature)};
+    struct game_bytes signature = {vouch.signature, GAME_VOUCH_SIZE};
     struct error error;
 
     error_init(&error);

@@ -339,7 +339,14 @@ static void test_a_vouch_is_brought_to_a_refused_job(void **state)
              .kind = GAME_ANNOUNCED, .account = keeper, .contact = {bytes, sizeof(bytes)}},
          COMMIT_S);
     OK(store_vouch(&scene.store, &vouch, &segment.hash, &error));
+    assert_int_equal(vouch.size, GAME_VOUCH_SIZE);
     assert_int_equal(vouch.signature[GAME_VOUCH_SIZE - 1], 27);
+    tell(&scene, /* of a keeper that is a contract */
+         &(struct game_event){
+             .kind = GAME_ANNOUNCED, .account = keeper, .contact = {bytes, HASH32_SIZE + 1}},
+         COMMIT_S);
+    OK(store_vouch(&scene.store, &vouch, &segment.hash, &error));
+    assert_int_equal(vouch.size, 1);
     play_round(&scene, COMMIT_S + PERIOD_S);
     see_planned(&scene, ACTION_SETTLE, 0);
     scene_close(&scene);
