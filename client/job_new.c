@@ -214,22 +214,6 @@ static enum status measure_held_out(struct model_options *model, struct job_rows
     return STATUS_OK;
 }
 
-/* The roots of the tape's data, each from its file. */
-static enum status find_roots(struct job_terms *terms, struct digest **roots,
-                              const struct tape *tape, const char *const *files, size_t count,
-                              struct error *error)
-{
-    struct data_paths paths = {0};
-    enum status status;
-
-    TRY_OUT(data_paths_of_files(&paths, tape, files, count, error));
-    TRY_OUT(run_data_roots(roots, &terms->data_count, tape, (const char *const *)paths.of, error));
-    terms->data_roots = *roots;
-out:
-    data_paths_close(&paths);
-    return status;
-}
-
 /* ---- the first state -------------------------------------------------------- */
 
 static enum status give_first_state(struct job_terms *terms, const struct tape *tape,
@@ -421,7 +405,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     TRY_OUT(model_build(&model, &model_options, error));
     TRY_OUT(
         first_state_check_frozen(&weights, model.tape, model.frozen, model.frozen_count, error));
-    TRY_OUT(find_roots(terms, &roots, model.tape, files, count, error));
+    TRY_OUT(run_file_roots(terms, &roots, model.tape, files, count, error));
     TRY_OUT(check_rows(rows, &model, roots, error));
     if (model_options.lora.rank == 0) {
         TRY_OUT(give_first_state(terms, model.tape, options, error));
@@ -468,7 +452,7 @@ static enum status job_of_tape(struct job **job, struct job_terms *terms,
     TRY_OUT(tape_file_read(&tape, options_text(options, "tape"), error));
     TRY_OUT(tape_file_constants(&constants, &constant_count, tape,
                                 options_text(options, "constants"), error));
-    TRY_OUT(find_roots(terms, &roots, tape, files, count, error));
+    TRY_OUT(run_file_roots(terms, &roots, tape, files, count, error));
     TRY_OUT(give_first_state(terms, tape, options, error));
     status = job_from_tape(job, tape, constants, constant_count, terms, error);
     free(roots);

@@ -39,8 +39,8 @@ MUST_CHECK enum status vouch_ask(const struct vouch *vouch, struct ledger *ledge
 
 /* Its bytes as they are handed over, VOUCH_SIZE_MAX at most; returns how many. */
 size_t vouch_write(uint8_t *bytes, const struct vouch *vouch);
-/* False: it is too short or too long, or begins like the text of an address. Whether it is anybody's
- * word, vouch_check() and vouch_ask() say. */
+/* False: it is too short or too long, or begins like the text of an address. Whether it is
+ * anybody's word, vouch_check() and vouch_ask() say. */
 bool vouch_read(struct vouch *vouch, const struct game_bytes *bytes);
 
 #endif /* CHAIN_GAME_VOUCH_H */

@@ -152,8 +152,9 @@ struct job_segment job_record_segment(const struct job_record *record, uint32_t 
 /* Is a segment of that hash open? */
 bool job_record_is_open(const struct job_record *record, const struct hash32 *segment);
 
-/* A vouch that was handed to us. STATUS_REFUSED: it is not the keeper's, or about no segment that is
- * open; another: the keeper is a contract, and could not be asked. A reorganization forgets it. */
+/* A vouch that was handed to us. STATUS_REFUSED: it is not the keeper's, or about no segment that
+ * is open; another: the keeper is a contract, and could not be asked. A reorganization forgets
+ * it. */
 MUST_CHECK enum status job_record_add_vouch(struct job_record *record, struct ledger *ledger,
                                             const struct vouch *vouch, struct error *error);
 

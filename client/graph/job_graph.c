@@ -9,7 +9,6 @@
 #include "engine/models/graph.h"
 #include "proofs/format/dataset.h"
 #include "proofs/job/first_state.h"
-#include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
 
 static bool has_rows_of(const struct dataset *rows, const struct graph_input *input)
@@ -78,19 +77,12 @@ static enum status find_data(struct job_terms *terms, struct digest **roots,
                              const struct options *options, struct error *error)
 {
     const char *files[OPTION_LIST_MAX + 1];
-    struct data_paths paths = {0};
     size_t count = options_list(files, options, "data");
-    enum status status;
 
     if (graph->frozen) {
         files[count++] = options_text(options, "first-state");
     }
-    TRY_OUT(data_paths_of_files(&paths, tape, files, count, error));
-    TRY_OUT(run_data_roots(roots, &terms->data_count, tape, (const char *const *)paths.of, error));
-    terms->data_roots = *roots;
-out:
-    data_paths_close(&paths);
-    return status;
+    return run_file_roots(terms, roots, tape, files, count, error);
 }
 
 static enum status find_weights(struct job_terms *terms, const struct tape *tape,

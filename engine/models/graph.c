@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/models/graph_line.h"
 #include "engine/models/model_writer.h"
 #include "engine/tape/builder_core.h"
 

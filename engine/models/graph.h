@@ -15,14 +15,12 @@
 #ifndef ENGINE_MODELS_GRAPH_H
 #define ENGINE_MODELS_GRAPH_H
 
+#include "engine/models/graph_line.h"
 #include "engine/models/model.h"
 
 #define GRAPH_TEXT_MAX   (64u << 20)
-#define GRAPH_LINE_MAX   1000u /* bytes of a line */
-#define GRAPH_WORDS_MAX  56u   /* of a line */
 #define GRAPH_INPUTS_MAX 16u
 #define GRAPH_NAMES_MAX  16384u
-#define GRAPH_NAME_MAX   (TENSOR_NAME_MAX - 2) /* "m." and "v." stand before it too */
 
 /* A tensor of a batch: dims[0] is the number of its rows. */
 struct graph_input {

@@ -9,7 +9,7 @@ static bool is_digit(char letter)
     return letter >= '0' && letter <= '9';
 }
 
-static enum status refuse(const struct graph_line *line, const char *what, struct error *error)
+static enum status refuse_line(const struct graph_line *line, const char *what, struct error *error)
 {
     return error_set(error, STATUS_BAD_FORMAT, "line %u: %s", line->number, what);
 }
@@ -78,7 +78,8 @@ enum status graph_shape(uint32_t *rank, uint64_t *dims, const struct graph_line 
     for (uint32_t axis = 0; axis < *rank; axis++) {
         if (!read_digits(&dims[axis], line->words[word + axis], TENSOR_COUNT_MAX) ||
             dims[axis] == 0 || dims[axis] > TENSOR_COUNT_MAX / count) {
-            return refuse(line, "a shape of lengths from 1, with at most 2^40 elements", error);
+            return refuse_line(line, "a shape of lengths from 1, with at most 2^40 elements",
+                               error);
         }
         count *= dims[axis];
     }
@@ -120,7 +121,7 @@ static enum status copy_line(struct graph_line *line, struct graph_lines *lines,
 
         if (letter < ' ' || letter > '~' ||
             (letter == ' ' && (i == 0 || i + 1 == size || lines->at[i + 1] == ' '))) {
-            return refuse(line, "words of printable ASCII, one space apart", error);
+            return refuse_line(line, "words of printable ASCII, one space apart", error);
         }
     }
     memcpy(line->bytes, lines->at, size);
@@ -158,7 +159,7 @@ static enum status take_ends(struct graph_line *line, struct error *error)
     line->made = line->words[0][0] == '%';
     if (line->made) {
         if (line->count < 2 || !read_digits(&value, line->words[0] + 1, UINT32_MAX)) {
-            return refuse(line, "a value has a number and what makes it", error);
+            return refuse_line(line, "a value has a number and what makes it", error);
         }
         memmove(line->words, line->words + 1, --line->count * sizeof(line->words[0]));
     }
@@ -220,7 +221,7 @@ enum status graph_declared(struct graph_declared *declared, const struct graph_l
     uint32_t next = 2;
 
     if (!line->made || line->rank != 0 || line->count < 3) {
-        return refuse(line, "a tensor is declared with a value, a name and a shape", error);
+        return refuse_line(line, "a tensor is declared with a value, a name and a shape", error);
     }
     declared->name = line->words[1];
     declared->dtype = DTYPE_F32;

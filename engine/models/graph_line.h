@@ -1,10 +1,14 @@
 /*
- * graph_line.h - one line of a graph (graph.h), in words. Inside engine/models/ only.
+ * graph_line.h - one line of a graph (see graph.h), in words.
  */
 #ifndef ENGINE_MODELS_GRAPH_LINE_H
 #define ENGINE_MODELS_GRAPH_LINE_H
 
-#include "engine/models/graph.h"
+#include "engine/tape/tape.h"
+
+#define GRAPH_LINE_MAX  1000u /* bytes */
+#define GRAPH_WORDS_MAX 56u
+#define GRAPH_NAME_MAX  (TENSOR_NAME_MAX - 2) /* "m." and "v." stand before it too */
 
 struct graph_line {
     uint32_t number; /* from 1 */

@@ -12,6 +12,7 @@
 #include "base/hex.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/piece.h"
+#include "proofs/run/data_paths.h"
 
 #define SHAPE_TEXT_SIZE 200 /* eight numbers of 64 bits */
 
@@ -357,6 +358,20 @@ enum status run_data_roots(struct digest **roots, uint32_t *count, const struct 
         }
     }
     return STATUS_OK;
+}
+
+enum status run_file_roots(struct job_terms *terms, struct digest **roots, const struct tape *tape,
+                           const char *const *files, size_t count, struct error *error)
+{
+    struct data_paths paths = {0};
+    enum status status;
+
+    TRY_OUT(data_paths_of_files(&paths, tape, files, count, error));
+    TRY_OUT(run_data_roots(roots, &terms->data_count, tape, (const char *const *)paths.of, error));
+    terms->data_roots = *roots;
+out:
+    data_paths_close(&paths);
+    return status;
 }
 
 enum status run_first_state(struct run *run, const struct first_state *first, struct error *error)

@@ -12,6 +12,7 @@
 #include "proofs/format/dataset.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/held_out.h"
+#include "proofs/job/job_make.h"
 
 /* Of commands that run steps: how much of a machine they take. */
 #define RUN_DEVICE_OPTION(text)                                                                    \
@@ -84,6 +85,11 @@ MUST_CHECK enum status run_data_pieces(int *descriptor, struct digest *root,
 MUST_CHECK enum status run_data_roots(struct digest **roots, uint32_t *count,
                                       const struct tape *tape, const char *const *paths,
                                       struct error *error);
+
+/* The same into the terms of a job, from the files that a user named (data_paths_of_files()). */
+MUST_CHECK enum status run_file_roots(struct job_terms *terms, struct digest **roots,
+                                      const struct tape *tape, const char *const *files,
+                                      size_t count, struct error *error);
 
 /* Writes the first state into the machine: the given one, or, first NULL, the drawn one. */
 MUST_CHECK enum status run_first_state(struct run *run, const struct first_state *first,

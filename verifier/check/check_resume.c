@@ -78,7 +78,7 @@ static bool path_of(char path[FILE_PATH_MAX], const struct checker *checker, uin
     return snprintf(path, FILE_PATH_MAX, "%s/%s", checker->request->cache, name) < FILE_PATH_MAX;
 }
 
-/* What a killed check was writing lies there under another name. kept: the note and its states stay.
+/* What a killed check was writing lies there under another name. kept: note and states stay.
  */
 static void remove_files(const struct checker *checker, bool kept)
 {
@@ -156,7 +156,7 @@ out:
 }
 
 /* A place and a step of this check, before its last. */
-static bool fits(const struct checker *checker, const struct note *note)
+static bool work_fits(const struct checker *checker, const struct note *note)
 {
     const struct check_request *request = checker->request;
 
@@ -190,7 +190,7 @@ static bool take_note(struct checker *checker, struct note *note, const struct f
     note->step = reader_u32(&reader);
     note->slot = reader_u32(&reader);
     if (memcmp(magic, NOTE_MAGIC, sizeof(magic)) != 0 || !digest_equal(&digest, &about) ||
-        !fits(checker, note)) {
+        !work_fits(checker, note)) {
         return false;
     }
     for (uint32_t i = 0; i < GAME_LEAVES; i++) {
@@ -274,7 +274,7 @@ void check_resume_note(struct checker *checker, uint32_t place, uint32_t step)
     char path[FILE_PATH_MAX];
     struct error none;
 
-    if (!is_wanted(checker) || begun < resume->due_ns || !fits(checker, &note)) {
+    if (!is_wanted(checker) || begun < resume->due_ns || !work_fits(checker, &note)) {
         return;
     }
     error_init(&none);

@@ -3,9 +3,9 @@
  * cache, for the next try of the same check.
  *
  * The state is believed by its root alone, which is the committed one, and the leaves beside it by
- * their hash: what is damaged, or of another check, is dropped, and the replay begins where it would
- * have. A lie is still shown by replays that begin there. Checks of a ledger's segment do this;
- * disputes, trials and journals do not.
+ * their hash: what is damaged, or of another check, is dropped, and the replay begins where it
+ * would have. A lie is still shown by replays that begin there. Checks of a ledger's segment do
+ * this; disputes, trials and journals do not.
  */
 #ifndef VERIFIER_CHECK_CHECK_RESUME_H
 #define VERIFIER_CHECK_CHECK_RESUME_H

@@ -1,6 +1,6 @@
 /*
- * Goal: what a keeper that is a contract has signed counts as a key's word does, and nothing else of
- * it does.
+ * Goal: what a keeper that is a contract has signed counts as a key's word does, and nothing else
+ * of it does.
  * Method: on a chain, a keeper announces what only a contract could have signed. It has no code at
  * first, then code that signs what begins with the hash. Then a settle brings the vouch.
  */

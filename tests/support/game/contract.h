@@ -1,6 +1,6 @@
 /*
- * contract.h - a player of a stage on a chain that is a contract: it has signed what begins with the
- * hash (ERC-1271).
+ * contract.h - a player of a stage on a chain that is a contract: it has signed what begins with
+ * the hash (ERC-1271).
  *
  * Its account had a key, and makes its moves before it gets code.
  */

@@ -1,9 +1,10 @@
 /*
- * Goal: a check that is killed at any moment loses little of what it has computed, and what it hands
- * on changes no verdict.
+ * Goal: a check that is killed at any moment loses little of what it has computed, and what it
+ * hands on changes no verdict.
  * Method: checks in child processes, confined as a node's are, on a machine of this test (in place
- * of check_machine.c) that kills its process before a step; others are killed from outside at random
- * moments. Then the same check again, here. What lies in the cache between them is damaged, too.
+ * of check_machine.c) that kills its process before a step; others are killed from outside at
+ * random moments. Then the same check again, here. What lies in the cache between them is damaged,
+ * too.
  */
 #include "tests/support/test.h"
 
