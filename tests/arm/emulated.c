@@ -1,8 +1,8 @@
 /*
  * emulated.c - the whole program as an emulator can run it: linked with --wrap=posix_spawn.
  *
- * An auditor's children are this program, started as /proc/self/exe. Under qemu that is qemu.
- * EMULATED names what to start in its place: a script that calls qemu again.
+ * What trains and what replays is a child, this program, started as /proc/self/exe. Under qemu that
+ * is qemu. EMULATED names what to start in its place: a script that calls qemu again.
  */
 #include <spawn.h>
 #include <stdlib.h>
