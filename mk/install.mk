@@ -37,6 +37,8 @@ install: $(BUILD)/lockstep $(cuda_here) ## install below PREFIX=/usr/local
 	install -d $(doc_dir)/history
 	install -m 644 docs/history/*.md $(doc_dir)/history/
 	install -m 644 packaging/examples/*.conf $(doc_dir)/examples/
+	install -d $(share_dir)/lockstep
+	install -m 644 share/lockstep/*.py $(share_dir)/lockstep/
 	if [ -e $(cuda_plugin) ]; then install -d $(lib_dir) && install -m 755 $(cuda_plugin) $(lib_dir)/; fi
 
 uninstall: ## remove what install put there
@@ -44,7 +46,7 @@ uninstall: ## remove what install put there
 	rm -f $(bash_dir)/lockstep $(zsh_dir)/_lockstep $(fish_dir)/lockstep.fish
 	rm -f $(addprefix $(unit_dir)/,$(units))
 	rm -f $(sysusers_dir)/lockstep.conf $(tmpfiles_dir)/lockstep.conf
-	rm -rf $(doc_dir)
+	rm -rf $(doc_dir) $(share_dir)/lockstep
 	rm -f $(lib_dir)/lockstep_cuda.so
 	if [ -d $(lib_dir) ]; then rmdir $(lib_dir); fi
 

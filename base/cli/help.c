@@ -7,6 +7,7 @@
 #include "base/version.h"
 
 #define LEFT_COLUMN 26
+#define NAME_COLUMN 12 /* of groups */
 #define SUMMARY_MAX 200
 #define SHORT_MAX   12 /* so many options need no shorter list */
 #define LEFT_MAX    (2 * OPTION_NAME_MAX + 64)
@@ -36,18 +37,23 @@ static void write_wrapped(FILE *out, const char *text, size_t indent, size_t col
     fputc('\n', out);
 }
 
-/* "  left      right", the right side wrapped in its own column. */
-static void write_entry(FILE *out, const char *left, const char *right)
+/* "  left      right", the right side wrapped in its own column, which begins at indent. */
+static void write_entry_at(FILE *out, size_t indent, const char *left, const char *right)
 {
     size_t column = strlen(left) + 2;
 
     fprintf(out, "  %s", left);
-    if (column + 2 > LEFT_COLUMN) {
+    if (column + 2 > indent) {
         fputc('\n', out);
         column = 0;
     }
-    fprintf(out, "%*s", (int)(LEFT_COLUMN - column), "");
-    write_wrapped(out, right, LEFT_COLUMN, LEFT_COLUMN);
+    fprintf(out, "%*s", (int)(indent - column), "");
+    write_wrapped(out, right, indent, indent);
+}
+
+static void write_entry(FILE *out, const char *left, const char *right)
+{
+    write_entry_at(out, LEFT_COLUMN, left, right);
 }
 
 static void option_left(char left[LEFT_MAX], const struct option_spec *spec)
@@ -265,7 +271,7 @@ static void write_group_line(FILE *out, const struct command_group *group)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : " | ",
                                  group->commands[i].name);
     }
-    write_entry(out, group->name, names);
+    write_entry_at(out, NAME_COLUMN, group->name, names);
 }
 
 void help_program(FILE *out, const struct command_group *const *groups, size_t group_count)
@@ -278,7 +284,8 @@ void help_program(FILE *out, const struct command_group *const *groups, size_t g
     }
     for (size_t i = 0; i < group_count; i++) {
         for (size_t j = 0; groups[i]->name == NULL && j < groups[i]->command_count; j++) {
-            write_entry(out, groups[i]->commands[j].name, groups[i]->commands[j].summary);
+            write_entry_at(out, NAME_COLUMN, groups[i]->commands[j].name,
+                           groups[i]->commands[j].summary);
         }
     }
     fputs("\n\"lockstep COMMAND --help\" tells more.\n"

@@ -30,7 +30,7 @@ for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verif
     lib/systemd/system/lockstep-verifier-gpu.service lib/systemd/system/lockstep-solver-gpu.service \
     lib/systemd/system/lockstep-keeper@.service share/doc/lockstep/examples/keeper.conf \
     lib/systemd/system/lockstep-prover-serve@.service lib/sysusers.d/lockstep.conf \
-    lib/tmpfiles.d/lockstep.conf share/doc/lockstep/README.md \
+    lib/tmpfiles.d/lockstep.conf share/doc/lockstep/README.md share/lockstep/lockstep_torch.py \
     share/doc/lockstep/examples/verifier.conf share/doc/lockstep/examples/verifier-gpu.conf; do
     [ -s "$dir/stage/usr/$file" ] || missing="$missing $file"
 done
