@@ -98,7 +98,7 @@ def wait_for_events(event, wanted):
 
 def see_page():
     """The node's page and metrics tell what it proved, and the loss that its replays had."""
-    with open(path("verifier-run.log"), encoding="utf-8") as log:
+    with open(path("verifier-node.log"), encoding="utf-8") as log:
         url = re.search(r"http://\S+", log.read()).group()
     ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
     assert b"\nlockstep_steps_proven_total 24\n" in ask(url + "metrics", timeout=WAIT_MAX_S).read()
