@@ -236,8 +236,7 @@ static double farm_gain(const struct play *play, const struct outlook *now, cons
 
 static struct farm best_farm(const struct play *play, const struct outlook *now, uint32_t need)
 {
-    uint32_t theirs =
-        theirs_in(&play->seating, now->at, seats_left(&play->seating, now->at, need));
+    uint32_t theirs = theirs_in(&play->seating, now->at, seats_left(&play->seating, now->at, need));
     struct farm best = {.rights = theirs, .gain = -INFINITY};
 
     for (uint32_t rights = 0; rights <= theirs; rights++) {
