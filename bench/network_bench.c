@@ -6,13 +6,15 @@
  *     build/bench/network_bench build/bench/network.json
  *
  * The seed is fixed, so every machine prints the same figures (docs/ECONOMICS.md shows them); below
- * the table it says in which setting each attacker does best (bench/results has these lines). Fails
- * if anybody but a trusting verifier gains, if the ledger pays what it does not hold, if an honest
- * solver is convicted, or if a rival with 60 % of a panel voids what a keeper vouched.
+ * the table it says in which setting each attacker does best, and what farming of fees brings
+ * (bench/results has these lines). Fails if anybody gains but trusting verifiers and farmers who
+ * read the seed, if the ledger pays what it does not hold, if an honest solver is convicted, or if
+ * a rival with 60 % of a panel voids what a keeper vouched.
  */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench/support/bench.h"
 #include "tests/support/network/network_plays.h"
@@ -22,6 +24,7 @@
 #define SHOWN_SEGMENTS 100
 #define GRID_SEGMENTS  2000 /* of each setting of the grid */
 #define BEST_SEGMENTS  40000
+#define FARMED_JOBS    100
 #define KILLS          20
 #define PLAYS_MAX      40
 
@@ -178,6 +181,58 @@ static bool show_kills(bool keeper)
     return keeper ? whole >= 17 : burned / KILLS <= 8.0;
 }
 
+static const struct network_play *play_named(const char *name)
+{
+    size_t i = 0;
+
+    while (strcmp(network_plays[i].name, name) != 0) {
+        i++;
+    }
+    return &network_plays[i];
+}
+
+/* What a client pays for a job. */
+static double paid_by_client(const struct network *network)
+{
+    return (double)-network->money[ACCOUNT_CLIENT] / NETWORK_UNIT / (double)network->jobs;
+}
+
+static void show_farmer(uint32_t attackers, uint32_t panel, const struct network_class *class,
+                        bool keeper)
+{
+    const struct network_setting setting = {.class = class,
+                                            .segments = SHOWN_SEGMENTS,
+                                            .segment_s = 3600,
+                                            .panel = panel,
+                                            .share = (attackers + 0.5) / panel,
+                                            .keeper = keeper};
+    struct network network;
+    struct network_gain gain;
+    double paid;
+
+    (void)play_at(&network, &gain, SEED, play_named("everybody is honest"), &setting, FARMED_JOBS);
+    paid = paid_by_client(&network);
+    (void)play_at(&network, &gain, SEED, play_named("fee farming, reads the seed"), &setting,
+                  FARMED_JOBS);
+    printf("- %u of %u entries, %s, %s: %+.2f, error %.2f; the client pays %+.1f\n", attackers,
+           panel, class->name, keeper ? "keeper" : "no keeper", rounded(gain.mean), gain.error,
+           paid_by_client(&network) - paid);
+}
+
+/* It gains what the client pays more than among honest verifiers, or less. */
+static void show_farmers(void)
+{
+    static const uint32_t panels[][2] = {{4, 12}, {5, 12}, {8, 24}, {33, 100}, {45, 100}};
+
+    printf("Fees of %d segments farmed by reading the seed:\n\n", SHOWN_SEGMENTS);
+    for (size_t i = 0; i < 4 * sizeof(panels) / sizeof(panels[0]); i++) {
+        const uint32_t *panel = panels[i / 4];
+
+        show_farmer(panel[0], panel[1], &network_classes[1 + i / 2 % 2], i % 2 > 0);
+    }
+    printf("\n");
+}
+
 int main(int argc, char **argv)
 {
     static struct bench bench;
@@ -198,6 +253,7 @@ int main(int argc, char **argv)
         show_best(&network_plays[i], &best[i]);
     }
     printf("\n");
+    show_farmers();
     good &= show_rival();
     good &= show_kills(true);
     good &= show_kills(false);

@@ -6,10 +6,12 @@
  * settle and depart by themselves. Who attacks is moved by hand, and so is a client, which only
  * opens and closes. Everybody's money is counted, in thousandths of an ether. A node that is sent
  * to its own machine fetches as it does anywhere, while what listens there counts calls.
+ * One alone: its name, with * for any letters, as in build/tests/attacks/nodes_test '*gwei*chain'.
  */
 #include "tests/support/test.h"
 
 #include <arpa/inet.h>
+#include <fnmatch.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -438,9 +440,25 @@ ATTACK(a_node_sent_to_its_own_loopback)
     crowd_close(&crowd);
 }
 
-int main(void)
+/* ---- which of them ------------------------------------------------------------------------ */
+
+enum {
+    TESTS = 12,
+};
+
+static bool is_any_named(const struct CMUnitTest tests[TESTS], const char *pattern)
 {
-    const struct CMUnitTest tests[] = {
+    for (size_t i = 0; i < TESTS; i++) {
+        if (fnmatch(pattern, tests[i].name, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[TESTS] = {
         EMBEDDED(dead_entries),
         EMBEDDED(blind_enlistment),
         EMBEDDED(ransom_of_the_last_state),
@@ -454,7 +472,7 @@ int main(void)
         EMBEDDED(one_gwei),
         EMBEDDED(a_node_sent_to_its_own_loopback),
     };
-    const struct CMUnitTest soak[] = {
+    const struct CMUnitTest soak[TESTS] = {
         CHAIN(dead_entries),
         CHAIN(blind_enlistment),
         CHAIN(ransom_of_the_last_state),
@@ -468,7 +486,17 @@ int main(void)
         CHAIN(one_gwei),
         CHAIN(a_node_sent_to_its_own_loopback),
     };
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed;
 
-    return test_soak_minutes() == 0 ? failed : failed + cmocka_run_group_tests(soak, NULL, NULL);
+    if (argc > 1) {
+        if (!is_any_named(tests, argv[1]) && !is_any_named(soak, argv[1])) {
+            (void)fprintf(stderr, "nodes_test: no test has a name like '%s'\n", argv[1]);
+            return 2;
+        }
+        cmocka_set_test_filter(argv[1]);
+    }
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return argc == 1 && test_soak_minutes() == 0
+               ? failed
+               : failed + cmocka_run_group_tests(soak, NULL, NULL);
 }

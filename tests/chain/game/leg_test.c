@@ -239,6 +239,24 @@ static void test_trusting_verifiers_gain(void **state)
     assert_true(network_gains(&gain));
 }
 
+/* Who reads in the draw whose seats come in all rounds gains out of the pool of fees, next to
+ * nothing where a keeper vouches, and nothing where it goes by its share: docs/ECONOMICS.md, 4. */
+static void test_reading_the_draw_farms_fees(void **state)
+{
+    struct network_setting setting = {&network_classes[1], 100, 3600, 100, 0.33, false};
+    const struct network_play *reads = play_named("fee farming, reads the seed");
+    struct network network;
+    struct network_gain gain = gain_of(&network, reads, &setting, 4000);
+
+    (void)state;
+    assert_true(network_gains(&gain) && gain.mean < 0.1 * setting.segments);
+    gain = gain_of(&network, play_named("fee farming"), &setting, 4000);
+    assert_false(network_gains(&gain));
+    setting.keeper = true;
+    gain = gain_of(&network, reads, &setting, 4000);
+    assert_true(gain.mean < 0.01 * setting.segments);
+}
+
 /* Nobody honest looks. */
 static void test_a_liar_that_owns_the_panel_gains(void **state)
 {
@@ -312,6 +330,7 @@ int main(void)
         cmocka_unit_test(test_no_attack_gains),
         cmocka_unit_test(test_lies_pass_as_often_as_the_closed_form_says),
         cmocka_unit_test(test_trusting_verifiers_gain),
+        cmocka_unit_test(test_reading_the_draw_farms_fees),
         cmocka_unit_test(test_a_liar_that_owns_the_panel_gains),
         cmocka_unit_test(test_a_rival_voids_nothing_that_is_vouched),
         cmocka_unit_test(test_a_killed_solver_costs_the_client_little),

@@ -41,7 +41,7 @@ enum network_panel {
     PANEL_DENYING,     /* says unseen in every case */
     PANEL_ALARMING,    /* says false in every case */
     PANEL_FARMING,     /* says unseen or nothing where it may expect more fees by that */
-    PANEL_READING,     /* the same, and it reads in the seed who sits in the next round */
+    PANEL_READING,     /* the same, and it reads in the seed who sits in all rounds */
 };
 
 /* What the client does. Only the honest one is not the attacker. */

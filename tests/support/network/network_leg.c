@@ -166,69 +166,95 @@ static uint32_t seats_left(const struct seating *seating, uint32_t at, uint32_t 
     return need < seating->count - at ? need : seating->count - at;
 }
 
+/* Where a farmer is in the draw, or would be. */
+struct outlook {
+    struct leg_tally tally;
+    uint32_t at; /* the next seat */
+    bool worked; /* the replay is paid */
+};
+
 /* What a farmer's seats of a round do: so many say right, so many unseen, the others nothing. */
 struct farm {
     uint32_t rights;
     uint32_t unseen;
-    double gain;
+    double gain; /* with what follows */
 };
 
-/* What `need` more seats bring it, all of which say right: one that reads the seed knows whose they
- * are, another goes by its share of the panel. replay: what it still costs to say right. */
-static double later_gain(const struct play *play, uint32_t at, uint32_t need, double replay)
+static double right_gain(const struct network_terms *terms, bool late)
+{
+    return (double)leg_fee(&terms->game, WEI_MAX, 1, late) - (double)terms->gas;
+}
+
+/* What `need` more seats bring by its share of the panel, if all of its seats say right. */
+static double share_gain(const struct play *play, const struct outlook *after, uint32_t need)
 {
     const struct network_terms *terms = &play->network->terms;
-    double fee = (double)leg_fee(&terms->game, WEI_MAX, 1, true) - (double)terms->gas;
-    double used = theirs_in(&play->seating, 0, at);
-    double theirs;
-    double any;
+    double used = theirs_in(&play->seating, 0, after->at);
+    double share =
+        after->at < terms->panel ? (terms->attackers - used) / (terms->panel - after->at) : 0.0;
+    double replay = after->worked ? 0.0 : (double)terms->replay;
 
-    if (terms->panel_plays == PANEL_READING) {
-        theirs = theirs_in(&play->seating, at, seats_left(&play->seating, at, need));
-        any = theirs > 0.0 ? 1.0 : 0.0;
-    } else {
-        double share = at < terms->panel ? (terms->attackers - used) / (terms->panel - at) : 0.0;
+    return need * share * right_gain(terms, true) - (1.0 - pow(1.0 - share, need)) * replay;
+}
 
-        theirs = need * share;
-        any = 1.0 - pow(1.0 - share, need);
+static struct farm best_farm(const struct play *play, const struct outlook *now, uint32_t need);
+
+/* What follows a round. Who has read the seed knows all seats of all rounds, and does not let the
+ * leg be void. */
+static double gain_after(const struct play *play, struct outlook *after)
+{
+    uint32_t need = leg_seats_needed(&after->tally);
+
+    if (need > 0 && play->network->terms.panel_plays != PANEL_READING) {
+        return share_gain(play, after, need);
     }
-    return theirs * fee - any * replay;
+    if (need > 0 && after->at < play->seating.count) {
+        after->tally.round++;
+        return best_farm(play, after, need).gain;
+    }
+    return leg_is_final(&after->tally) ? 0.0 : -INFINITY;
 }
 
-static double farm_gain(const struct play *play, const struct farm *farm, uint32_t count,
-                        uint32_t theirs)
+/* As if all others said right, and a keeper that has the bytes vouched. */
+static double farm_gain(const struct play *play, const struct outlook *now, const struct farm *farm,
+                        uint32_t need)
 {
     const struct network_terms *terms = &play->network->terms;
-    struct leg_tally after = play->tally;
-    double replay = play->worked ? 0.0 : (double)terms->replay;
-    double gain = farm->rights > 0 ? -replay : 0.0;
-    uint32_t need;
+    struct outlook after = *now;
+    uint32_t count = seats_left(&play->seating, now->at, need);
+    double replay = farm->rights == 0 || now->worked ? 0.0 : (double)terms->replay;
 
-    gain += farm->rights * (double)leg_fee(&terms->game, WEI_MAX, 1, play->tally.round > 0) -
-            (farm->rights + farm->unseen) * (double)terms->gas;
-    after.rights += farm->rights + count - theirs;
-    after.unseen += farm->unseen;
-    after.drawn += count;
-    need = leg_seats_needed(&after);
-    return gain + (need == 0
-                       ? 0.0
-                       : later_gain(play, play->at + count, need, farm->rights > 0 ? 0.0 : replay));
+    after.at += count;
+    after.worked |= farm->rights > 0;
+    after.tally.rights += farm->rights + count - theirs_in(&play->seating, now->at, count);
+    after.tally.unseen += farm->unseen;
+    after.tally.drawn += count;
+    after.tally.vouched = play->leg->vouched_s != NETWORK_NEVER;
+    return farm->rights * right_gain(terms, now->tally.round > 0) - replay -
+           farm->unseen * (double)terms->gas + gain_after(play, &after);
 }
 
-/* As if all others said right. */
-static void farm_round(struct play *play, uint32_t count)
+static struct farm best_farm(const struct play *play, const struct outlook *now, uint32_t need)
 {
-    uint32_t theirs = theirs_in(&play->seating, play->at, count);
+    uint32_t theirs = theirs_in(&play->seating, now->at, seats_left(&play->seating, now->at, need));
     struct farm best = {.rights = theirs, .gain = -INFINITY};
 
     for (uint32_t rights = 0; rights <= theirs; rights++) {
         for (uint32_t unseen = 0; rights + unseen <= theirs; unseen++) {
             struct farm farm = {.rights = rights, .unseen = unseen};
 
-            farm.gain = farm_gain(play, &farm, count, theirs);
+            farm.gain = farm_gain(play, now, &farm, need);
             best = farm.gain > best.gain ? farm : best;
         }
     }
+    return best;
+}
+
+static void farm_round(struct play *play, uint32_t need)
+{
+    const struct outlook now = {.tally = play->tally, .at = play->at, .worked = play->worked};
+    const struct farm best = best_farm(play, &now, need);
+
     for (uint32_t i = 0; i < best.rights; i++) {
         attacking_seat(play, 0);
     }
@@ -291,7 +317,7 @@ static void play_round(struct play *play, uint32_t need)
     find_seats(play, farms ? GAME_PLACES_MAX : play->at + need);
     count = seats_left(&play->seating, play->at, need);
     if (farms) {
-        farm_round(play, count);
+        farm_round(play, need);
     }
     for (uint32_t i = play->at; i < play->at + count; i++) {
         if (!play->seating.theirs[i]) {

@@ -18,7 +18,7 @@ struct network_play {
     double late;
     double blocks;
     uint32_t swarm;
-    bool may_gain;     /* trusting: what it says is true */
+    bool may_gain;     /* trusting: what it says is true; reading: docs/ECONOMICS.md, 4 */
     double share_most; /* of the panel, up to which it must not gain */
 };
 
