@@ -210,8 +210,8 @@ def only_reading_is_served_and_vouches_are_taken_in():
         good = "/vouch/" + vouch[:32].hex()
         for name in ("/v1/jobs.json", "/vouch/", good[:-1], good + "0", "/v1" + good):
             assert server.get(name, "PUT", body=vouch)[0] == 404, name
-        for body, said in ((vouch, b"no job"), (vouch[:-1], b"no job"), (vouch[:32], b"97 bytes"), (b"", b"97 bytes"),
-                           (b"y" + vouch[1:], b"another segment")):
+        for body, said in ((vouch, b"no job"), (vouch[:-1], b"no job"), (vouch[:32], b"97 bytes"),
+                           (b"", b"97 bytes"), (b"y" + vouch[1:], b"another segment")):
             code, content, _ = server.get(good, "PUT", body=body)
             assert code == 403 and said in content, (body, code, content)
         for body in (vouch + b"x" * (32 + 1024 + 1 - 97), b"x" * 10000000):  # no more than that is read
