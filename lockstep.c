@@ -11,7 +11,9 @@
 #include "data/commands/data_commands.h"
 #include "engine/cpu/isa/isa.h"
 #include "prover/commands/commands.h"
-#include "prover/train/trainer_child.h"
+#include "prover/confined/confined_child.h"
+#include "prover/confined/tracer_child.h"
+#include "prover/confined/trainer_child.h"
 #include "verifier/check/workers.h"
 #include "verifier/commands/commands.h"
 #include "verifier/dispute/dispute_child.h"
@@ -39,8 +41,11 @@ int main(int argc, char **argv)
     if (workers_asked(argc, argv)) {
         return workers_serve(&dispute_child); /* a child of a verifier's node */
     }
-    if (trainer_child_asked(argc, argv)) {
+    if (confined_child_asked(argc, argv, CONFINED_TRAINER)) {
         return trainer_child_serve(); /* a child of 'prover run' */
+    }
+    if (confined_child_asked(argc, argv, CONFINED_TRACER)) {
+        return tracer_child_serve(); /* a child of what answers claims or serves traces */
     }
     if (isa_trouble(trouble, sizeof(trouble))) {
         fprintf(stderr, "lockstep: %s\n", trouble);

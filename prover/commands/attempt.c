@@ -54,17 +54,17 @@ out:
 
 /* ---- the process that trains -------------------------------------------------------- */
 
-static struct trainer_plan plan_of(const struct command_context *context,
-                                   const struct attempt *attempt, bool measures)
+static struct confined_plan plan_of(const struct command_context *context,
+                                    const struct attempt *attempt, bool measures)
 {
     const struct options *options = context->options;
-    struct trainer_plan plan = {.machine = attempt->machine,
-                                .measures = measures,
-                                .keeps_unpaid = attempt->with_ledger,
-                                .keep = attempt_keep(context, bundle_job(attempt->bundle)),
-                                .every = options_number(options, "keep-every"),
-                                .falsifies = options_given(options, "falsify"),
-                                .falsify = options_number(options, "falsify")};
+    struct confined_plan plan = {.machine = attempt->machine,
+                                 .measures = measures,
+                                 .keeps_unpaid = attempt->with_ledger,
+                                 .keep = attempt_keep(context, bundle_job(attempt->bundle)),
+                                 .every = options_number(options, "keep-every"),
+                                 .falsifies = options_given(options, "falsify"),
+                                 .falsify = options_number(options, "falsify")};
 
     (void)snprintf(plan.folder, sizeof(plan.folder), "%s", bundle_path(attempt->bundle));
     return plan;
@@ -75,7 +75,7 @@ static enum status start_trainer(uint64_t *step_ns, struct attempt *attempt,
                                  const struct command_context *context, bool measures,
                                  struct error *error)
 {
-    struct trainer_plan plan = plan_of(context, attempt, measures);
+    struct confined_plan plan = plan_of(context, attempt, measures);
     enum status status;
 
     if (bundle_is_encrypted(attempt->bundle)) {

@@ -10,8 +10,8 @@
 #include "proofs/run/data_paths.h"
 #include "prover/commands/run_progress.h"
 #include "prover/commands/serve_commands.h"
+#include "prover/confined/trainer.h"
 #include "prover/post/session.h"
-#include "prover/train/trainer.h"
 
 struct attempt {
     struct job *job;

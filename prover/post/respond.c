@@ -1,17 +1,13 @@
 /* respond.c - see respond.h. */
 #include "prover/post/respond.h"
 
-#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/progress.h"
 #include "base/steady.h"
-#include "proofs/dispute/fraud_proof.h"
-#include "proofs/dispute/ledger_query.h"
 #include "proofs/run/data_paths.h"
-#include "prover/train/traced_step.h"
 
 enum stage {
     STAGE_FREE = 0,
@@ -39,8 +35,7 @@ struct respond {
     struct machine_options machine;
     struct encryption_key key;
     bool has_key;
-    struct traced_step traced;
-    uint64_t steps_run; /* of the present replay */
+    struct tracer *tracer; /* NULL: no step is ready */
 
     pthread_t thread;
     pthread_mutex_t lock; /* guards the members below */
@@ -55,106 +50,98 @@ struct respond {
 
 /* ---- the step ---------------------------------------------------------------- */
 
-static void count_step(void *context, uint64_t step)
-{
-    struct respond *respond = context;
-
-    (void)step;
-    respond->steps_run++;
-}
-
 /* Until a replay was timed, the forecast follows the journal's time of the step. */
 static void forecast_by_journal(struct respond *respond, uint64_t step)
 {
-    struct bundle *bundle = respond->traced.bundle;
+    struct bundle *bundle = NULL;
     struct bundle_step entry = {0};
     struct error ignored;
 
     error_init(&ignored);
-    if (bundle_step_read(&entry, bundle, step, &ignored) != STATUS_OK) {
-        return;
-    }
-    (void)pthread_mutex_lock(&respond->lock);
-    if (respond->segment_length == 0) {
+    if (bundle_open(&bundle, respond->path, BUNDLE_READ, &ignored) == STATUS_OK &&
+        (!respond->has_key || bundle_unlock(bundle, &respond->key, &ignored) == STATUS_OK) &&
+        bundle_step_read(&entry, bundle, step, &ignored) == STATUS_OK) {
+        (void)pthread_mutex_lock(&respond->lock);
         respond->segment_length = bundle_job(bundle)->segment_length;
         respond->step_seconds = (double)entry.nanoseconds / 1e9;
+        (void)pthread_mutex_unlock(&respond->lock);
     }
-    (void)pthread_mutex_unlock(&respond->lock);
+    bundle_close(bundle);
 }
 
 /* The traced step is run twice: for its roots, and for the queries. */
-static void note_time(struct respond *respond, double seconds, bool ready)
+static void note_time(struct respond *respond, double seconds, uint64_t steps_run)
 {
-    double each = seconds / (double)(respond->steps_run + 2);
+    double each = seconds / (double)(steps_run + 2);
 
     (void)pthread_mutex_lock(&respond->lock);
-    respond->is_ready = ready;
-    respond->ready_step = respond->traced.step;
-    if (ready && each > respond->step_seconds) {
+    if (each > respond->step_seconds) {
         respond->step_seconds = each;
     }
     (void)pthread_mutex_unlock(&respond->lock);
 }
 
-static enum status make_ready(struct respond *respond, uint64_t step, struct error *error)
+static void note_ready(struct respond *respond, bool ready, uint64_t step)
 {
-    const struct replay_options replay = {.threads = respond->machine.thread_count,
-                                          .progress = count_step,
-                                          .progress_context = respond};
-    double start = steady_seconds();
-    enum status status;
-
-    if (respond->traced.bundle != NULL && respond->traced.step == step) {
-        return STATUS_OK;
-    }
-    respond->steps_run = 0;
-    TRY_OUT(traced_step_open(&respond->traced, respond->path,
-                             respond->has_key ? &respond->key : NULL, step, error));
-    forecast_by_journal(respond, step);
-    TRY_OUT(traced_step_run(&respond->traced, (const char *const *)respond->paths.of,
-                            respond->paths.count, &respond->machine, &replay, error));
-out:
-    note_time(respond, steady_seconds() - start, status == STATUS_OK);
-    if (status != STATUS_OK) {
-        traced_step_close(&respond->traced);
-    }
-    return status;
+    (void)pthread_mutex_lock(&respond->lock);
+    respond->is_ready = ready;
+    respond->ready_step = step;
+    (void)pthread_mutex_unlock(&respond->lock);
 }
 
-static enum status make_reply(uint8_t *bytes, size_t *size, struct respond *respond,
-                              const struct ledger_queried *queried, struct error *error)
+static enum status open_tracer(struct respond *respond, uint64_t step, struct error *error)
 {
-    struct evidence_given given;
-    struct buffer reply;
+    const struct tracer_step wanted = {.bundle = respond->path,
+                                       .key = respond->has_key ? &respond->key : NULL,
+                                       .data = (const char *const *)respond->paths.of,
+                                       .data_count = respond->paths.count,
+                                       .machine = &respond->machine,
+                                       .step = step};
+
+    tracer_close(respond->tracer);
+    return tracer_open(&respond->tracer, &wanted, error);
+}
+
+/* The root of the step's trace, once it is run. A failure leaves no step ready. */
+static enum status make_ready(struct digest *root, struct respond *respond, uint64_t step,
+                              struct error *error)
+{
+    double start = steady_seconds();
+    uint64_t steps_run = 0;
     enum status status;
 
-    run_given(&given, &respond->traced.run);
-    buffer_init(&reply, RESPOND_BYTES_MAX);
-    TRY_OUT(fraud_proof_reply(&reply, &respond->traced.server, &given, &queried->query,
-                              &queried->parts.range, error));
-    memcpy(bytes, reply.data, reply.size);
-    *size = reply.size;
-out:
-    buffer_release(&reply);
-    return status;
+    if (respond->tracer != NULL && tracer_is_of(respond->tracer, respond->path, step)) {
+        return tracer_ready(respond->tracer, root, &steps_run, error);
+    }
+    note_ready(respond, false, 0);
+    TRY(open_tracer(respond, step, error));
+    if (respond->segment_length == 0) { /* which this thread alone sets */
+        forecast_by_journal(respond, step);
+    }
+    status = tracer_ready(respond->tracer, root, &steps_run, error);
+    if (status != STATUS_OK) {
+        tracer_close(respond->tracer);
+        respond->tracer = NULL;
+        return status;
+    }
+    note_time(respond, steady_seconds() - start, steps_run);
+    note_ready(respond, true, step);
+    return STATUS_OK;
 }
 
 static enum status make_bytes(uint8_t *bytes, size_t *size, struct respond *respond,
                               const struct respond_request *request, struct error *error)
 {
-    struct ledger_queried queried;
+    struct digest root;
 
-    TRY(make_ready(respond, request->step, error));
-    if (request->query_size == 0) {
-        memcpy(bytes, respond->traced.server.trace.root.bytes, DIGEST_SIZE);
-        *size = DIGEST_SIZE;
-        return STATUS_OK;
+    TRY(make_ready(&root, respond, request->step, error));
+    if (request->query_size > 0) {
+        return tracer_ask_ledger(respond->tracer, bytes, size, request->query, request->query_size,
+                                 error);
     }
-    if (ledger_queried_read(&queried, request->query, request->query_size) != STATUS_OK) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "the ledger has a query that this program cannot read");
-    }
-    return make_reply(bytes, size, respond, &queried, error);
+    memcpy(bytes, root.bytes, DIGEST_SIZE);
+    *size = DIGEST_SIZE;
+    return STATUS_OK;
 }
 
 /* ---- the thread -------------------------------------------------------------- */
@@ -276,8 +263,6 @@ enum status respond_open(struct respond **respond, const char *bundle,
         TRY_OUT(data_paths_set(&made->paths, i, paths[i], error));
     }
     made->machine = *machine;
-    made->machine.timed = NULL;
-    made->machine.trace = false;
     if (key != NULL) {
         made->key = *key;
         made->has_key = true;
@@ -302,7 +287,7 @@ void respond_close(struct respond *respond)
     (void)pthread_cond_signal(&respond->changed);
     (void)pthread_mutex_unlock(&respond->lock);
     (void)pthread_join(respond->thread, NULL);
-    traced_step_close(&respond->traced);
+    tracer_close(respond->tracer);
     for (uint32_t i = 0; i < RESPOND_REQUESTS_MAX; i++) {
         empty_slot(&respond->slots[i]);
     }

@@ -2,8 +2,9 @@
  * respond.h - the answers of a solver to claims: the trace root of the disputed step, and replies
  * to trace queries about it.
  *
- * A thread runs the step again from the nearest checkpoint while training and posting go on. The
- * last step stays ready, so a dispute costs one replay. Requests about the ready step come first,
+ * A thread has the step run again from the nearest checkpoint while training and posting go on: by a
+ * child without a key (prover/confined/tracer.h), for it runs a stranger's program. The last step
+ * stays ready, so a dispute costs one replay. Requests about the ready step come first,
  * then those with the earliest deadline. An answer follows from the bundle alone: after a crash it
  * is the same. Nothing here touches a ledger; solver.c does.
  */
@@ -13,6 +14,7 @@
 #include "chain/game/game.h"
 #include "engine/plan/backend.h"
 #include "proofs/bundle/bundle.h"
+#include "prover/confined/tracer.h"
 
 struct respond;
 
@@ -31,7 +33,7 @@ struct respond_request {
     uint8_t query[GAME_QUERIED_MAX];
 };
 
-#define RESPOND_BYTES_MAX    (128 * 1024)
+#define RESPOND_BYTES_MAX    TRACER_REPLY_MAX
 #define RESPOND_REQUESTS_MAX 64 /* at a time */
 
 /* Sets all present requests, at most RESPOND_REQUESTS_MAX; forgets earlier ones that are not among

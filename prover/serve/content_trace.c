@@ -1,17 +1,16 @@
 /* content_trace.c - see content_trace.h. */
 #include "prover/serve/content_trace.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "prover/confined/tracer.h"
 #include "prover/serve/ask_turns.h"
-#include "prover/train/traced_step.h"
 
 struct content_trace {
     struct ask_turns *turns;
     struct machine_options machine;
-    struct traced_step traced; /* whose turn it is may use it */
+    struct tracer *tracer; /* whose turn it is may use it; NULL: no step is ready */
 };
 
 void content_trace_request_release(struct content_trace_request *request)
@@ -42,7 +41,7 @@ enum status content_trace_open(struct content_trace **trace, const struct machin
 void content_trace_close(struct content_trace *trace)
 {
     if (trace != NULL) {
-        traced_step_close(&trace->traced);
+        tracer_close(trace->tracer);
         ask_turns_close(trace->turns);
         free(trace);
     }
@@ -53,47 +52,33 @@ void content_trace_close(struct content_trace *trace)
 static enum status make_ready(struct content_trace *trace,
                               const struct content_trace_request *request, struct error *error)
 {
-    const struct replay_options replay = {.threads = trace->machine.thread_count};
-    struct traced_step *traced = &trace->traced;
-    uint64_t count = 0;
+    const struct tracer_step wanted = {.bundle = request->bundle,
+                                       .data = (const char *const *)request->data.of,
+                                       .data_count = request->data.count,
+                                       .machine = &trace->machine,
+                                       .step = request->step};
+    uint64_t steps_run;
+    struct digest root;
     enum status status;
 
-    if (traced->bundle != NULL && traced->step == request->step &&
-        strcmp(bundle_path(traced->bundle), request->bundle) == 0) {
+    if (trace->tracer != NULL && tracer_is_of(trace->tracer, request->bundle, request->step)) {
         return STATUS_OK;
     }
-    TRY_OUT(traced_step_open(traced, request->bundle, NULL, request->step, error));
-    TRY_OUT(bundle_step_count(&count, traced->bundle, error));
-    if (request->step >= count) {
-        TRY_OUT(
-            error_set(error, STATUS_NOT_FOUND, "step %" PRIu64 " was not run yet", request->step));
-    }
-    TRY_OUT(traced_step_run(traced, (const char *const *)request->data.of, request->data.count,
-                            &trace->machine, &replay, error));
-out:
+    tracer_close(trace->tracer);
+    TRY(tracer_open(&trace->tracer, &wanted, error));
+    status = tracer_ready(trace->tracer, &root, &steps_run, error);
     if (status != STATUS_OK) {
-        traced_step_close(traced);
+        tracer_close(trace->tracer);
+        trace->tracer = NULL;
     }
     return status;
-}
-
-/* STATUS_NOT_FOUND: replies that need the ledger are not given here. */
-static enum status check_query(const struct trace_query *query, const struct tape *tape,
-                               struct error *error)
-{
-    TRY(trace_query_check(query, tape, error));
-    if (query->kind == TRACE_QUERY_DIVERGED || query->kind == TRACE_QUERY_PARTS) {
-        return error_set(error, STATUS_NOT_FOUND, "this query is answered on the ledger only");
-    }
-    return STATUS_OK;
 }
 
 static enum status answer_query(struct content_trace *trace, uint8_t *bytes, size_t *size,
                                 const struct content_trace_request *request, struct error *error)
 {
     TRY(make_ready(trace, request, error));
-    TRY(check_query(&request->query, trace->traced.run.job->tape, error));
-    return trace_server_answer(bytes, size, &trace->traced.server, &request->query, error);
+    return tracer_ask(trace->tracer, bytes, size, &request->query, error);
 }
 
 static enum status answer_in_turn(struct content_trace *trace, uint8_t *bytes, size_t *size,
@@ -115,7 +100,7 @@ enum status content_trace_answer(struct content_trace *trace, uint8_t **bytes, u
     size_t reply_size = 0;
     enum status status;
 
-    *bytes = malloc(TRACE_REPLY_BYTES_MAX);
+    *bytes = malloc(TRACER_REPLY_MAX);
     if (*bytes == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a reply");
     }

@@ -2,7 +2,8 @@
  * content_trace.h - replies to trace queries about steps of bundles, one at a time. Used by
  * content_tree.c only.
  *
- * The last step stays ready, so a whole trace walk costs one replay. Parties take turns
+ * A child without a key runs the step (prover/confined/tracer.h). The last step stays ready, so a
+ * whole trace walk costs one replay. Parties take turns
  * (prover/serve/ask_turns.h), so strangers can occupy one machine, never more.
  */
 #ifndef PROVER_SERVE_CONTENT_TRACE_H

@@ -7,6 +7,9 @@
  */
 #include "tests/support/test.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +18,10 @@
 #include "chain/local/ledger_local.h"
 #include "proofs/dispute/ledger_query.h"
 #include "proofs/run/replay.h"
+#include "prover/confined/confined_child.h"
+#include "prover/confined/tracer_child.h"
 #include "prover/post/solver.h"
+#include "tests/support/child_of.h"
 #include "tests/support/game/market.h"
 
 enum {
@@ -23,6 +29,7 @@ enum {
     SEGMENT = 4,
     ROUNDS_MAX = 200000, /* 7 minutes at least: a busy machine is no failure */
     LIFE_ROUNDS = 64,
+    KILLS = 8,
 };
 
 #define CLAIM_BOND (WEI_PER_ETHER / 10)
@@ -334,6 +341,48 @@ static void test_an_encrypted_bundle_is_defended_too(void **state)
     market_close(&market);
 }
 
+/* Kills each child that answers, at another moment of its life, and lets the last ones live. */
+struct killer {
+    atomic_bool ends;
+    uint32_t killed;
+};
+
+static void *kill_children(void *context)
+{
+    struct killer *killer = context;
+
+    while (!atomic_load(&killer->ends) && killer->killed < KILLS) {
+        pid_t child = child_of(getpid(), CONFINED_TRACER);
+
+        if (child == 0) {
+            (void)usleep(1000);
+        } else {
+            (void)usleep(killer->killed * 5000);
+            (void)kill(child, SIGKILL);
+            killer->killed++;
+        }
+    }
+    return NULL;
+}
+
+static void test_what_answers_may_be_killed_and_the_answer_is_made_in_time(void **state)
+{
+    const char *path = small_path("killed");
+    struct killer killer = {.killed = 0};
+    struct market market;
+    pthread_t thread;
+
+    (void)state;
+    market_open(&market, true, "killed");
+    bundle_close(small_bundle_new(path, small_job(8), NULL, STEPS));
+    assert_int_equal(pthread_create(&thread, NULL, kill_children, &killer), 0);
+    play(&market, path, NULL, 7, false);
+    atomic_store(&killer.ends, true);
+    (void)pthread_join(thread, NULL);
+    assert_true(killer.killed > 2);
+    market_close(&market);
+}
+
 /* ---- the order of answers ---------------------------------------------------- */
 
 /* Three steps are requested at once. An answer with a later deadline is never ready before one with
@@ -475,11 +524,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_false_claim_loses_its_bond_to_the_solver),
         cmocka_unit_test(test_a_solver_that_is_restarted_answers_all_the_same),
         cmocka_unit_test(test_an_encrypted_bundle_is_defended_too),
+        cmocka_unit_test(test_what_answers_may_be_killed_and_the_answer_is_made_in_time),
         cmocka_unit_test(test_answer_with_the_earliest_deadline_is_made_first),
         cmocka_unit_test(test_an_answer_that_fails_does_not_hold_up_the_others),
         cmocka_unit_test(test_a_deadline_that_cannot_be_met_is_said_aloud),
     };
 
+    if (confined_child_asked(argc, argv, CONFINED_TRACER)) {
+        return tracer_child_serve();
+    }
     if (workers_asked(argc, argv)) {
         return workers_serve(&dispute_child);
     }

@@ -1,7 +1,9 @@
 /*
- * Goal: what trains a stranger's program can read its data, write to its bundle and make threads;
- * it can neither read a key, write elsewhere, run a program nor open a socket.
- * Method: children of this program are confined as the process that trains is, and try each.
+ * Goal: what runs a stranger's program, to train or to answer, can read its data, write to its
+ * bundle and make threads; it can neither read a key, write elsewhere, run a program nor open a
+ * socket.
+ * Method: children of this program are confined as the processes that train and answer are, and try
+ * each.
  */
 #include "tests/support/test.h"
 
@@ -18,7 +20,7 @@
 
 #include "base/io/file.h"
 #include "base/sandbox/sandbox.h"
-#include "prover/train/trainer_child.h"
+#include "prover/confined/confined_child.h"
 
 enum { DENIED = 7, DONE = 0 };
 
@@ -91,7 +93,7 @@ static int misbehave(const char *word)
 /* How a child ended that was confined and then tried it. */
 static int tried(const char *word)
 {
-    struct trainer_plan plan = {.machine.memory_max = (uint64_t)1 << 32, .data_count = 1};
+    struct confined_plan plan = {.machine.memory_max = (uint64_t)1 << 32, .data_count = 1};
     char data[FILE_PATH_MAX];
     const char *const paths[] = {data};
     pid_t child;
@@ -102,14 +104,14 @@ static int tried(const char *word)
     child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        trainer_child_confine(&plan, paths);
+        confined_child_confine(&plan, paths, 1);
         _exit(misbehave(word));
     }
     assert_int_equal(waitpid(child, &how, 0), child);
     return WIFSIGNALED(how) ? -WTERMSIG(how) : WEXITSTATUS(how);
 }
 
-static void test_what_trains_has_its_files_and_threads(void **state)
+static void test_what_is_confined_has_its_files_and_threads(void **state)
 {
     (void)state;
     assert_int_equal(tried("data"), DONE);
@@ -117,7 +119,7 @@ static void test_what_trains_has_its_files_and_threads(void **state)
     assert_int_equal(tried("thread"), DONE);
 }
 
-static void test_what_trains_has_no_other_file_and_no_passphrase(void **state)
+static void test_what_is_confined_has_no_other_file_and_no_passphrase(void **state)
 {
     (void)state;
     assert_int_equal(tried("passphrase"), DENIED);
@@ -129,7 +131,7 @@ static void test_what_trains_has_no_other_file_and_no_passphrase(void **state)
     assert_int_equal(tried("data to write"), DENIED);
 }
 
-static void test_what_trains_has_no_socket_program_or_signal(void **state)
+static void test_what_is_confined_has_no_socket_program_or_signal(void **state)
 {
     static const char *const words[] = {"socket", "local socket", "program", "signal"};
 
@@ -145,17 +147,17 @@ static void test_what_trains_has_no_socket_program_or_signal(void **state)
 /* A child says what it likes: no text of it runs on, and no status is one that nobody knows. */
 static void test_what_a_child_says_is_bounded(void **state)
 {
-    struct trainer_message message;
+    struct confined_message message;
     struct bundle_step step;
     struct error error;
 
     (void)state;
     memset(&message, 0xff, sizeof(message));
-    trainer_wire_get_error(&error, &message);
+    confined_wire_get_error(&error, &message);
     assert_int_equal(error.status, STATUS_IO);
     assert_int_equal(strlen(error.text), ERROR_TEXT_MAX - 1);
     assert_int_equal(strlen(error.advice), ERROR_ADVICE_MAX - 1);
-    trainer_wire_get_step(&step, &message);
+    confined_wire_get_step(&step, &message);
     assert_true(step.evaluated);
     assert_int_equal(step.loss_bits, UINT32_MAX);
 }
@@ -174,9 +176,9 @@ static int make_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_trains_has_its_files_and_threads),
-        cmocka_unit_test(test_what_trains_has_no_other_file_and_no_passphrase),
-        cmocka_unit_test(test_what_trains_has_no_socket_program_or_signal),
+        cmocka_unit_test(test_what_is_confined_has_its_files_and_threads),
+        cmocka_unit_test(test_what_is_confined_has_no_other_file_and_no_passphrase),
+        cmocka_unit_test(test_what_is_confined_has_no_socket_program_or_signal),
         cmocka_unit_test(test_what_a_child_says_is_bounded),
     };
 

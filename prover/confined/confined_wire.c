@@ -1,11 +1,11 @@
-/* trainer_wire.c - see trainer_wire.h. */
-#include "prover/train/trainer_wire.h"
+/* confined_wire.c - see confined_wire.h. */
+#include "prover/confined/confined_wire.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-bool trainer_wire_write(int socket, const void *bytes, size_t size)
+bool confined_wire_write(int socket, const void *bytes, size_t size)
 {
     size_t done = 0;
 
@@ -20,7 +20,7 @@ bool trainer_wire_write(int socket, const void *bytes, size_t size)
     return true;
 }
 
-bool trainer_wire_read(int socket, void *bytes, size_t size)
+bool confined_wire_read(int socket, void *bytes, size_t size)
 {
     size_t done = 0;
 
@@ -35,10 +35,16 @@ bool trainer_wire_read(int socket, void *bytes, size_t size)
     return true;
 }
 
-void trainer_wire_put_step(struct trainer_message *message, const struct bundle_step *step)
+bool confined_wire_say(int socket, const struct confined_message *message, const void *bytes)
+{
+    return confined_wire_write(socket, message, sizeof(*message)) &&
+           confined_wire_write(socket, bytes, message->size);
+}
+
+void confined_wire_put_step(struct confined_message *message, const struct bundle_step *step)
 {
     memset(message, 0, sizeof(*message));
-    message->kind = TRAINER_STEP;
+    message->kind = CONFINED_STEP;
     message->root = step->root;
     message->numbers[0] = step->step;
     message->numbers[1] = step->loss_bits;
@@ -50,7 +56,7 @@ void trainer_wire_put_step(struct trainer_message *message, const struct bundle_
     message->numbers[7] = step->microjoules;
 }
 
-void trainer_wire_get_step(struct bundle_step *step, const struct trainer_message *message)
+void confined_wire_get_step(struct bundle_step *step, const struct confined_message *message)
 {
     *step = (struct bundle_step){.step = message->numbers[0],
                                  .root = message->root,
@@ -63,14 +69,14 @@ void trainer_wire_get_step(struct bundle_step *step, const struct trainer_messag
                                  .microjoules = message->numbers[7]};
 }
 
-void trainer_wire_put_error(struct trainer_message *message, const struct error *error)
+void confined_wire_put_error(struct confined_message *message, const struct error *error)
 {
     message->status = (uint32_t)error->status;
     memcpy(message->text, error->text, sizeof(message->text));
     memcpy(message->advice, error->advice, sizeof(message->advice));
 }
 
-void trainer_wire_get_error(struct error *error, const struct trainer_message *message)
+void confined_wire_get_error(struct error *error, const struct confined_message *message)
 {
     const bool known = message->status <= (uint32_t)STATUS_STOPPED;
 

@@ -1,19 +1,14 @@
 /*
- * trainer.h - a child that trains, so that a stranger's program never runs beside the owner's key.
+ * trainer.h - trains in a process without a key (prover/confined/confined.h).
  *
- * The child is this program again. It gets the bundle's path, its data and a machine, and no key of
- * an account; on the CPU the kernel keeps it from sockets, programs and all other files
- * (base/sandbox/sandbox.h). It alone writes to the bundle: what the command signs is sent to it. It
- * ends with the command. Either may be killed at any time: the bundle is as after a crash of one
- * process, and the command starts another child.
- *
- * trainer_wire.h says what they tell each other, trainer_child.h what the child does.
+ * The child alone writes to the bundle: what the command signs is sent to it. Either may be killed
+ * at any time: the bundle is as after a crash of one process, and the command starts another child.
  */
-#ifndef PROVER_TRAIN_TRAINER_H
-#define PROVER_TRAIN_TRAINER_H
+#ifndef PROVER_CONFINED_TRAINER_H
+#define PROVER_CONFINED_TRAINER_H
 
+#include "prover/confined/confined_wire.h"
 #include "prover/train/train.h"
-#include "prover/train/trainer_wire.h"
 
 struct trainer;
 
@@ -30,7 +25,7 @@ struct trainer_watch {
 };
 
 /* data: of each data tensor. Close it, also where a later call fails. */
-MUST_CHECK enum status trainer_open(struct trainer **trainer, const struct trainer_plan *plan,
+MUST_CHECK enum status trainer_open(struct trainer **trainer, const struct confined_plan *plan,
                                     const char *const *data, uint32_t data_count,
                                     struct error *error);
 void trainer_close(struct trainer *trainer); /* NULL is fine */
@@ -47,4 +42,4 @@ void trainer_sign(struct trainer *trainer, uint64_t segment, const uint8_t *sign
 MUST_CHECK enum status trainer_run(struct train_result *result, bool *died, struct trainer *trainer,
                                    const struct trainer_watch *watch, struct error *error);
 
-#endif /* PROVER_TRAIN_TRAINER_H */
+#endif /* PROVER_CONFINED_TRAINER_H */
