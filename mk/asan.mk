@@ -33,7 +33,7 @@ $(turn_tests): $(turn)/%: $(BUILD)/asan/%.o $(turn)/libturn.a $(BUILD)/tests/lib
 	    -Wl,--end-group $(extra_libs) $(LDLIBS)
 $(filter %_fuzz,$(turn_tests)): $(BUILD)/tests/support/fuzz_replay.o
 
-turn_needs := $(emulated_plugin) $(fake_nvml) $(sudden_death) $(liars)
+turn_needs := $(emulated_plugin) $(fake_nvml) $(preloads) $(liars)
 asan-turn: $(turn_tests) $(program) $(turn_needs) ## a tenth of asan's compiled tests, by turns: asan_turn=0 to 9
 	@echo "asan-turn $(asan_turn): $(turn_folders)"
 	$(Q)ln -sfn $(abspath $(program)) $(turn)/lockstep

@@ -57,13 +57,13 @@ $(BUILD)/fuzz/tests/fuzz/%_fuzz: $(BUILD)/fuzz/tests/fuzz/%_fuzz.o \
     $(BUILD)/fuzz/tests/libsupport.a $(BUILD)/fuzz/liblockstep.a
 	$(link)
 
-# Kills a program at a chosen call to the system: tests/whole.
-sudden_death := $(BUILD)/tests/sudden_death.so
-$(sudden_death): $(BUILD)/pic/tests/whole/sudden_death.o
+# For LD_PRELOAD, in tests/whole: kills a program at a chosen call to the system; hurries its clock.
+preloads := $(BUILD)/tests/sudden_death.so $(BUILD)/tests/fast_clock.so
+$(preloads): $(BUILD)/tests/%.so: $(BUILD)/pic/tests/whole/%.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -shared -o $@ $^
-test-needs check asan soak: $(sudden_death)
+test-needs check asan soak: $(preloads)
 
 # The whole program, but a solver in it that lies about a sum, or a judge who says the opposite; and
 # the program of a long sum.

@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
@@ -15,6 +16,7 @@ from town import ETHER, FEE, PERIOD_S, PURSE, REWARD, SEGMENTS, STAKE, Town  # n
 PEOPLE = ("client", "honest", "verifier")
 GRACE_S = 600
 SPREAD_S = GRACE_S // 5 + 1
+HURRY = 120  # a clock that runs so much faster
 LATE_S = 5 * PERIOD_S  # for the next segment; the deadline is four times that
 
 
@@ -96,6 +98,19 @@ def a_verifier_is_paid_and_the_client_gets_the_rest():
         assert node.stop() == 0, node.said()
 
 
+def see_the_end_of_a_wait(town, key):
+    """Ten minutes pass on the clock of the one who waits, and nobody makes the move that is due."""
+    began = time.monotonic()
+    fetch = town.start("client", "job", "fetch", key, "--wait", "--out", town.path("late"),
+                       more={"LD_PRELOAD": stage.FAST_CLOCK, "FAST_CLOCK": str(HURRY)})
+    town.until(lambda: fetch.code() is not None, "the wait ends")
+    assert time.monotonic() - began > 600 / HURRY, fetch.said()
+    assert fetch.code() == 1, fetch.said()
+    assert "'release' is due, and nobody makes it" in fetch.said(), fetch.said()
+    assert "the move 'release' has been due for ten minutes" in fetch.said(), fetch.said()
+    assert "nybody may make it: 'lockstep job collect %s'" % key[:10] in fetch.said(), fetch.said()
+
+
 def a_client_alone_collects_to_the_end():
     with Town(PEOPLE) as town:
         key = vanish(town, 2, "--seats", "0")
@@ -110,6 +125,8 @@ def a_client_alone_collects_to_the_end():
         fetch = town.start("client", "job", "fetch", key, "--wait", "--out", town.path("out"))
         town.until(lambda: "'release' is due, and nobody makes it" in fetch.said(), "it is told")
         assert "Anybody may make it: 'lockstep job collect %s'" % key[:10] in fetch.said(), fetch.said()
+        see_the_end_of_a_wait(town, key)
+        assert fetch.code() is None, "by its own clock it has not waited long enough"
         waiting = town.start("client", "job", "collect", key, "--wait", "--poll", "1s", "--json")
         town.until_count(1, "released", key)
         fetch.kill()

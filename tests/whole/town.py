@@ -31,7 +31,8 @@ os.umask(0o077)  # state folders that others may read are refused
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 ANVIL = "tests/evm/node_modules/@foundry-rs/anvil-linux-amd64/bin/anvil"
-DEATH = os.path.abspath(re.sub("/asan$", "", os.environ["TEST_BUILD"]) + "/tests/sudden_death.so")
+DEATH, FAST_CLOCK = (os.path.abspath(re.sub("/asan$", "", os.environ["TEST_BUILD"]) + "/tests/" + name + ".so")
+                     for name in ("sudden_death", "fast_clock"))
 DATA = "fixtures/text/village.u8"
 QUICK = "TEST_QUICK" in os.environ
 SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
@@ -75,9 +76,9 @@ class Process:
 
     def begin(self):
         words = self.words() if callable(self.words) else self.words
-        environment = dict(self.town.environment(self.who), LD_PRELOAD=DEATH,
-                           SUDDEN_TALLY=self.tally, ASAN_OPTIONS="verify_asan_link_order=0",
-                           OMP_WAIT_POLICY="passive", **self.more)
+        environment = {**self.town.environment(self.who), "LD_PRELOAD": DEATH,
+                       "SUDDEN_TALLY": self.tally, "ASAN_OPTIONS": "verify_asan_link_order=0",
+                       "OMP_WAIT_POLICY": "passive", **self.more}
         if self.deaths:
             environment["SUDDEN_DEATH"] = str(self.deaths[0])
         with open(self.log, "ab") as log:

@@ -244,6 +244,54 @@ static void test_an_unfit_token_gets_no_registry(void **state)
     stage_close(&stage);
 }
 
+/* Runs the program, with its state in this place; its last line that begins with `begins`. */
+static const char *line_of(const char *place, const char *words, const char *begins)
+{
+    static char line[512];
+    char command[2048];
+    FILE *pipe;
+
+    (void)snprintf(command, sizeof(command),
+                   "XDG_STATE_HOME=%s LOCKSTEP_CUDA=off LOCKSTEP_NVML=off %s %s", place,
+                   test_program(), words);
+    line[0] = '\0';
+    pipe = popen(command, "r");
+    assert_non_null(pipe);
+    for (char next[512]; fgets(next, sizeof(next), pipe) != NULL;) {
+        if (strncmp(next, begins, strlen(begins)) == 0) {
+            (void)snprintf(line, sizeof(line), "%s", next);
+        }
+    }
+    assert_int_equal(pclose(pipe), 0);
+    return line;
+}
+
+/* What `prover probe` says that an hour earns is in the registry's token; without a ledger it is in eth. */
+static void see_the_probe_name_it(const struct stage *stage, const struct ledger_options *options,
+                                  const char *place)
+{
+    static const char data[] = "--data fixtures/text/village.u8";
+    char registry[ADDRESS_TEXT_SIZE];
+    char words[1024];
+
+    address_print(registry, &options->registry);
+    (void)snprintf(words, sizeof(words),
+                   "job new %s --layers 1 --heads 1 --width 16 --length 8 --batch 2 --vocabulary "
+                   "128 --steps 4 --segment-steps 2 --out %s/a.job",
+                   data, place);
+    (void)line_of(place, words, "");
+    (void)snprintf(words, sizeof(words),
+                   "prover probe %s/a.job %s --reward 8gwei --price 1gwei --ledger %s --registry "
+                   "%s",
+                   place, data, stage->url, registry);
+    assert_non_null(
+        strstr(line_of(place, words, "an hour earns"), " USDC, less 1000 USDC for the "));
+    (void)snprintf(words, sizeof(words), "prover probe %s/a.job %s --reward 8gwei --price 1gwei",
+                   place, data);
+    assert_non_null(
+        strstr(line_of(place, words, "an hour earns"), " eth, less 1e-09 eth for the "));
+}
+
 /* What a token says of itself is what all amounts are shown in. */
 static void test_amounts_are_in_the_tokens_own_name(void **state)
 {
@@ -271,6 +319,7 @@ static void test_amounts_are_in_the_tokens_own_name(void **state)
     assert_string_equal(currency_name(ledger_get_currency(ledger)), "USDC");
     assert_int_equal(ledger_get_currency(ledger)->places, 6);
     ledger_close(ledger);
+    see_the_probe_name_it(&stage, &options, place);
     stage_close(&stage);
     folder_remove(place);
 }
