@@ -2,7 +2,7 @@
 to its bundle, opens no socket, and the kernel holds it to that. A kill of either process costs time
 and not one bit, Ctrl-C stops both at a whole step, and a mistake leaves nothing behind.
 Method: the built program and what /proc says of its processes; one run that nobody disturbs is the
-measure. trainer_child_test.c tries what such a process must not do."""
+measure. confined_child_test.c tries what such a process must not do."""
 
 import glob
 import json
@@ -52,28 +52,14 @@ def start(verb, run, **more):
                            env=dict(os.environ, **more))
 
 
-def fields_of(place):
-    with open(place, encoding="utf-8", errors="replace") as status:
-        return dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
-
-
 def trainer_of(process):
-    """The child of a command that trains; None: there is none now."""
-    for place in glob.glob("/proc/[0-9]*/status"):
-        try:
-            with open(place[:-6] + "cmdline", "rb") as line:
-                words = line.read().split(b"\0")
-            if fields_of(place)["PPid"] == str(process.pid) and b"--lockstep-trainer" in words:
-                return int(place.split("/")[2])
-        except OSError:  # it ended
-            continue
-    return None
+    return processes.child_of(process, b"--lockstep-trainer")
 
 
 def is_gone(child):
     """One whose parent was killed may stay as a zombie until somebody waits for it."""
     try:
-        return fields_of("/proc/%d/status" % child)["State"].startswith("Z")
+        return processes.fields_of("/proc/%d/status" % child)["State"].startswith("Z")
     except OSError:
         return True
 
@@ -116,9 +102,9 @@ def kernel_holds_what_trains():
         raise tap.Skip("a sanitized program is not confined")
     process, child = training("held", LOCKSTEP_PASSPHRASE=SECRET)
     told = {(fields["Seccomp"], fields["NoNewPrivs"], int(fields["CapEff"], 16) & ~6)
-            for fields in map(fields_of, glob.glob("/proc/%d/task/*/status" % child))}
+            for fields in map(processes.fields_of, glob.glob("/proc/%d/task/*/status" % child))}
     assert told == {("2", "1", 0)}, told
-    assert fields_of("/proc/%d/status" % process.pid)["Seccomp"] == "0"
+    assert processes.fields_of("/proc/%d/status" % process.pid)["Seccomp"] == "0"
     with open("/proc/%d/environ" % child, "rb") as environ:
         assert SECRET.encode() not in environ.read()
     links = [os.readlink(place) for place in glob.glob("/proc/%d/fd/*" % child)]

@@ -28,6 +28,7 @@ import reader  # noqa: E402
 import tap  # noqa: E402
 
 LOCKSTEP = os.environ["TEST_LOCKSTEP"]
+SANITIZED = os.path.basename(os.path.dirname(LOCKSTEP)) == "asan"
 DATA = "fixtures/text/village.u8"
 WAIT_MAX_S = 240  # for what must come; only a machine that is very busy needs so much
 
@@ -270,6 +271,26 @@ def queries_about_any_step_are_answered():
             assert server.get(place + name)[0] == 404, name
 
 
+def a_process_without_a_key_answers():
+    """It is confined, it may be killed, and it ends with its server."""
+    with Server() as server:
+        job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]["job"]
+        name = "/v1/jobs/%s/trace/7/list/trace" % job
+        replies, children = [], []
+        for _ in range(3):
+            replies.append(server.get(name)[:2])
+            children.append(processes.child_of(server.process, b"--lockstep-tracer"))
+            if not SANITIZED:
+                about = processes.fields_of("/proc/%d/status" % children[-1])
+                assert (about["Seccomp"], about["NoNewPrivs"]) == ("2", "1"), about
+            os.kill(children[-1], signal.SIGKILL)
+        assert replies[0][0] == 200 and replies == 3 * replies[:1], replies
+        assert len(set(children)) == 3, children
+        assert server.get(name)[:2] == replies[0]
+        child = processes.child_of(server.process, b"--lockstep-tracer")
+    assert not os.path.exists("/proc/%d" % child)
+
+
 def slow_clients_are_closed_and_others_are_served():
     with Server("--idle-timeout", "1", "--connections-per-client", "100") as server:
         slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
@@ -389,6 +410,7 @@ TESTS = [
     only_reading_is_served_and_vouches_are_taken_in,
     ranges_are_parts,
     queries_about_any_step_are_answered,
+    a_process_without_a_key_answers,
     slow_clients_are_closed_and_others_are_served,
     one_client_has_so_many_connections,
     published_files_are_what_is_served,
