@@ -11,6 +11,7 @@
 
 #include "base/hex.h"
 #include "base/io/file.h"
+#include "base/sandbox/sandbox.h"
 #include "proofs/job/held_out_job.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
@@ -229,6 +230,18 @@ out:
     return status;
 }
 
+/* The job may be a stranger's: while it runs, this process reads its data and state alone. */
+static void confine(const struct evaluation *this)
+{
+    struct sandbox_plan plan = {.network = false};
+
+    for (uint32_t i = 0; i < this->paths.count; i++) {
+        sandbox_add_read(&plan, this->paths.of[i]);
+    }
+    sandbox_add_read(&plan, this->state);
+    sandbox_begin(&plan);
+}
+
 static enum status evaluate_state(struct evaluation *this, const struct log *log,
                                   struct error *error)
 {
@@ -244,6 +257,9 @@ static enum status evaluate_state(struct evaluation *this, const struct log *log
     }
     machine.device_memory = options_number(this->options, "device-memory");
     TRY(machine_options_device(&machine, options_text(this->options, "device"), log, error));
+    if (machine.backend == NULL || machine.backend == &backend_cpu) {
+        confine(this);
+    }
     TRY_OUT(run_open(&run, this->job, (const char *const *)this->paths.of, this->paths.count,
                      &machine, error));
     TRY_OUT(first_state_open(&this->first, this->job->tape, this->state, error));

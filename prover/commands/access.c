@@ -1,12 +1,14 @@
 /* access.c - see access.h. */
 #include "prover/commands/access.h"
 
+#include <libgen.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sandbox/sandbox.h"
 #include "chain/keys/passphrase.h"
 #include "proofs/format/key_file.h"
 
@@ -161,15 +163,35 @@ enum status access_data(struct data_paths *paths, const struct job *job, struct 
     return status == STATUS_NOT_FOUND ? no_data(job->data_count, error) : status;
 }
 
+/* What this process may touch from now on, while it runs what may be a stranger's program. */
+static void confine(struct bundle *bundle, const struct data_paths *paths, const char *out)
+{
+    struct sandbox_plan plan = {.network = false};
+    char folder[FILE_PATH_MAX];
+
+    for (uint32_t i = 0; i < paths->count; i++) {
+        sandbox_add_read(&plan, paths->of[i]);
+    }
+    sandbox_add_write(&plan, bundle_path(bundle)); /* a reader shares the journal with its writer */
+    if (out != NULL && strlen(out) < sizeof(folder)) { /* it is written when the step was run */
+        memcpy(folder, out, strlen(out) + 1);
+        sandbox_add_write(&plan, dirname(folder));
+    }
+    sandbox_begin(&plan);
+}
+
 enum status access_run(struct run *run, struct bundle *bundle,
                        const struct machine_options *machine, const struct options *options,
-                       struct error *error)
+                       const char *out, struct error *error)
 {
     const struct job *job = bundle_job(bundle);
     struct data_paths paths = {0};
     enum status status;
 
     TRY_OUT(access_data(&paths, job, bundle, options, error));
+    if (machine->backend == NULL || machine->backend == &backend_cpu) {
+        confine(bundle, &paths, out);
+    }
     TRY_OUT(run_open(run, job, (const char *const *)paths.of, paths.count, machine, error));
 out:
     data_paths_close(&paths);

@@ -73,10 +73,13 @@ MUST_CHECK enum status access_data(struct data_paths *paths, const struct job *j
                                    struct bundle *bundle, const struct options *options,
                                    struct error *error);
 
-/* Opens a run of the bundle's job on this data, in this process, for a trace of the owner's own. */
+/* Opens a run of the bundle's job on this data, in this process, which is kept from all but the
+ * bundle, its data and the folder of out (NULL: none) from now on: the program may be a stranger's.
+ * On a GPU it is not. */
 MUST_CHECK enum status access_run(struct run *run, struct bundle *bundle,
                                   const struct machine_options *machine,
-                                  const struct options *options, struct error *error);
+                                  const struct options *options, const char *out,
+                                  struct error *error);
 
 /* Makes the bundle remember the data that the options name, once a run was opened on it. */
 MUST_CHECK enum status access_remember(struct bundle *bundle, const struct options *options,

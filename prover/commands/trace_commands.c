@@ -117,7 +117,7 @@ static enum status read_argument(uint64_t *number, struct command_context *conte
 }
 
 static enum status begin_trace(struct traced *traced, struct command_context *context,
-                               struct error *error)
+                               const char *out, struct error *error)
 {
     const struct options *options = context->options;
     struct machine_options machine;
@@ -129,7 +129,7 @@ static enum status begin_trace(struct traced *traced, struct command_context *co
     TRY(bundle_open(&traced->bundle, options->arguments[0], BUNDLE_READ, error));
     TRY(access_unlock(traced->bundle, options, error));
     TRY(access_machine(&machine, context, error));
-    return access_run(&traced->run, traced->bundle, &machine, options, error);
+    return access_run(&traced->run, traced->bundle, &machine, options, out, error);
 }
 
 static enum status run_trace(struct traced *traced, struct trace_opening *openings, uint32_t count,
@@ -191,7 +191,7 @@ static int run_root(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    TRY_OUT(begin_trace(&traced, context, &error));
+    TRY_OUT(begin_trace(&traced, context, NULL, &error));
     TRY_OUT(run_trace(&traced, NULL, 0, &error));
     code = show_root(context, &traced);
 out:
@@ -212,7 +212,7 @@ static int run_node(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    TRY_OUT(begin_trace(&traced, context, &error));
+    TRY_OUT(begin_trace(&traced, context, NULL, &error));
     TRY_OUT(read_argument(&level, context, 2, MERKLE_DEPTH_MAX, &error));
     TRY_OUT(read_argument(&index, context, 3, MERKLE_LEAVES_MAX, &error));
     if (index > (trace_list_count(traced.run.job->tape) - 1) >> level) {
@@ -317,7 +317,7 @@ static int run_open_element(struct command_context *context)
     int code = COMMAND_OK;
 
     error_init(&error);
-    TRY_OUT(begin_trace(&traced, context, &error));
+    TRY_OUT(begin_trace(&traced, context, options_text(context->options, "out"), &error));
     if (opening == NULL) {
         TRY_OUT(error_set(&error, STATUS_NO_MEMORY, "no memory for an opening"));
     }
@@ -392,7 +392,7 @@ static int run_reply(struct command_context *context)
 
     error_init(&error);
     buffer_init(&reply, TRACE_REPLY_BYTES_MAX);
-    TRY_OUT(begin_trace(&traced, context, &error));
+    TRY_OUT(begin_trace(&traced, context, path, &error));
     if (trace_query_parse(&query, context->options->arguments[2]) != STATUS_OK) {
         status = error_set(&error, STATUS_USAGE, "'%.80s' is not a trace query",
                            context->options->arguments[2]);
