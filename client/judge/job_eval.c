@@ -231,7 +231,7 @@ out:
 }
 
 /* The job may be a stranger's: while it runs, this process reads its data and state alone. */
-static void confine(const struct evaluation *this)
+static void confine_process(const struct evaluation *this)
 {
     struct sandbox_plan plan = {.network = false};
 
@@ -258,7 +258,7 @@ static enum status evaluate_state(struct evaluation *this, const struct log *log
     machine.device_memory = options_number(this->options, "device-memory");
     TRY(machine_options_device(&machine, options_text(this->options, "device"), log, error));
     if (machine.backend == NULL || machine.backend == &backend_cpu) {
-        confine(this);
+        confine_process(this);
     }
     TRY_OUT(run_open(&run, this->job, (const char *const *)this->paths.of, this->paths.count,
                      &machine, error));

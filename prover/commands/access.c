@@ -164,7 +164,7 @@ enum status access_data(struct data_paths *paths, const struct job *job, struct 
 }
 
 /* What this process may touch from now on, while it runs what may be a stranger's program. */
-static void confine(struct bundle *bundle, const struct data_paths *paths, const char *out)
+static void confine_process(struct bundle *bundle, const struct data_paths *paths, const char *out)
 {
     struct sandbox_plan plan = {.network = false};
     char folder[FILE_PATH_MAX];
@@ -190,7 +190,7 @@ enum status access_run(struct run *run, struct bundle *bundle,
 
     TRY_OUT(access_data(&paths, job, bundle, options, error));
     if (machine->backend == NULL || machine->backend == &backend_cpu) {
-        confine(bundle, &paths, out);
+        confine_process(bundle, &paths, out);
     }
     TRY_OUT(run_open(run, job, (const char *const *)paths.of, paths.count, machine, error));
 out:
