@@ -24,9 +24,11 @@ MACHINE ?= $(shell uname -m)
 JOBS ?= $(shell nproc)
 MACHINE := $(MACHINE)
 JOBS := $(JOBS)
+# Many tests wait for the clocks of real programs: two more at once than there are cores.
+lanes := $(if $(filter test%,$(MAKECMDGOALS)),$(shell expr $(JOBS) + 2),$(JOBS))
 # All cores, unless -j says otherwise, or a make above this one shares its own.
 ifeq ($(filter -j%,$(MAKEFLAGS))$(filter-out 0,$(MAKELEVEL)),)
-MAKEFLAGS += -j$(JOBS)
+MAKEFLAGS += -j$(lanes)
 endif
 # Quiet by default: one line per file. V=1 shows the commands.
 Q := $(if $(V),,@)

@@ -101,7 +101,7 @@ dear := $(filter %/cuda/kernels/kernels_test,$(test_names)) \
 others := $(filter-out $(light) $(dearest) $(dear),$(scripted) $(host_names))
 runs := $(foreach name,$(light) $(dearest) $(dear) $(others),$(if \
     $(filter $(scripted),$(name)),,$(BUILD)/)$(name))
-run_part = scripts/run-tests -a -m $1 -b $(BUILD) -j $(JOBS) -t $(TEST_SECONDS)
+run_part = scripts/run-tests -a -m $1 -b $(BUILD) -j $(lanes) -t $(TEST_SECONDS)
 # No file is made by this name, so each runs each time.
 ran := $(BUILD)/ran
 $(host_names:%=$(ran)/%): $(ran)/%: $(BUILD)/%
