@@ -97,7 +97,7 @@ struct probe {
     struct host host;
     struct machine_options machine;
     char device[BUNDLE_DEVICE_MAX];
-    double rate; /* 10^9 multiply-adds a second */
+    struct product_rate rate;
     struct gpu gpus[GPUS_MAX];
     uint32_t gpu_count;
     bool by_plugin;         /* the GPUs are those that the plugin opened */
@@ -252,7 +252,7 @@ static enum status time_job(struct probe *probe, const struct options *given, st
         return status == STATUS_OK ? remember_pace(probe, options_text(given, "device"), error)
                                    : status;
     }
-    probe->time.seconds = step_time_products(probe->job->tape) / (probe->rate * 1e9);
+    probe->time.seconds = step_time_products(probe->job->tape) / (probe->rate.middle * 1e9);
     return STATUS_OK;
 }
 
@@ -534,15 +534,16 @@ static json_t *job_json_of(const struct probe *probe)
 
 static json_t *probe_json(const struct probe *probe)
 {
-    return json_pack("{s:s, s:i, s:I, s:I, s:s, s:f, s:o, s:o, s:{s:I, s:i, s:I}, s:o}", "cpu",
-                     probe->host.cpu, "cores", (int)probe->host.cores, "memory",
+    return json_pack("{s:s, s:i, s:I, s:I, s:s, s:f, s:[f, f], s:o, s:o, s:{s:I, s:i, s:I}, s:o}",
+                     "cpu", probe->host.cpu, "cores", (int)probe->host.cores, "memory",
                      (json_int_t)probe->host.memory_bytes, "memory_free",
                      (json_int_t)probe->host.memory_free_bytes, "device", probe->device,
-                     "contraction_rate", probe->rate, "gpus", gpus_json(probe), "no_gpu",
+                     "contraction_rate", probe->rate.middle, "contraction_rate_spread",
+                     probe->rate.least, probe->rate.most, "gpus", gpus_json(probe), "no_gpu",
                      probe->gpu_count > 0 ? json_null() : json_string(probe->no_plugin.text),
                      "meets", "memory", (json_int_t)probe->machine.memory_max, "compute_capability",
-                     (int)capability_of(probe), "contraction_rate", (json_int_t)probe->rate, "job",
-                     probe->job == NULL ? json_null() : job_json_of(probe));
+                     (int)capability_of(probe), "contraction_rate", (json_int_t)probe->rate.least,
+                     "job", probe->job == NULL ? json_null() : job_json_of(probe));
 }
 
 static void show_gpus(struct sheet *sheet, const struct probe *probe)
@@ -651,11 +652,14 @@ static void show_probe(struct sheet *sheet, const struct probe *probe)
                 (double)probe->host.memory_bytes / GIB,
                 (double)probe->host.memory_free_bytes / GIB);
     show_gpus(sheet, probe);
-    sheet_print(sheet, "%-20s %.1f * 10^9 multiply-adds a second at 14 bits, on %s\n",
-                "exact products", probe->rate, probe->device);
+    sheet_print(sheet,
+                "%-20s %.1f * 10^9 multiply-adds a second at 14 bits, on %s\n"
+                "%-20s (the middle of three measurements, %.1f to %.1f)\n",
+                "exact products", probe->rate.middle, probe->device, "", probe->rate.least,
+                probe->rate.most);
     sheet_print(sheet, "\nThis machine meets at most\n");
     sheet_print(sheet, "  --memory %" PRIu64 "M --contraction-rate %" PRIu64,
-                probe->machine.memory_max >> 20, (uint64_t)probe->rate);
+                probe->machine.memory_max >> 20, (uint64_t)probe->rate.least);
     if (capability_of(probe) > 0) {
         sheet_print(sheet, " --compute-capability %d", capability_of(probe));
     }

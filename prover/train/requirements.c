@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,7 +48,6 @@ static enum status run_product(double *rate, struct machine *machine, struct err
     uint32_t count = 0;
     double start;
 
-    TRY(machine->backend->step(machine, NULL, error)); /* warms up */
     start = steady_seconds();
     while (passed < MEASURE_SECONDS) {
         TRY(machine->backend->step(machine, NULL, error));
@@ -58,17 +58,32 @@ static enum status run_product(double *rate, struct machine *machine, struct err
     return STATUS_OK;
 }
 
-enum status requirements_measure(double *rate, const struct machine_options *options,
+static enum status run_thrice(struct product_rate *rate, struct machine *machine,
+                              struct error *error)
+{
+    double a, b, c;
+
+    TRY(machine->backend->step(machine, NULL, error)); /* warms up */
+    TRY(run_product(&a, machine, error));
+    TRY(run_product(&b, machine, error));
+    TRY(run_product(&c, machine, error));
+    rate->least = fmin(a, fmin(b, c));
+    rate->most = fmax(a, fmax(b, c));
+    rate->middle = fmax(fmin(a, b), fmin(fmax(a, b), c));
+    return STATUS_OK;
+}
+
+enum status requirements_measure(struct product_rate *rate, const struct machine_options *options,
                                  struct error *error)
 {
     struct tape *tape = NULL;
     struct machine *machine = NULL;
     enum status status;
 
-    *rate = 0.0;
+    *rate = (struct product_rate){0};
     TRY(make_product(&tape, error));
     TRY_OUT(machine_open(&machine, tape, options, error));
-    status = run_product(rate, machine, error);
+    status = run_thrice(rate, machine, error);
     machine->backend->close(machine);
 out:
     tape_free(tape);
@@ -176,6 +191,7 @@ static enum status check_requirements(struct requirements *found, const struct j
                                       const struct machine_options *machine, struct error *error)
 {
     const struct job_requirements *wanted = &job->requirements;
+    struct product_rate rate;
 
     if (wanted->memory > found->memory && found->memory != 0) {
         return error_set(error, STATUS_REFUSED,
@@ -190,7 +206,8 @@ static enum status check_requirements(struct requirements *found, const struct j
                          wanted->compute_capability / 10, wanted->compute_capability % 10);
     }
     if (wanted->contraction_rate != 0) {
-        TRY(requirements_measure(&found->contraction_rate, machine, error));
+        TRY(requirements_measure(&rate, machine, error));
+        found->contraction_rate = rate.middle;
     }
     if (found->contraction_rate < (double)wanted->contraction_rate) {
         return error_set(error, STATUS_REFUSED,

@@ -27,8 +27,16 @@ MUST_CHECK enum status requirements_check(struct requirements *found, const stru
                                           uint64_t keep, uint64_t every, bool ignore_requirements,
                                           struct error *error);
 
-/* Multiply-adds a second, in 10^9, of an exact product at 14 bits on this machine. */
-MUST_CHECK enum status requirements_measure(double *rate, const struct machine_options *machine,
+/* Multiply-adds a second, in 10^9, of an exact product at 14 bits on this machine, measured thrice:
+ * what else runs here makes one figure worth little. */
+struct product_rate {
+    double least;
+    double middle;
+    double most;
+};
+
+MUST_CHECK enum status requirements_measure(struct product_rate *rate,
+                                            const struct machine_options *machine,
                                             struct error *error);
 
 #endif /* PROVER_TRAIN_REQUIREMENTS_H */
