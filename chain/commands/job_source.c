@@ -329,6 +329,16 @@ enum status job_source_get_first_state(char *path, struct job_source *source, co
 
 /* ---- what was found of the mirrors ------------------------------------------- */
 
+/* What a line said begins with its address, which stands in front already. */
+static const char *without_address(const char *trouble, const char *url)
+{
+    const size_t size = strlen(url);
+
+    return strncmp(trouble, url, size) == 0 && strncmp(trouble + size, ": ", 2) == 0
+               ? trouble + size + 2
+               : trouble;
+}
+
 void job_source_report(const struct job_source *source, json_t *json)
 {
     json_t *list = json == NULL ? NULL : json_array();
@@ -343,7 +353,7 @@ void job_source_report(const struct job_source *source, json_t *json)
                                                         mirror->note.trouble));
         } else if (mirror->note.trouble[0] != '\0') {
             fprintf(stderr, "mirror %s%s: %s\n", mirror->url, mirror->dropped ? " (dropped)" : "",
-                    mirror->note.trouble);
+                    without_address(mirror->note.trouble, mirror->url));
         }
     }
     if (list != NULL) {
