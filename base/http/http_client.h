@@ -44,7 +44,7 @@ typedef size_t http_client_receive(char *bytes, size_t size, size_t count, void 
 bool http_client_receive_by(struct http_client *client, http_client_receive *receive,
                             void *context);
 
-/* BASE/NAME, whatever slashes end the base. False: it does not fit. */
+/* BASE/NAME; slashes at the end of the base do not count. False: it does not fit. */
 #define HTTP_CLIENT_URL_MAX 4600
 bool http_client_url(char url[HTTP_CLIENT_URL_MAX], const char *base, const char *name);
 

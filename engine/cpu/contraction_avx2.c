@@ -501,6 +501,31 @@ INLINE void integers_along(char *lines, size_t plane_size, const struct piece_so
     }
 }
 
+INLINE void integers_with(char *lines, size_t plane_size, const struct piece_source *source,
+                          const struct scales *scales, int bits, const bool wide, const bool split)
+{
+    if (source->adjacent) {
+        integers_adjacent(lines, plane_size, source, scales, bits, wide, split);
+    } else {
+        integers_along(lines, plane_size, source, scales, bits, wide, split);
+    }
+}
+
+static void piece_integers(char *lines, size_t plane_size, const struct piece_source *source,
+                           const int32_t *exponents, int bits)
+{
+    struct scales scales;
+
+    scales_from(&scales, exponents, bits);
+    if (bits == 22) {
+        integers_with(lines, plane_size, source, &scales, bits, true, true);
+    } else if (scales.wide) {
+        integers_with(lines, plane_size, source, &scales, bits, true, false);
+    } else {
+        integers_with(lines, plane_size, source, &scales, bits, false, false);
+    }
+}
+
 static bool any_nonzero(const char *lines, int64_t pairs)
 {
     __m256i seen = _mm256_setzero_si256();
@@ -621,9 +646,46 @@ static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
 
 /* ---- the table ---- */
 
-#include "engine/cpu/contraction_isa_body.h"
+static const struct contraction_isa avx2 = {
+    .tile = tile_product,
+    .finish = finish_tile,
+    .tile_short = tile_short,
+    .magnitudes = piece_magnitudes,
+    .integers = piece_integers,
+    .norms = piece_norms,
+    .stream = stream_bytes,
+    .row_sums = row_sums,
+    .unpack = unpack_lines,
+    .finish_row = finish_row,
+};
+
+static void run_unpack(void *q, const void *packed, const struct op *quantize, int thread_count)
+{
+    contraction_unpack(&avx2, q, packed, quantize, thread_count);
+}
+
+static void run_quantize(const struct kernel_call *call)
+{
+    contraction_quantize(&avx2, call);
+}
+
+static void run_contract(const struct kernel_call *call)
+{
+    contraction_contract(&avx2, call);
+}
+
+static void run_ones(const struct kernel_call *call)
+{
+    contraction_ones(&avx2, call);
+}
+
+static void run_onehot(const struct kernel_call *call)
+{
+    contraction_onehot(&avx2, call);
+}
 
 void contraction_kernels_avx2(struct kernel_table *table)
 {
-    contraction_table(table, &own_runs);
+    contraction_table(table, &(struct contraction_runs){run_unpack, run_quantize, run_contract,
+                                                        run_ones, run_onehot});
 }

@@ -481,6 +481,31 @@ INLINE void integers_along(char *lines, size_t plane_size, const struct piece_so
     }
 }
 
+INLINE void integers_with(char *lines, size_t plane_size, const struct piece_source *source,
+                          const struct scales *scales, int bits, const bool wide, const bool split)
+{
+    if (source->adjacent) {
+        integers_adjacent(lines, plane_size, source, scales, bits, wide, split);
+    } else {
+        integers_along(lines, plane_size, source, scales, bits, wide, split);
+    }
+}
+
+static void piece_integers(char *lines, size_t plane_size, const struct piece_source *source,
+                           const int32_t *exponents, int bits)
+{
+    struct scales scales;
+
+    scales_from(&scales, exponents, bits);
+    if (bits == 22) {
+        integers_with(lines, plane_size, source, &scales, bits, true, true);
+    } else if (scales.wide) {
+        integers_with(lines, plane_size, source, &scales, bits, true, false);
+    } else {
+        integers_with(lines, plane_size, source, &scales, bits, false, false);
+    }
+}
+
 /* The norms of half a run fit 32 unsigned bits; the sum of two saturates at UINT32_MAX. */
 static void piece_norms(uint32_t *norms, const char *lines, size_t plane_size, int64_t pairs,
                         int bits)
@@ -577,9 +602,46 @@ static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
 
 /* ---- the table ---- */
 
-#include "engine/cpu/contraction_isa_body.h"
+static const struct contraction_isa avx512 = {
+    .tile = tile_product,
+    .finish = finish_tile,
+    .tile_short = tile_short,
+    .magnitudes = piece_magnitudes,
+    .integers = piece_integers,
+    .norms = piece_norms,
+    .stream = stream_bytes,
+    .row_sums = row_sums,
+    .unpack = unpack_lines,
+    .finish_row = finish_row,
+};
+
+static void run_unpack(void *q, const void *packed, const struct op *quantize, int thread_count)
+{
+    contraction_unpack(&avx512, q, packed, quantize, thread_count);
+}
+
+static void run_quantize(const struct kernel_call *call)
+{
+    contraction_quantize(&avx512, call);
+}
+
+static void run_contract(const struct kernel_call *call)
+{
+    contraction_contract(&avx512, call);
+}
+
+static void run_ones(const struct kernel_call *call)
+{
+    contraction_ones(&avx512, call);
+}
+
+static void run_onehot(const struct kernel_call *call)
+{
+    contraction_onehot(&avx512, call);
+}
 
 void contraction_kernels_avx512(struct kernel_table *table)
 {
-    contraction_table(table, &own_runs);
+    contraction_table(table, &(struct contraction_runs){run_unpack, run_quantize, run_contract,
+                                                        run_ones, run_onehot});
 }

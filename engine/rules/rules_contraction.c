@@ -416,7 +416,9 @@ static RULE void add_terms(struct rule_part *part, const struct contraction_shap
         block_cut(&start, &end, shape, i, from, to);
         for (int64_t k = start; k < end; k++) {
             if (words == NULL || operand_get(words, (uint64_t)k) == word) {
-                terms += (uint64_t)(row_q(&rows[0], k) * (row_count == 2 ? row_q(&rows[1], k) : 1));
+                int64_t other = row_count == 2 ? row_q(&rows[1], k) : 1;
+
+                terms += (uint64_t)(row_q(&rows[0], k) * other);
             }
         }
         add_block(part, shape, rows, row_count, i, terms);
