@@ -1,5 +1,5 @@
 /*
- * wei_json.h - an amount in JSON: a text of digits, since numbers of JSON are exact up to 2^53 alone.
+ * wei_json.h - an amount in JSON: a text of digits, since numbers are exact up to 2^53 alone.
  */
 #ifndef CHAIN_CODEC_WEI_JSON_H
 #define CHAIN_CODEC_WEI_JSON_H

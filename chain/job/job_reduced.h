@@ -79,6 +79,9 @@ struct job_reduced_claim {
     enum game_outcome outcome; /* CLOSED */
 };
 
+/* The claim of its first claimant, at CLAIMED. */
+struct job_reduced_claim job_reduced_claim_of(const struct game_event *event);
+
 /* CLAIMED by one more claimant, TURN_PASSED, RULED. */
 void job_reduced_take_claim(struct job_reduced_claim *claim, const struct game_event *event);
 

@@ -402,7 +402,7 @@ RULE uint64_t rule_contract_onehot_base(struct rule_part *part, const struct rul
     return rows_base(part, &shape, &row, 1);
 }
 
-/* Adds the terms from .. to, block by block. rows: the other operand's last, or one alone. words: of
+/* Adds the terms from .. to, block by block. rows: the other operand's last, or one alone. words:
  * a one-hot operand, where only the terms at `word` count; NULL: all do. */
 static RULE void add_terms(struct rule_part *part, const struct contraction_shape *shape,
                            const struct product_row *rows, uint32_t row_count,

@@ -91,7 +91,7 @@ static json_t *offers_json(const struct solver_node *node)
         const struct job_record *job = &node->board.jobs[i];
         const struct offer *offer = &node->offers[i];
 
-        if (job->phase == GAME_PHASE_OPEN && node->clock.time_s <= job->terms.deadline_s) {
+        if (job->state.phase == GAME_PHASE_OPEN && node->clock.time_s <= job->terms.deadline_s) {
             (void)json_array_append_new(
                 list, json_pack("{s:o, s:b, s:o, s:s}", "job", key_json(&job->key), "refused",
                                 (int)offer->refused, "hour_wei",
