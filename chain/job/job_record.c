@@ -586,41 +586,14 @@ static bool has_places_left(const struct job_record *record, uint32_t index)
     return job_places_left(&segment->draw.seed, &segment->committed, segment->draw.to, &panel);
 }
 
-static bool is_first(const struct job_record *record, uint32_t index)
-{
-    const struct job_reduced_segment *draw = &record->segments[index].draw;
-
-    return draw->covered ? draw->leg_start == record->state.finalized
-                         : index == record->state.finalized && record->state.leg_start == index &&
-                               record->state.drawn == record->state.committed;
-}
-
 struct job_segment job_record_segment(const struct job_record *record, uint32_t index)
 {
     const struct job_record_segment *of = &record->segments[index];
-    struct job_segment segment = {
-        .terms = &record->terms,
-        .tally = {.wanted =
-                      game_wanted_rights(&record->terms, &of->committed, record->state.segments),
-                  .rights = of->draw.rights,
-                  .unseen = of->draw.unseen,
-                  .round = of->draw.round,
-                  .drawn = of->draw.seats,
-                  .to = of->draw.to,
-                  .vouched = of->draw.vouched || of->has_vouch},
-        .height = of->committed.height,
-        .panel = of->committed.panel,
-        .start_s = of->draw.start_s,
-        .refused_until_s = record->state.refused_until_s,
-        .open_claims = of->open_claims,
-        .job_claims = job_record_open_claims(record),
-        .drawn = index < record->state.drawn,
-        .next = index == record->state.drawn,
-        .covered = of->draw.covered,
-        .noted = of->draw.vouched,
-        .final = index < record->state.finalized,
-        .first = is_first(record, index)};
+    struct job_segment segment =
+        job_segment_of(&record->terms, &record->state, &of->committed, &of->draw, of->has_vouch);
 
+    segment.open_claims = of->open_claims;
+    segment.job_claims = job_record_open_claims(record);
     segment.places_left = segment.covered && !segment.final &&
                           leg_seats_needed(&segment.tally) > 0 && has_places_left(record, index);
     return segment;

@@ -220,7 +220,8 @@ static enum status check_time(const struct claiming *claiming, struct error *err
     const struct store_segment *segment = &claiming->segment;
     uint64_t now_s = claiming->setup.node.clock.time_s;
 
-    if (segment->phase != GAME_PHASE_RUNNING || segment->committed.index < segment->finalized) {
+    if (segment->state.phase != GAME_PHASE_RUNNING ||
+        segment->committed.index < segment->state.finalized) {
         return error_set(error, STATUS_REFUSED, "the segment is final, or its job at an end");
     }
     return now_s <= node_claim_end(segment) || segment->job_claims > 0

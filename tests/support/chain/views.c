@@ -42,20 +42,20 @@ static void see_same_job(struct views *views, const struct job_record *record)
 
     error_init(&error);
     check(store_job(&views->store, &job, &record->key, &error), &error);
-    assert_int_equal(job.phase, record->state.phase);
+    assert_int_equal(job.state.phase, record->state.phase);
     assert_true(address_equal(&job.client, &record->client));
-    assert_true(address_equal(&job.solver, &record->state.solver));
-    assert_int_equal(job.generation, record->state.generation);
-    assert_int_equal(job.segments, record->state.segments);
-    assert_int_equal(job.committed, record->state.committed);
-    assert_int_equal(job.drawn, record->state.drawn);
-    assert_int_equal(job.leg_start, record->state.leg_start);
-    assert_int_equal(job.finalized, record->state.finalized);
-    assert_int_equal(job.entries, record->state.entries);
-    assert_int_equal(job.unpaid, record->state.unpaid);
-    assert_int_equal(job.due_s, record->state.due_s);
-    assert_int_equal(job.refused_until_s, record->state.refused_until_s);
-    assert_int_equal(job.barred, record->state.barred);
+    assert_true(address_equal(&job.state.solver, &record->state.solver));
+    assert_int_equal(job.state.generation, record->state.generation);
+    assert_int_equal(job.state.segments, record->state.segments);
+    assert_int_equal(job.state.committed, record->state.committed);
+    assert_int_equal(job.state.drawn, record->state.drawn);
+    assert_int_equal(job.state.leg_start, record->state.leg_start);
+    assert_int_equal(job.state.finalized, record->state.finalized);
+    assert_int_equal(job.state.entries, record->state.entries);
+    assert_int_equal(job.state.unpaid, record->state.unpaid);
+    assert_int_equal(job.state.due_s, record->state.due_s);
+    assert_int_equal(job.state.refused_until_s, record->state.refused_until_s);
+    assert_int_equal(job.state.barred, record->state.barred);
     views->compared++;
 }
 
@@ -71,7 +71,8 @@ static void see_same_segment(struct views *views, const struct job_record *recor
     check(store_segment(&views->store, &found, &record->key, index, &error), &error);
     hash = game_segment_hash(&record->key, &record->segments[index].committed);
     assert_memory_equal(found.hash.bytes, hash.bytes, HASH32_SIZE);
-    assert_memory_equal(found.seed.bytes, record->segments[index].draw.seed.bytes, HASH32_SIZE);
+    assert_memory_equal(found.draw.seed.bytes, record->segments[index].draw.seed.bytes,
+                        HASH32_SIZE);
     state = store_segment_state(&found);
     state.terms = wanted.terms;
     assert_int_equal(state.height, wanted.height);
@@ -105,10 +106,10 @@ static void see_same_seat(struct views *views, const struct job_record *record,
 
     error_init(&error);
     check(store_seat(&views->store, &found, &hash, seat->place, &error), &error);
-    assert_int_equal(found.entry, seat->state.entry);
+    assert_int_equal(found.state.entry, seat->state.entry);
     assert_true(address_equal(&found.owner, &seat->owner));
-    assert_int_equal(found.phase, seat->state.phase);
-    assert_int_equal(found.verdict, seat->state.verdict);
+    assert_int_equal(found.state.phase, seat->state.phase);
+    assert_int_equal(found.state.verdict, seat->state.verdict);
     views->compared++;
 }
 
@@ -122,14 +123,14 @@ static void see_same_claim(struct views *views, const struct job_record_claim *c
     assert_int_equal(found.index, claim->index);
     assert_int_equal(found.generation, claim->generation);
     assert_int_equal(found.step, claim->step);
-    assert_true(found.rank == claim->state.rank);
-    assert_int_equal(found.phase, claim->state.phase);
-    assert_int_equal(found.phase != GAME_CLAIM_CLOSED, job_record_claim_is_open(claim));
-    assert_int_equal(found.turn, claim->state.turn);
-    assert_int_equal(found.turns, claim->state.turns);
-    assert_int_equal(found.deadline_s, claim->state.deadline_s);
-    assert_int_equal(found.outcome, claim->state.outcome);
-    assert_true(address_equal(&found.lead, &claim->state.lead));
+    assert_true(found.state.rank == claim->state.rank);
+    assert_int_equal(found.state.phase, claim->state.phase);
+    assert_int_equal(found.state.phase != GAME_CLAIM_CLOSED, job_record_claim_is_open(claim));
+    assert_int_equal(found.state.turn, claim->state.turn);
+    assert_int_equal(found.state.turns, claim->state.turns);
+    assert_int_equal(found.state.deadline_s, claim->state.deadline_s);
+    assert_int_equal(found.state.outcome, claim->state.outcome);
+    assert_true(address_equal(&found.state.lead, &claim->state.lead));
     views->compared++;
 }
 
