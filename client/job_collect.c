@@ -226,13 +226,13 @@ static int report(struct collector *collector)
     terms_time(time, collector->clock.time_s);
     return command_say(context,
                        json_pack("{s:s, s:s, s:i, s:i, s:i, s:O, s:o, s:s}", "job", key, "phase",
-                                 job_status_phase(record), "segments", (int)record->segment_count,
-                                 "committed", (int)record->committed, "final",
-                                 (int)record->finalized, "done", collector->done, "waits_for",
+                                 job_status_phase(record), "segments", (int)record->state.segments,
+                                 "committed", (int)record->state.committed, "final",
+                                 (int)record->state.finalized, "done", collector->done, "waits_for",
                                  job_wait_json(&left), "withdrawn_wei", withdrawn),
                        "job %.18s...: %s, %u of %u segments final; it is %s there\n%s%s%s", key,
-                       job_status_phase(record), record->finalized, record->segment_count, time,
-                       waits ? "waits for " : "", waits ? left.text : "", waits ? "\n" : "");
+                       job_status_phase(record), record->state.finalized, record->state.segments,
+                       time, waits ? "waits for " : "", waits ? left.text : "", waits ? "\n" : "");
 }
 
 /* ---- the command -------------------------------------------------------------------------- */

@@ -91,16 +91,16 @@ static enum status choose_state(struct fetching *fetching, struct error *error)
 {
     const struct job_record *record = &fetching->source.record;
     const struct options *options = fetching->context->options;
-    uint32_t segment = record->finalized - 1;
+    uint32_t segment = record->state.finalized - 1;
 
     if (options_given(options, "segment")) {
         segment = (uint32_t)options_number(options, "segment");
-    } else if (record->finalized == 0) {
+    } else if (record->state.finalized == 0) {
         (void)error_set(error, STATUS_NOT_FOUND, "no segment of this job is final yet");
         error_advise(error, "--segment N takes one that is committed: it may still turn out false");
         return STATUS_NOT_FOUND;
     }
-    fetching->final = segment < record->finalized;
+    fetching->final = segment < record->state.finalized;
     return job_states_end(&fetching->place, fetching->source.ledger, record, segment, error);
 }
 
@@ -312,7 +312,7 @@ int job_fetch_check(struct command_context *context)
     TRY_OUT(find_job_file(source, context->options, &error));
     TRY_OUT(check_file(&place, source, arguments[1], &error));
     /* The state follows from the ledger's root; whether it is final is a fact of now. */
-    final = place.segment < source->record.finalized;
+    final = place.segment < source->record.state.finalized;
 out:
     if (source != NULL) {
         job_source_close(source);

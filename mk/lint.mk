@@ -1,5 +1,5 @@
-# lint.mk - the rules that a program can check. Per-file checks leave a stamp, so only changed
-# files are checked again; a tool that is missing is named and its check skipped aloud.
+# lint.mk - the rules that a program can check. Checks leave stamps, so only changed files are
+# checked again; a tool that is missing is named and its check skipped aloud.
 
 # Formatting and findings differ between versions: 14 is the one this house is written with.
 lint_version := 14
@@ -8,7 +8,7 @@ lint_headers := $(sort $(shell find $(rooms) tests bench -name '*.h' -not -path 
 
 lint: lint-format lint-tidy lint-source lint-globals lint-scripts ## format, clang-tidy, arrows between folders, sizes, names
 
-lint-format: $(addprefix $(BUILD)/lint/,$(addsuffix .format,$(lint_sources) $(lint_headers)))
+lint-format: $(BUILD)/lint/format.ok
 lint-tidy: $(addprefix $(BUILD)/lint/,$(addsuffix .tidy,$(lint_sources)))
 
 # clang-tidy is the dearest of all checks. .ci/run affords the whole product, and of the tests and
@@ -21,9 +21,13 @@ tidy_turn_sources = $(room_sources) $(wildcard lockstep.c) \
 lint-turn: lint-format lint-source lint-globals lint-scripts ## lint, but clang-tidy on a quarter of the tests
 	$(Q)$(MAKE) --no-print-directory $(patsubst %,$(BUILD)/lint/%.tidy,$(tidy_turn_sources))
 
-$(BUILD)/lint/%.format: % .clang-format scripts/lint-tool | $(BUILD)/setup/lint.ok
+# Many files at once: to start the tool takes longer than to look at a file. A new layout or tool
+# concerns all files, else only those that changed since all passed.
+format_files = $(filter %.c %.h,$(if $(filter .clang-format scripts/lint-tool,$?),$^,$?))
+$(BUILD)/lint/format.ok: $(lint_sources) $(lint_headers) .clang-format scripts/lint-tool | $(BUILD)/setup/lint.ok
 	@mkdir -p $(@D)
-	$(Q)scripts/lint-tool $(lint_version) clang-format --dry-run -Werror $<
+	$(Q)printf '%s\n' $(format_files) | \
+	    xargs -n 64 -P $(JOBS) scripts/lint-tool $(lint_version) clang-format --dry-run -Werror
 	@touch $@
 
 # The object file stands for the headers: it is newer than all of them.

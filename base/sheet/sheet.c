@@ -299,6 +299,41 @@ void sheet_curve(struct sheet *sheet, const struct curve *loss, const struct cur
     sheet_plot(sheet, &plot);
 }
 
+/* ---- figures --------------------------------------------------------------------------- */
+
+void sheet_metric(struct sheet *sheet, const char *name, const char *type, const char *help)
+{
+    sheet_add(sheet, SHEET_METRIC, name, "%s", type);
+    sheet_words(sheet, SHEET_PLAIN, "%s", help);
+}
+
+void sheet_sample(struct sheet *sheet, const char *format, ...)
+{
+    va_list arguments;
+
+    sheet_begin(sheet, SHEET_SAMPLE, NULL);
+    va_start(arguments, format);
+    add_words(sheet, SHEET_PLAIN, NULL, format, arguments);
+    va_end(arguments);
+}
+
+void sheet_sample_label(struct sheet *sheet, const char *name, const char *value)
+{
+    size_t count = sheet->count;
+
+    sheet_words(sheet, SHEET_PLAIN, "%s", value);
+    if (sheet->count > count) {
+        sheet->items[count].label = keep_text(sheet, name);
+    }
+}
+
+void sheet_figure(struct sheet *sheet, const char *name, const char *type, const char *help,
+                  double value)
+{
+    sheet_metric(sheet, name, type, help);
+    sheet_sample(sheet, "%.17g", value);
+}
+
 /* ---- lines as printf writes them --------------------------------------------------------- */
 
 /* Does the last line go on? Its label says so. */

@@ -2,7 +2,7 @@
  * sheet.h - what a page, a text and --json show, as one value.
  *
  * A sheet has named facts, for programs, and blocks, for people: sentences, cards, tables, squares,
- * plots. It is made once and written by three renderers. They do all escaping: nothing in a sheet
+ * plots; and figures for Prometheus. It is made once and written by four renderers. They do all escaping: nothing in a sheet
  * is markup, or steers a terminal, though strangers wrote it.
  */
 #ifndef BASE_SHEET_SHEET_H
@@ -41,6 +41,8 @@ enum sheet_kind {
     SHEET_CHOICE, /* of a form [what to choose] */
     SHEET_OPTION, /* of the choice before [what is read] */
     SHEET_FOOTER, /* the last words of a page; in no text */
+    SHEET_METRIC, /* a family of figures for Prometheus [its name]; in no page and no text */
+    SHEET_SAMPLE, /* a figure of it: see sheet_sample() */
     SHEET_WORDS,  /* of the block before; not for sheet_begin() */
     SHEET_KINDS,
 };
@@ -159,6 +161,16 @@ void sheet_plot(struct sheet *sheet, const struct sheet_plot *plot);
 /* The loss of a training as a line, and the held-out loss as points. */
 void sheet_curve(struct sheet *sheet, const struct curve *loss, const struct curve *held_out);
 
+/* A family of figures, with its type ("gauge") and what it counts. Its samples follow. */
+void sheet_metric(struct sheet *sheet, const char *name, const char *type, const char *help);
+/* A figure of the family, and then its labels. */
+void sheet_sample(struct sheet *sheet, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void sheet_sample_label(struct sheet *sheet, const char *name, const char *value);
+/* A family of one figure without a label. */
+void sheet_figure(struct sheet *sheet, const char *name, const char *type, const char *help,
+                  double value);
+
 /* Lines as printf writes them: each ends with a line feed, which may come in a later call. */
 void sheet_print(struct sheet *sheet, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -170,6 +182,8 @@ void sheet_print_list(struct sheet *sheet, const char *format, va_list arguments
 /* now_s 0: a page to keep, without moment and script. */
 void sheet_page_write(struct buffer *page, const struct sheet *sheet, uint64_t now_s);
 void sheet_text_write(struct buffer *text, const struct sheet *sheet);
+/* The text format of Prometheus, version 0.0.4. */
+void sheet_metrics_write(struct buffer *text, const struct sheet *sheet);
 /* One line without its end. */
 void sheet_json_write(struct buffer *text, const struct sheet *sheet);
 

@@ -11,67 +11,47 @@ uint32_t abi_selector(const char *signature)
            (uint32_t)hash.bytes[2] << 8 | hash.bytes[3];
 }
 
-void abi_writer_init(struct abi_writer *writer, uint8_t *bytes, size_t size)
-{
-    writer->bytes = bytes;
-    writer->size = size;
-    writer->used = 0;
-    writer->overflowed = false;
-}
-
-static void put_bytes(struct abi_writer *writer, const void *bytes, size_t size)
-{
-    if (writer->overflowed || size > writer->size - writer->used) {
-        writer->overflowed = true;
-        return;
-    }
-    if (size > 0) {
-        memcpy(writer->bytes + writer->used, bytes, size);
-        writer->used += size;
-    }
-}
-
-void abi_put_selector(struct abi_writer *writer, const char *signature)
+void abi_put_selector(struct byte_writer *writer, const char *signature)
 {
     struct hash32 hash = keccak256(signature, strlen(signature));
 
-    put_bytes(writer, hash.bytes, ABI_SELECTOR_SIZE);
+    byte_writer_put(writer, hash.bytes, ABI_SELECTOR_SIZE);
 }
 
-void abi_put_hash(struct abi_writer *writer, const struct hash32 *hash)
+void abi_put_hash(struct byte_writer *writer, const struct hash32 *hash)
 {
-    put_bytes(writer, hash->bytes, HASH32_SIZE);
+    byte_writer_put(writer, hash->bytes, HASH32_SIZE);
 }
 
-void abi_put_address(struct abi_writer *writer, const struct address *address)
+void abi_put_address(struct byte_writer *writer, const struct address *address)
 {
     uint8_t word[ABI_WORD_SIZE] = {0};
 
     memcpy(word + ABI_WORD_SIZE - ADDRESS_SIZE, address->bytes, ADDRESS_SIZE);
-    put_bytes(writer, word, sizeof(word));
+    byte_writer_put(writer, word, sizeof(word));
 }
 
-void abi_put_uint256(struct abi_writer *writer, const struct uint256 *value)
+void abi_put_uint256(struct byte_writer *writer, const struct uint256 *value)
 {
     uint8_t word[ABI_WORD_SIZE];
 
     uint256_to_bytes(word, value);
-    put_bytes(writer, word, sizeof(word));
+    byte_writer_put(writer, word, sizeof(word));
 }
 
-void abi_put_u64(struct abi_writer *writer, uint64_t value)
+void abi_put_u64(struct byte_writer *writer, uint64_t value)
 {
     struct uint256 wide = uint256_of(value);
 
     abi_put_uint256(writer, &wide);
 }
 
-void abi_put_bool(struct abi_writer *writer, bool value)
+void abi_put_bool(struct byte_writer *writer, bool value)
 {
     abi_put_u64(writer, value ? 1 : 0);
 }
 
-size_t abi_put_offset(struct abi_writer *writer)
+size_t abi_put_offset(struct byte_writer *writer)
 {
     size_t place = writer->used;
 
@@ -79,7 +59,7 @@ size_t abi_put_offset(struct abi_writer *writer)
     return place;
 }
 
-void abi_set_offset(struct abi_writer *writer, size_t place, size_t base)
+void abi_set_offset(struct byte_writer *writer, size_t place, size_t base)
 {
     struct uint256 offset = uint256_of(writer->used - base);
 
@@ -88,19 +68,14 @@ void abi_set_offset(struct abi_writer *writer, size_t place, size_t base)
     }
 }
 
-void abi_put_blob(struct abi_writer *writer, const void *bytes, size_t size)
+void abi_put_blob(struct byte_writer *writer, const void *bytes, size_t size)
 {
     static const uint8_t zeros[ABI_WORD_SIZE];
     size_t rest = size % ABI_WORD_SIZE;
 
     abi_put_u64(writer, size);
-    put_bytes(writer, bytes, size);
-    put_bytes(writer, zeros, rest == 0 ? 0 : ABI_WORD_SIZE - rest);
-}
-
-enum status abi_writer_finish(const struct abi_writer *writer)
-{
-    return writer->overflowed ? STATUS_OVER_LIMIT : STATUS_OK;
+    byte_writer_put(writer, bytes, size);
+    byte_writer_put(writer, zeros, rest == 0 ? 0 : ABI_WORD_SIZE - rest);
 }
 
 void abi_reader_init(struct abi_reader *reader, const void *bytes, size_t size)

@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "chain/codec/address.h"
+#include "chain/codec/byte_writer.h"
 #include "chain/codec/keccak.h"
 #include "chain/codec/uint256.h"
 
@@ -22,34 +23,22 @@
 
 /* ---- writing -------------------------------------------------------------- */
 
-struct abi_writer {
-    uint8_t *bytes; /* borrowed until the end of writing */
-    size_t size;
-    size_t used;
-    bool overflowed;
-};
-
-void abi_writer_init(struct abi_writer *writer, uint8_t *bytes, size_t size);
-
 /* Begins a call: the selector of a signature such as "withdraw(address)". */
-void abi_put_selector(struct abi_writer *writer, const char *signature);
-void abi_put_hash(struct abi_writer *writer, const struct hash32 *hash);
-void abi_put_address(struct abi_writer *writer, const struct address *address);
-void abi_put_uint256(struct abi_writer *writer, const struct uint256 *value);
-void abi_put_u64(struct abi_writer *writer, uint64_t value);
-void abi_put_bool(struct abi_writer *writer, bool value);
+void abi_put_selector(struct byte_writer *writer, const char *signature);
+void abi_put_hash(struct byte_writer *writer, const struct hash32 *hash);
+void abi_put_address(struct byte_writer *writer, const struct address *address);
+void abi_put_uint256(struct byte_writer *writer, const struct uint256 *value);
+void abi_put_u64(struct byte_writer *writer, uint64_t value);
+void abi_put_bool(struct byte_writer *writer, bool value);
 
 /* A dynamic value is an offset in the head and the content behind it: the place of the offset is
  * kept with abi_put_offset, and set with abi_set_offset when writing arrives at the content. base
  * is writer->used at the start of the tuple that the offset counts from. */
-size_t abi_put_offset(struct abi_writer *writer);
-void abi_set_offset(struct abi_writer *writer, size_t place, size_t base);
+size_t abi_put_offset(struct byte_writer *writer);
+void abi_set_offset(struct byte_writer *writer, size_t place, size_t base);
 
 /* The content of "bytes" or "string": its length, itself, zeros up to a word. */
-void abi_put_blob(struct abi_writer *writer, const void *bytes, size_t size);
-
-/* STATUS_OVER_LIMIT when something did not fit. */
-MUST_CHECK enum status abi_writer_finish(const struct abi_writer *writer);
+void abi_put_blob(struct byte_writer *writer, const void *bytes, size_t size);
 
 /* ---- reading -------------------------------------------------------------- */
 

@@ -83,12 +83,12 @@ void address_print(char text[ADDRESS_TEXT_SIZE], const struct address *address)
 struct address address_of_contract(const struct address *creator, uint64_t nonce)
 {
     uint8_t bytes[64];
-    struct rlp_writer writer;
+    struct byte_writer writer;
     struct hash32 hash;
     struct address result;
     size_t list;
 
-    rlp_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     list = rlp_list_begin(&writer);
     rlp_write_bytes(&writer, creator->bytes, ADDRESS_SIZE);
     rlp_write_u64(&writer, nonce);

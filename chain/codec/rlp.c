@@ -23,18 +23,6 @@ static uint32_t bytes_of_length(uint64_t length)
     return count;
 }
 
-static void put_bytes(struct rlp_writer *writer, const void *bytes, size_t size)
-{
-    if (writer->overflowed || size > writer->size - writer->used) {
-        writer->overflowed = true;
-        return;
-    }
-    if (size > 0) {
-        memcpy(writer->bytes + writer->used, bytes, size);
-        writer->used += size;
-    }
-}
-
 /* The prefix of a string (base 0x80) or a list (base 0xc0) of that many bytes. */
 static size_t make_prefix(uint8_t prefix[1 + LENGTH_BYTES_MAX], uint8_t base, size_t length)
 {
@@ -52,27 +40,19 @@ static size_t make_prefix(uint8_t prefix[1 + LENGTH_BYTES_MAX], uint8_t base, si
     return 1 + count;
 }
 
-void rlp_writer_init(struct rlp_writer *writer, uint8_t *bytes, size_t size)
-{
-    writer->bytes = bytes;
-    writer->size = size;
-    writer->used = 0;
-    writer->overflowed = false;
-}
-
-void rlp_write_bytes(struct rlp_writer *writer, const void *bytes, size_t size)
+void rlp_write_bytes(struct byte_writer *writer, const void *bytes, size_t size)
 {
     uint8_t prefix[1 + LENGTH_BYTES_MAX];
 
     if (size == 1 && *(const uint8_t *)bytes < STRING_BASE) {
-        put_bytes(writer, bytes, 1);
+        byte_writer_put(writer, bytes, 1);
         return;
     }
-    put_bytes(writer, prefix, make_prefix(prefix, STRING_BASE, size));
-    put_bytes(writer, bytes, size);
+    byte_writer_put(writer, prefix, make_prefix(prefix, STRING_BASE, size));
+    byte_writer_put(writer, bytes, size);
 }
 
-void rlp_write_uint256(struct rlp_writer *writer, const struct uint256 *value)
+void rlp_write_uint256(struct byte_writer *writer, const struct uint256 *value)
 {
     uint8_t bytes[UINT256_SIZE];
     uint32_t count = (uint256_bit_length(value) + 7) / 8;
@@ -81,19 +61,19 @@ void rlp_write_uint256(struct rlp_writer *writer, const struct uint256 *value)
     rlp_write_bytes(writer, bytes + UINT256_SIZE - count, count);
 }
 
-void rlp_write_u64(struct rlp_writer *writer, uint64_t value)
+void rlp_write_u64(struct byte_writer *writer, uint64_t value)
 {
     struct uint256 wide = uint256_of(value);
 
     rlp_write_uint256(writer, &wide);
 }
 
-size_t rlp_list_begin(struct rlp_writer *writer)
+size_t rlp_list_begin(struct byte_writer *writer)
 {
     return writer->used;
 }
 
-void rlp_list_end(struct rlp_writer *writer, size_t mark)
+void rlp_list_end(struct byte_writer *writer, size_t mark)
 {
     uint8_t prefix[1 + LENGTH_BYTES_MAX];
     size_t prefix_size;
@@ -112,9 +92,4 @@ void rlp_list_end(struct rlp_writer *writer, size_t mark)
     memmove(writer->bytes + mark + prefix_size, writer->bytes + mark, length);
     memcpy(writer->bytes + mark, prefix, prefix_size);
     writer->used += prefix_size;
-}
-
-enum status rlp_writer_finish(const struct rlp_writer *writer)
-{
-    return writer->overflowed ? STATUS_OVER_LIMIT : STATUS_OK;
 }

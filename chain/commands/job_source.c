@@ -75,11 +75,11 @@ static enum status refuse_wait(const struct job_source *source, const struct job
 {
     (void)error_set(error, STATUS_REFUSED, "this wait does not end by itself: the job waits for %s",
                     wait->text);
-    if (source->record.finalized > 0) {
+    if (source->record.state.finalized > 0) {
         error_advise(error,
                      "without --wait the state at the end of segment %u comes, the last one"
                      " that is final",
-                     source->record.finalized - 1);
+                     source->record.state.finalized - 1);
     } else {
         error_advise(error, "no segment of it is final: there is nothing to fetch but what"
                             " --segment N names, which nobody vouches for");
@@ -158,7 +158,7 @@ enum status job_source_wait(struct job_source *source, const struct command_cont
 {
     struct waiting waiting = {.due_since_s = 0};
 
-    while (source->record.phase != GAME_PHASE_CLOSED) {
+    while (source->record.state.phase != GAME_PHASE_CLOSED) {
         TRY(tell_wait(&waiting, source, context->log, error));
         if (stop_wait(stop, LOOK_S)) {
             return error_set(error, STATUS_STOPPED, "stopped while waiting for the job");
@@ -211,8 +211,8 @@ enum status job_source_get(struct job_source *source, const char *path, struct e
         (void)error_set(error, STATUS_NOT_FOUND,
                         "the client has not said on the ledger where job file and data are, and "
                         "%s",
-                        source->record.committed == 0 ? "no solver has committed anything yet"
-                                                      : "no solver says so either");
+                        source->record.state.committed == 0 ? "no solver has committed anything yet"
+                                                            : "no solver says so either");
         error_advise(error, "ask the client for an address, and name it with --mirror URL");
         return STATUS_NOT_FOUND;
     }

@@ -52,12 +52,12 @@ enum status evm_registry_part(struct rpc *rpc, struct address *part, const struc
                               const char *getter, struct error *error)
 {
     uint8_t call[ABI_SELECTOR_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
     struct abi_reader reader;
     struct hash32 word;
     enum status status;
 
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, getter);
     status = evm_word(rpc, &word, registry, call, sizeof(call), error);
     if (status == STATUS_REFUSED) {

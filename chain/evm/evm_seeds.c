@@ -53,14 +53,14 @@ static bool is_known(uint8_t *code, size_t size, uint32_t delay)
     static const size_t places[] = HEADER_SEEDS_STANDING_PLACES;
     uint8_t standing[CODE_SIZE];
     uint8_t word[ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
     size_t standing_size;
 
     if (hex_read(standing, sizeof(standing), &standing_size, HEADER_SEEDS_STANDING) != STATUS_OK ||
         size != standing_size) {
         return false;
     }
-    abi_writer_init(&writer, word, sizeof(word));
+    byte_writer_init(&writer, word, sizeof(word));
     abi_put_u64(&writer, delay);
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         memcpy(standing + places[i], word, sizeof(word));
@@ -94,11 +94,11 @@ enum status evm_seeds_fixed(const struct evm_seeds *seeds, struct rpc *rpc, uint
                             uint64_t height, uint64_t time_s, struct error *error)
 {
     uint8_t data[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
-    struct abi_writer call;
+    struct byte_writer call;
     struct abi_reader reader;
     struct hash32 word;
 
-    abi_writer_init(&call, data, sizeof(data));
+    byte_writer_init(&call, data, sizeof(data));
     abi_put_selector(&call, "fixedAt(uint256,uint256)");
     abi_put_u64(&call, height);
     abi_put_u64(&call, time_s);

@@ -23,10 +23,10 @@ static enum status ask(struct rpc *rpc, struct uint256 *number, const struct add
                        struct error *error)
 {
     uint8_t call[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
     struct hash32 word;
 
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, signature);
     for (size_t i = 0; i < 2 && accounts[i] != NULL; i++) {
         abi_put_address(&writer, accounts[i]);
@@ -111,12 +111,12 @@ static enum status read_symbol(struct rpc *rpc, char symbol[EVM_TOKEN_SYMBOL_SIZ
     static const struct address nobody;
     uint8_t call[ABI_SELECTOR_SIZE];
     uint8_t answer[TEXT_WORDS * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
     size_t size = 0;
     bool answers;
 
     memset(symbol, 0, EVM_TOKEN_SYMBOL_SIZE);
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, "symbol()");
     TRY(may_answer(&answers, evm_call(rpc, answer, sizeof(answer), &size, &nobody, token, 0, call,
                                       sizeof(call), error)));
@@ -187,10 +187,10 @@ static enum status add_approval(struct outbox *outbox, const char *name,
 {
     uint8_t call[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
     struct hash32 most;
-    struct abi_writer writer;
+    struct byte_writer writer;
 
     memset(most.bytes, 0xff, sizeof(most.bytes));
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, "approve(address,uint256)");
     abi_put_address(&writer, registry);
     abi_put_hash(&writer, &most);

@@ -54,13 +54,13 @@ static enum status make_creation(uint8_t **data, size_t *size,
                                  const struct deployed_contract *contract, struct error *error)
 {
     const size_t room = strlen(contract->code) / 2 + ARGUMENTS_MAX * ABI_WORD_SIZE;
-    struct abi_writer writer;
+    struct byte_writer writer;
 
     *data = calloc(1, room);
     if (*data == NULL || hex_read(*data, room, size, contract->code) != STATUS_OK) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the contract's code");
     }
-    abi_writer_init(&writer, *data + *size, room - *size);
+    byte_writer_init(&writer, *data + *size, room - *size);
     for (size_t i = 0; i < contract->argument_count; i++) {
         abi_put_address(&writer, &contract->arguments[i]);
     }

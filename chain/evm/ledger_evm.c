@@ -384,10 +384,10 @@ static enum status read_words(struct evm *evm, uint8_t *words, size_t word_count
                               const struct hash32 *key, struct error *error)
 {
     uint8_t data[ABI_SELECTOR_SIZE + ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
     size_t size;
 
-    abi_writer_init(&writer, data, sizeof(data));
+    byte_writer_init(&writer, data, sizeof(data));
     abi_put_selector(&writer, signature);
     abi_put_hash(&writer, key);
     TRY(evm_call(evm->rpc, words, WORDS_MAX * ABI_WORD_SIZE, &size, &evm->account, contract, 0,
@@ -583,11 +583,11 @@ static enum status get_signed(void *self, const struct address *contract, const 
     struct evm *evm = self;
     struct hash32 approval = {{0}}; /* the selector itself */
     struct hash32 word;
-    struct abi_writer writer;
+    struct byte_writer writer;
     enum status status;
 
     assert(signature->size <= GAME_VOUCH_MAX);
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, "isValidSignature(bytes32,bytes)");
     abi_put_hash(&writer, hash);
     abi_set_offset(&writer, abi_put_offset(&writer), ABI_SELECTOR_SIZE);
@@ -609,13 +609,13 @@ static enum status ask_vouch(void *self, const struct ledger_vouch *vouch, struc
     uint8_t call[ABI_SELECTOR_SIZE + 5 * ABI_WORD_SIZE + GAME_VOUCH_MAX + ABI_WORD_SIZE];
     struct evm *evm = self;
     struct address notary = evm_registry_notary(&evm->registry);
-    struct abi_writer writer;
+    struct byte_writer writer;
     struct hash32 word = {{0}};
     size_t offset;
     size_t size;
 
     assert(vouch->signature.size <= GAME_VOUCH_MAX);
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, "isVouch(address,bytes32,bytes32,bytes)");
     abi_put_address(&writer, &vouch->keeper);
     abi_put_hash(&writer, &vouch->job);

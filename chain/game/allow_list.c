@@ -9,9 +9,9 @@
 static struct hash32 leaf_of(const struct address *account)
 {
     uint8_t bytes[ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_address(&writer, account);
     return keccak256(bytes, sizeof(bytes));
 }

@@ -10,36 +10,48 @@ enum {
     HEADER_WORDS = (GAME_JOB_HEADER_SIZE + ABI_WORD_SIZE - 1) / ABI_WORD_SIZE,
 };
 
-static bool is_of_any_length(const struct field *field)
+/* Words of a value in the head of its tuple; 0: it is of any length, and lies behind the head. */
+static size_t words_of(const struct field *field)
 {
+    size_t count = 0;
+
     switch ((enum field_type)field->type) {
     case FIELD_PATH:
     case FIELD_HASHES:
     case FIELD_BYTES:
-        return true;
+        return 0;
     case FIELD_TUPLE:
         for (size_t i = 0; i < field->parts->count; i++) {
-            if (is_of_any_length(&field->parts->fields[i])) {
-                return true;
+            size_t words = words_of(&field->parts->fields[i]);
+
+            if (words == 0) {
+                return 0;
             }
+            count += words;
         }
-        return false;
+        return count;
+    case FIELD_JOB_HEADER:
+        return HEADER_WORDS;
     case FIELD_BYTES32:
     case FIELD_ADDRESS:
     case FIELD_U32:
     case FIELD_U64:
     case FIELD_WEI:
     case FIELD_BOOL:
-    case FIELD_JOB_HEADER:
     case FIELD_LEAVES:
         break;
     }
-    return false;
+    return 1;
+}
+
+static bool is_of_any_length(const struct field *field)
+{
+    return words_of(field) == 0;
 }
 
 /* ---- one value in words ------------------------------------------------------- */
 
-static void put_words(struct abi_writer *writer, const uint8_t *from, size_t count)
+static void put_words(struct byte_writer *writer, const uint8_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct hash32 word;
@@ -63,7 +75,7 @@ static enum status get_words(struct abi_reader *reader, uint8_t *to, size_t coun
     return STATUS_OK;
 }
 
-static void encode_header(struct abi_writer *writer, const uint8_t *from)
+static void encode_header(struct byte_writer *writer, const uint8_t *from)
 {
     uint8_t words[HEADER_WORDS * ABI_WORD_SIZE] = {0};
 
@@ -85,7 +97,7 @@ static enum status decode_header(struct abi_reader *reader, uint8_t *to)
                                                                            : STATUS_BAD_FORMAT;
 }
 
-static void encode_leaves(struct abi_writer *writer, const uint8_t *from)
+static void encode_leaves(struct byte_writer *writer, const uint8_t *from)
 {
     struct hash32 word = {{0}};
 
@@ -108,42 +120,46 @@ static enum status decode_leaves(struct abi_reader *reader, uint8_t *to)
                : STATUS_BAD_FORMAT;
 }
 
-static void encode_field(struct abi_writer *writer, const uint8_t *from, const struct field *field)
-{
+union word {
     struct hash32 hash;
     struct address address;
     struct uint256 wide;
     uint64_t number;
     uint32_t narrow;
-    wei amount;
     bool flag;
+};
+
+static void encode_field(struct byte_writer *writer, const uint8_t *from, const struct field *field)
+{
+    union word word;
+    wei amount;
 
     /* Copied, never cast: the table knows a member by its place, not by its type. */
     switch ((enum field_type)field->type) {
     case FIELD_BYTES32:
-        memcpy(&hash, from, sizeof(hash));
-        abi_put_hash(writer, &hash);
+        memcpy(&word.hash, from, sizeof(word.hash));
+        abi_put_hash(writer, &word.hash);
         break;
     case FIELD_ADDRESS:
-        memcpy(&address, from, sizeof(address));
-        abi_put_address(writer, &address);
+        memcpy(&word.address, from, sizeof(word.address));
+        abi_put_address(writer, &word.address);
         break;
     case FIELD_U32:
-        memcpy(&narrow, from, sizeof(narrow));
-        abi_put_u64(writer, narrow);
+        memcpy(&word.narrow, from, sizeof(word.narrow));
+        abi_put_u64(writer, word.narrow);
         break;
     case FIELD_U64:
-        memcpy(&number, from, sizeof(number));
-        abi_put_u64(writer, number);
+        memcpy(&word.number, from, sizeof(word.number));
+        abi_put_u64(writer, word.number);
         break;
     case FIELD_WEI:
         memcpy(&amount, from, sizeof(amount));
-        wide = wei_to_uint256(amount);
-        abi_put_uint256(writer, &wide);
+        word.wide = wei_to_uint256(amount);
+        abi_put_uint256(writer, &word.wide);
         break;
     case FIELD_BOOL:
-        memcpy(&flag, from, sizeof(flag));
-        abi_put_bool(writer, flag);
+        memcpy(&word.flag, from, sizeof(word.flag));
+        abi_put_bool(writer, word.flag);
         break;
     case FIELD_JOB_HEADER:
         encode_header(writer, from);
@@ -164,64 +180,56 @@ static void encode_field(struct abi_writer *writer, const uint8_t *from, const s
 
 static enum status decode_field(struct abi_reader *reader, uint8_t *to, const struct field *field)
 {
-    struct hash32 hash;
-    struct address address;
-    struct uint256 wide;
-    uint64_t number;
-    uint32_t narrow;
+    union word word;
     wei amount;
-    bool flag;
     enum status status = STATUS_BAD_FORMAT;
 
     switch ((enum field_type)field->type) {
     case FIELD_BYTES32:
-        if ((status = abi_get_hash(reader, &hash)) == STATUS_OK) {
-            memcpy(to, &hash, sizeof(hash));
+        if ((status = abi_get_hash(reader, &word.hash)) == STATUS_OK) {
+            memcpy(to, &word.hash, sizeof(word.hash));
         }
         break;
     case FIELD_ADDRESS:
-        if ((status = abi_get_address(reader, &address)) == STATUS_OK) {
-            memcpy(to, &address, sizeof(address));
+        if ((status = abi_get_address(reader, &word.address)) == STATUS_OK) {
+            memcpy(to, &word.address, sizeof(word.address));
         }
         break;
     case FIELD_U32:
-        if ((status = abi_get_u32(reader, &narrow)) != STATUS_OK) {
+        if ((status = abi_get_u32(reader, &word.narrow)) != STATUS_OK) {
             break;
         }
         /* A number that fits 32 bits may still be more than the field's own bound. */
-        if (field->most > 0 && narrow > field->most) {
+        if (field->most > 0 && word.narrow > field->most) {
             return STATUS_BAD_FORMAT;
         }
-        memcpy(to, &narrow, sizeof(narrow));
+        memcpy(to, &word.narrow, sizeof(word.narrow));
         break;
     case FIELD_U64:
-        if ((status = abi_get_u64(reader, &number)) == STATUS_OK) {
-            memcpy(to, &number, sizeof(number));
+        if ((status = abi_get_u64(reader, &word.number)) == STATUS_OK) {
+            memcpy(to, &word.number, sizeof(word.number));
         }
         break;
     case FIELD_WEI:
-        if ((status = abi_get_uint256(reader, &wide)) != STATUS_OK) {
+        if ((status = abi_get_uint256(reader, &word.wide)) != STATUS_OK) {
             break;
         }
-        if (!wei_from_uint256(&amount, &wide)) {
+        if (!wei_from_uint256(&amount, &word.wide)) {
             return STATUS_BAD_FORMAT;
         }
         memcpy(to, &amount, sizeof(amount));
         break;
     case FIELD_BOOL:
-        if ((status = abi_get_bool(reader, &flag)) == STATUS_OK) {
-            memcpy(to, &flag, sizeof(flag));
+        if ((status = abi_get_bool(reader, &word.flag)) == STATUS_OK) {
+            memcpy(to, &word.flag, sizeof(word.flag));
         }
         break;
     case FIELD_JOB_HEADER:
-        status = decode_header(reader, to);
-        break;
+        return decode_header(reader, to);
     case FIELD_LEAVES:
-        status = decode_leaves(reader, to);
-        break;
+        return decode_leaves(reader, to);
     case FIELD_TUPLE:
-        status = fields_decode(reader, to, field->parts);
-        break;
+        return fields_decode(reader, to, field->parts);
     case FIELD_PATH:
     case FIELD_HASHES:
     case FIELD_BYTES:
@@ -259,7 +267,8 @@ static size_t size_behind(const uint8_t *from, const struct field *field)
     return ABI_WORD_SIZE + (bytes.size + ABI_WORD_SIZE - 1) / ABI_WORD_SIZE * ABI_WORD_SIZE;
 }
 
-static void encode_behind(struct abi_writer *writer, const uint8_t *from, const struct field *field)
+static void encode_behind(struct byte_writer *writer, const uint8_t *from,
+                          const struct field *field)
 {
     struct merkle_path path;
     struct game_hashes hashes;
@@ -349,28 +358,6 @@ static enum status decode_behind(struct abi_reader *reader, uint8_t *to, const s
 
 /* ---- tables ------------------------------------------------------------------- */
 
-static size_t size_of_words(const void *from, const struct field *field)
-{
-    switch ((enum field_type)field->type) {
-    case FIELD_JOB_HEADER:
-        return (size_t)HEADER_WORDS * ABI_WORD_SIZE;
-    case FIELD_TUPLE:
-        return fields_size(from, field->parts);
-    case FIELD_BYTES32:
-    case FIELD_ADDRESS:
-    case FIELD_U32:
-    case FIELD_U64:
-    case FIELD_WEI:
-    case FIELD_BOOL:
-    case FIELD_LEAVES:
-    case FIELD_PATH:
-    case FIELD_HASHES:
-    case FIELD_BYTES:
-        break;
-    }
-    return ABI_WORD_SIZE;
-}
-
 size_t fields_size(const void *from, const struct fields *fields)
 {
     size_t size = 0;
@@ -380,12 +367,12 @@ size_t fields_size(const void *from, const struct fields *fields)
         const uint8_t *value = (const uint8_t *)from + field->offset;
 
         size += is_of_any_length(field) ? ABI_WORD_SIZE + size_behind(value, field)
-                                        : size_of_words(value, field);
+                                        : words_of(field) * ABI_WORD_SIZE;
     }
     return size;
 }
 
-void fields_encode(struct abi_writer *writer, const void *from, const struct fields *fields)
+void fields_encode(struct byte_writer *writer, const void *from, const struct fields *fields)
 {
     size_t base = writer->used;
     size_t places[FIELDS_OF_ANY_LENGTH_MAX] = {0};

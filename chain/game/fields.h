@@ -58,7 +58,7 @@ struct fields {
     }
 
 size_t fields_size(const void *from, const struct fields *fields);
-void fields_encode(struct abi_writer *writer, const void *from, const struct fields *fields);
+void fields_encode(struct byte_writer *writer, const void *from, const struct fields *fields);
 /* The reader moves from the start of the tuple to its end. */
 MUST_CHECK enum status fields_decode(struct abi_reader *reader, void *to,
                                      const struct fields *fields);

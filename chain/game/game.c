@@ -107,10 +107,10 @@ static const struct {
 void game_refusal_encode(uint8_t *bytes, size_t *size, const struct game_refusal *refusal)
 {
     struct uint256 number = wei_to_uint256(refusal->number);
-    struct abi_writer writer;
+    struct byte_writer writer;
 
     assert(refusal->kind != GAME_REFUSED_NOT);
-    abi_writer_init(&writer, bytes, GAME_REVERT_SIZE);
+    byte_writer_init(&writer, bytes, GAME_REVERT_SIZE);
     abi_put_selector(&writer, refusals[refusal->kind].signature);
     switch (refusals[refusal->kind].argument) {
     case ARGUMENT_NONE:
@@ -175,7 +175,7 @@ const char *game_refusal_text(enum game_refusal_kind kind)
 
 /* ---- keys: each is keccak256(abi.encode(...)) as in Registry.sol -------------- */
 
-static void put_digest(struct abi_writer *writer, const struct digest *digest)
+static void put_digest(struct byte_writer *writer, const struct digest *digest)
 {
     struct hash32 hash;
 
@@ -187,9 +187,9 @@ struct hash32 game_job_key(const struct game_place *place, const struct address 
                            const struct digest *job_id, uint64_t salt)
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_uint256(&writer, &place->chain);
     abi_put_address(&writer, &place->registry);
     abi_put_address(&writer, client);
@@ -202,9 +202,9 @@ struct hash32 game_job_key(const struct game_place *place, const struct address 
 struct hash32 game_segment_hash(const struct hash32 *job, const struct game_segment *segment)
 {
     uint8_t bytes[SEGMENT_WORDS * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_hash(&writer, job);
     abi_put_u64(&writer, segment->index);
     abi_put_u64(&writer, segment->generation);
@@ -254,9 +254,9 @@ struct hash32 game_subject_hash(const struct hash32 *segment_hash, uint32_t step
                                 const struct digest *pre_state, const struct digest *post_state)
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_hash(&writer, segment_hash);
     abi_put_u64(&writer, step);
     put_digest(&writer, pre_state);
@@ -267,9 +267,9 @@ struct hash32 game_subject_hash(const struct hash32 *segment_hash, uint32_t step
 struct hash32 game_claim_key(const struct hash32 *subject_hash, uint32_t round)
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_hash(&writer, subject_hash);
     abi_put_u64(&writer, round);
     return keccak256(bytes, writer.used);
@@ -279,9 +279,9 @@ struct hash32 game_claim_seal(const struct address *claimant, const struct hash3
                               const struct hash32 *salt)
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_address(&writer, claimant);
     abi_put_hash(&writer, subject_hash);
     abi_put_hash(&writer, salt);
@@ -292,9 +292,9 @@ struct hash32 game_challenge_hash(const struct hash32 *segment_hash, uint32_t pl
 {
     const struct hash32 word = {"challenge"};
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_hash(&writer, &word);
     abi_put_hash(&writer, segment_hash);
     abi_put_u64(&writer, place);
@@ -348,9 +348,9 @@ bool game_seed_covers(const struct hash32 *seed, uint32_t coverage_ppm)
 static struct hash32 number_of_seed(const struct hash32 *seed, uint32_t which)
 {
     uint8_t bytes[2 * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_hash(&writer, seed);
     abi_put_u64(&writer, which);
     return keccak256(bytes, sizeof(bytes));
@@ -426,12 +426,12 @@ struct hash32 game_verdict_seal(const struct address *owner, const struct hash32
 {
     uint8_t bytes[KEY_WORDS * ABI_WORD_SIZE];
     struct hash32 word = {{0}};
-    struct abi_writer writer;
+    struct byte_writer writer;
 
     if (leaves != NULL) {
         memcpy(word.bytes, leaves, sizeof(*leaves));
     }
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_address(&writer, owner);
     abi_put_hash(&writer, segment_hash);
     abi_put_u64(&writer, verdict);

@@ -24,10 +24,10 @@ bool game_move_fits(const struct game_move *move)
 void game_move_encode(uint8_t *bytes, size_t *size, const struct game_move *move)
 {
     const struct codec *codec = &game_move_codecs[move->kind];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
     assert(game_move_fits(move));
-    abi_writer_init(&writer, bytes, game_move_size(move));
+    byte_writer_init(&writer, bytes, game_move_size(move));
     abi_put_selector(&writer, codec->signature);
     fields_encode(&writer, move, &codec->fields);
     assert(!writer.overflowed);
@@ -101,17 +101,17 @@ void game_event_encode(struct game_log *log, uint8_t *bytes, const struct game_e
     const struct codec *codec = &game_event_codecs[event->kind];
     const struct fields topics = topics_of(codec);
     const struct fields data = data_of(codec);
-    struct abi_writer writer;
+    struct byte_writer writer;
 
     assert(topics.count < GAME_TOPICS_MAX);
     memset(log, 0, sizeof(*log));
     log->topics[0] = game_event_topic(event->kind);
     for (size_t i = 0; i < topics.count; i++) {
-        abi_writer_init(&writer, log->topics[1 + i].bytes, HASH32_SIZE);
+        byte_writer_init(&writer, log->topics[1 + i].bytes, HASH32_SIZE);
         fields_encode(&writer, event, &(struct fields){&topics.fields[i], 1});
     }
     log->topic_count = 1 + (uint32_t)topics.count;
-    abi_writer_init(&writer, bytes, GAME_LOG_SIZE_MAX);
+    byte_writer_init(&writer, bytes, GAME_LOG_SIZE_MAX);
     fields_encode(&writer, event, &data);
     assert(!writer.overflowed);
     log->data = (struct game_bytes){bytes, writer.used};

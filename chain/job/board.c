@@ -229,13 +229,13 @@ enum status board_follow(struct board *board, struct ledger *ledger, struct erro
 
 const char *board_phase(const struct job_record *job, uint64_t now_s)
 {
-    switch (job->phase) {
+    switch (job->state.phase) {
     case GAME_PHASE_OPEN:
         return now_s > job->terms.deadline_s ? "expired" : "open";
     case GAME_PHASE_RUNNING:
         return "running";
     case GAME_PHASE_CLOSED:
-        return job->finalized == job->segment_count || job->ended ? "done" : "closed";
+        return job->state.finalized == job->state.segments || job->state.ended ? "done" : "closed";
     case GAME_PHASE_NONE:
         break;
     }

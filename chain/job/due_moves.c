@@ -17,11 +17,12 @@ static bool claim_is_due(struct due_move *move, const struct job_record *record,
         const struct job_record_claim *claim = &record->claims[i];
         bool lapses = job_record_claim_is_overtaken(record, claim);
 
-        if (claim->open && (lapses || (claim->deadline_s > 0 && now_s > claim->deadline_s))) {
+        if (job_record_claim_is_open(claim) &&
+            (lapses || (claim->state.deadline_s > 0 && now_s > claim->state.deadline_s))) {
             *move = (struct due_move){.kind = lapses ? DUE_MOVE_LAPSE : DUE_MOVE_TIMEOUT,
                                       .index = claim->index,
                                       .claim = claim->key,
-                                      .turn_s = claim->deadline_s};
+                                      .turn_s = claim->state.deadline_s};
             return true;
         }
     }
@@ -30,15 +31,16 @@ static bool claim_is_due(struct due_move *move, const struct job_record *record,
 
 static bool pot_is_due(struct due_move *move, const struct job_record *record)
 {
-    if (record->unpaid == UINT32_MAX) {
+    if (record->state.unpaid == UINT32_MAX) {
         return false;
     }
     for (uint32_t i = 0; i < record->claim_count; i++) {
-        if (record->claims[i].open && record->claims[i].generation == record->unpaid) {
+        if (job_record_claim_is_open(&record->claims[i]) &&
+            record->claims[i].generation == record->state.unpaid) {
             return false;
         }
     }
-    *move = (struct due_move){.kind = DUE_MOVE_PAY, .generation = record->unpaid};
+    *move = (struct due_move){.kind = DUE_MOVE_PAY, .generation = record->state.unpaid};
     return true;
 }
 
@@ -81,7 +83,7 @@ bool due_move_at(struct due_move *move, const struct job_record *record, uint32_
 static bool segment_is_due(struct due_move *move, const struct job_record *record,
                            const struct ledger_clock *clock)
 {
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
         if (due_move_at(move, record, i, clock)) {
             return true;
         }
@@ -101,10 +103,11 @@ static bool entry_is_due(struct due_move *move, const struct job_record *record,
                                   .entry = record->bonds[0].entry};
         return true;
     }
-    for (uint32_t i = 0; record->phase == GAME_PHASE_CLOSED && i < record->entry_count; i++) {
+    for (uint32_t i = 0; record->state.phase == GAME_PHASE_CLOSED && i < record->state.entries;
+         i++) {
         if (!record->entries[i].gone && address_equal(&record->entries[i].owner, account)) {
             *move = (struct due_move){
-                .kind = DUE_MOVE_DEPART, .generation = record->generation, .entry = i};
+                .kind = DUE_MOVE_DEPART, .generation = record->state.generation, .entry = i};
             return true;
         }
     }
@@ -116,7 +119,8 @@ static bool entry_is_due(struct due_move *move, const struct job_record *record,
 /* Nothing is open but a tail that nobody looks at. */
 static bool is_idle(const struct job_record *record)
 {
-    return record->drawn == record->committed && record->leg_start == record->finalized &&
+    return record->state.drawn == record->state.committed &&
+           record->state.leg_start == record->state.finalized &&
            job_record_open_claims(record) == 0;
 }
 
@@ -126,22 +130,23 @@ static bool release_is_due(const struct job_record *record, uint64_t now_s,
     if (!is_idle(record)) {
         return false;
     }
-    if (record->refused_until_s != 0) {
-        return record->committed == record->finalized && now_s > record->refused_until_s;
+    if (record->state.refused_until_s != 0) {
+        return record->state.committed == record->state.finalized &&
+               now_s > record->state.refused_until_s;
     }
-    return record->due_s != 0 && now_s > record->due_s &&
-           (now_s > record->terms.deadline_s || !address_equal(&record->solver, account));
+    return record->state.due_s != 0 && now_s > record->state.due_s &&
+           (now_s > record->terms.deadline_s || !address_equal(&record->state.solver, account));
 }
 
 static bool job_is_due(struct due_move *move, const struct job_record *record, uint64_t now_s,
                        const struct address *account)
 {
-    if (record->phase == GAME_PHASE_OPEN) {
+    if (record->state.phase == GAME_PHASE_OPEN) {
         *move = (struct due_move){.kind = DUE_MOVE_CLOSE};
         return now_s > record->terms.deadline_s;
     }
     *move = (struct due_move){.kind = DUE_MOVE_RELEASE};
-    return record->phase == GAME_PHASE_RUNNING && release_is_due(record, now_s, account);
+    return record->state.phase == GAME_PHASE_RUNNING && release_is_due(record, now_s, account);
 }
 
 bool due_move_next(struct due_move *move, const struct job_record *record,
@@ -172,20 +177,21 @@ uint64_t due_move_after(const struct job_record *record, uint64_t now_s)
 {
     uint64_t next_s = UINT64_MAX;
 
-    if (record->phase == GAME_PHASE_OPEN) {
+    if (record->state.phase == GAME_PHASE_OPEN) {
         take_sooner(&next_s, record->terms.deadline_s, now_s);
-    } else if (record->phase == GAME_PHASE_RUNNING && record->refused_until_s != 0) {
-        take_sooner(&next_s, record->refused_until_s, now_s);
-    } else if (record->phase == GAME_PHASE_RUNNING && record->leg_start == record->finalized &&
-               record->due_s != 0) {
-        take_sooner(&next_s, record->due_s, now_s);
+    } else if (record->state.phase == GAME_PHASE_RUNNING && record->state.refused_until_s != 0) {
+        take_sooner(&next_s, record->state.refused_until_s, now_s);
+    } else if (record->state.phase == GAME_PHASE_RUNNING &&
+               record->state.leg_start == record->state.finalized && record->state.due_s != 0) {
+        take_sooner(&next_s, record->state.due_s, now_s);
     }
     for (uint32_t i = 0; i < record->claim_count; i++) {
-        if (record->claims[i].open && record->claims[i].deadline_s > 0) {
-            take_sooner(&next_s, record->claims[i].deadline_s, now_s);
+        if (job_record_claim_is_open(&record->claims[i]) &&
+            record->claims[i].state.deadline_s > 0) {
+            take_sooner(&next_s, record->claims[i].state.deadline_s, now_s);
         }
     }
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
         struct job_segment segment = job_record_segment(record, i);
 
         take_ends(&next_s, &segment, now_s);

@@ -7,7 +7,7 @@
 void job_record_init(struct job_record *record, const struct hash32 *key,
                      const struct address *account)
 {
-    *record = (struct job_record){.key = *key, .unpaid = JOB_REDUCED_PAID};
+    *record = (struct job_record){.key = *key, .state = {.unpaid = JOB_REDUCED_PAID}};
     if (account != NULL) {
         record->account = *account;
     }
@@ -88,7 +88,8 @@ static void drop_seats(struct job_record *record)
     for (uint32_t i = 0; i < record->seat_count; i++) {
         struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->segment.index >= record->finalized && seat->segment.index < record->committed) {
+        if (seat->segment.index >= record->state.finalized &&
+            seat->segment.index < record->state.committed) {
             record->seats[kept++] = *seat;
         }
     }
@@ -97,90 +98,16 @@ static void drop_seats(struct job_record *record)
 
 /* ---- what the reducer keeps ----------------------------------------------------- */
 
-static struct job_reduced reduced_of(const struct job_record *record)
-{
-    return (struct job_reduced){.phase = record->phase,
-                                .solver = record->solver,
-                                .generation = record->generation,
-                                .segments = record->segment_count,
-                                .committed = record->committed,
-                                .drawn = record->drawn,
-                                .leg_start = record->leg_start,
-                                .finalized = record->finalized,
-                                .entries = record->entry_count,
-                                .unpaid = record->unpaid,
-                                .opened_s = record->opened_s,
-                                .due_s = record->due_s,
-                                .refused_until_s = record->refused_until_s,
-                                .missing_escrow = record->missing_escrow,
-                                .missing_pool = record->missing_pool,
-                                .ended = record->ended,
-                                .barred = record->barred};
-}
-
-/* All but the number of entries: the record has the entries themselves. */
-static void put_reduced(struct job_record *record, const struct job_reduced *job)
-{
-    record->phase = job->phase;
-    record->solver = job->solver;
-    record->generation = job->generation;
-    record->segment_count = job->segments;
-    record->committed = job->committed;
-    record->drawn = job->drawn;
-    record->leg_start = job->leg_start;
-    record->finalized = job->finalized;
-    record->unpaid = job->unpaid;
-    record->opened_s = job->opened_s;
-    record->due_s = job->due_s;
-    record->refused_until_s = job->refused_until_s;
-    record->missing_escrow = job->missing_escrow;
-    record->missing_pool = job->missing_pool;
-    record->ended = job->ended;
-    record->barred = job->barred;
-}
-
 /* Claims about what is void go on, to their own end. */
 static void reduce(struct job_record *record, const struct ledger_entry *entry)
 {
-    const struct job_reduced before = reduced_of(record);
-    struct job_reduced job = before;
+    const struct job_reduced before = record->state;
+    const struct job_reduced *after = &record->state;
 
-    job_reduced_take(&job, &record->terms, entry);
-    put_reduced(record, &job);
-    if (job.generation != before.generation || job.finalized > before.finalized) {
+    job_reduced_take(&record->state, &record->terms, entry);
+    if (after->generation != before.generation || after->finalized > before.finalized) {
         drop_seats(record);
     }
-}
-
-static void reduce_seat(struct job_record_seat *seat, struct job_record_segment *segment,
-                        const struct game_event *event)
-{
-    struct job_reduced_seat reduced = {
-        .entry = seat->entry, .phase = seat->phase, .verdict = seat->verdict};
-
-    job_reduced_take_seat(&reduced, &segment->draw, event);
-    seat->phase = reduced.phase;
-    seat->verdict = reduced.verdict;
-}
-
-static void reduce_claim(struct job_record_claim *claim, const struct game_event *event)
-{
-    struct job_reduced_claim reduced = {.phase = claim->phase,
-                                        .turn = claim->turn,
-                                        .lead = claim->lead,
-                                        .deadline_s = claim->deadline_s,
-                                        .turns = claim->turns,
-                                        .rank = claim->rank,
-                                        .outcome = claim->outcome};
-
-    job_reduced_take_claim(&reduced, event);
-    claim->phase = reduced.phase;
-    claim->turn = reduced.turn;
-    claim->lead = reduced.lead;
-    claim->deadline_s = reduced.deadline_s;
-    claim->turns = reduced.turns;
-    claim->rank = reduced.rank;
-    claim->outcome = reduced.outcome;
 }
 
 /* ---- what only this reader keeps ------------------------------------------------- */
@@ -220,14 +147,15 @@ static void apply_phase(struct job_record *record, const struct ledger_entry *en
 static enum status apply_committed(struct job_record *record, const struct game_event *event,
                                    struct error *error)
 {
-    if (event->segment.index != record->committed || record->committed >= record->segment_count) {
+    if (event->segment.index != record->state.committed ||
+        record->state.committed >= record->state.segments) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "the ledger committed segment %u where segment %u was next",
-                         event->segment.index, record->committed);
+                         event->segment.index, record->state.committed);
     }
-    TRY(grow((void **)&record->segments, &record->segment_room, record->committed,
+    TRY(grow((void **)&record->segments, &record->segment_room, record->state.committed,
              sizeof(*record->segments), error));
-    record->segments[record->committed] = (struct job_record_segment){
+    record->segments[record->state.committed] = (struct job_record_segment){
         .committed = event->segment, .draw = {.start_s = event->segment.time_s}};
     return STATUS_OK;
 }
@@ -237,23 +165,23 @@ static enum status apply_committed(struct job_record *record, const struct game_
 static enum status apply_enlisted(struct job_record *record, const struct game_event *event,
                                   struct error *error)
 {
-    if (event->entry != record->entry_count || event->count > GAME_PANEL_MAX ||
+    if (event->entry != record->state.entries || event->count > GAME_PANEL_MAX ||
         event->entry + event->count > GAME_PANEL_MAX) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "the ledger enlisted entry %u where entry %u was next", event->entry,
-                         record->entry_count);
+                         record->state.entries);
     }
     for (uint32_t i = 0; i < event->count; i++) {
-        TRY(grow((void **)&record->entries, &record->entry_room, record->entry_count,
+        TRY(grow((void **)&record->entries, &record->entry_room, event->entry + i,
                  sizeof(*record->entries), error));
-        record->entries[record->entry_count++] = (struct job_entry){.owner = event->account};
+        record->entries[event->entry + i] = (struct job_entry){.owner = event->account};
     }
     return STATUS_OK;
 }
 
 static void apply_moved(struct job_record *record, const struct game_event *event)
 {
-    if (event->entry == record->entry_count && event->to < record->entry_count) {
+    if (event->entry == record->state.entries && event->to < record->state.entries) {
         record->entries[event->to] = record->entries[event->entry];
     }
 }
@@ -273,18 +201,17 @@ static void drop_bond(struct job_record *record, const struct game_event *event)
  * last. */
 static void apply_gone(struct job_record *record, const struct game_event *event)
 {
-    if (event->generation != record->generation) {
+    if (event->generation != record->state.generation) {
         drop_bond(record, event);
-    } else if (event->entry < record->entry_count) {
+    } else if (event->entry < record->state.entries) {
         record->entries[event->entry].gone = true;
-        record->entry_count -= record->phase == GAME_PHASE_OPEN;
     }
 }
 
 /* A new tenure has a new panel. Of the last one only the account's bonds are of use. */
 static enum status end_panel(struct job_record *record, uint32_t generation, struct error *error)
 {
-    for (uint32_t i = 0; i < record->entry_count; i++) {
+    for (uint32_t i = 0; i < record->state.entries; i++) {
         if (record->entries[i].gone || record->bond_count >= JOB_RECORD_BONDS_MAX ||
             address_is_zero(&record->account) ||
             !address_equal(&record->entries[i].owner, &record->account)) {
@@ -295,7 +222,6 @@ static enum status end_panel(struct job_record *record, uint32_t generation, str
         record->bonds[record->bond_count++] =
             (struct job_record_bond){.generation = generation, .entry = i};
     }
-    record->entry_count = 0;
     return STATUS_OK;
 }
 
@@ -308,7 +234,7 @@ static bool find_entry(void *context, struct job_entry *entry, uint32_t number)
 {
     const struct seating *seating = context;
 
-    if (number >= seating->record->entry_count) {
+    if (number >= seating->record->state.entries) {
         return false;
     }
     *entry = seating->record->entries[number];
@@ -322,7 +248,7 @@ static bool is_seated(void *context, uint32_t number)
     for (uint32_t i = 0; i < seating->record->seat_count; i++) {
         const struct job_record_seat *seat = &seating->record->seats[i];
 
-        if (seat->segment.index == seating->index && seat->entry == number) {
+        if (seat->segment.index == seating->index && seat->state.entry == number) {
             return true;
         }
     }
@@ -347,9 +273,9 @@ static enum status apply_round(struct job_record *record, struct job_record_segm
         record->seats[record->seat_count++] =
             (struct job_record_seat){.segment = segment->committed,
                                      .place = places[i].place,
-                                     .entry = places[i].entry,
                                      .owner = places[i].owner,
-                                     .round = event->round};
+                                     .round = event->round,
+                                     .state = {.entry = places[i].entry}};
     }
     return STATUS_OK;
 }
@@ -381,8 +307,8 @@ static void apply_to_seat(struct job_record *record, struct job_record_segment *
         if (seat->segment.index != event->index || seat->place != event->place) {
             continue;
         }
-        reduce_seat(seat, segment, event);
-        if (event->kind == GAME_FEE_PAID && seat->phase == GAME_SEAT_REVEALED) {
+        job_reduced_take_seat(&seat->state, &segment->draw, event);
+        if (event->kind == GAME_FEE_PAID && seat->state.phase == GAME_SEAT_REVEALED) {
             record->pool -= event->amount;
         }
         if (event->kind == GAME_REVEALED && event->verdict == GAME_VERDICT_RIGHT) {
@@ -407,14 +333,14 @@ static enum status apply_to_segment(struct job_record *record, const struct ledg
     const struct game_event *event = &entry->event;
     struct job_record_segment *segment;
 
-    if (event->index >= record->committed) {
+    if (event->index >= record->state.committed) {
         return STATUS_OK;
     }
     segment = &record->segments[event->index];
     if (event->kind == GAME_DISPROVED && !is_about(segment, event)) {
         return STATUS_OK;
     }
-    job_reduced_take_segment(&segment->draw, record->leg_start, event);
+    job_reduced_take_segment(&segment->draw, record->state.leg_start, event);
     switch ((int)event->kind) {
     case GAME_ROUND:
         return apply_round(record, segment, event, error);
@@ -434,7 +360,8 @@ static enum status apply_to_segment(struct job_record *record, const struct ledg
 static struct job_record_claim *find_claim(struct job_record *record, const struct hash32 *key)
 {
     for (uint32_t i = 0; i < record->claim_count; i++) {
-        if (record->claims[i].open && hash32_equal(&record->claims[i].key, key)) {
+        if (job_record_claim_is_open(&record->claims[i]) &&
+            hash32_equal(&record->claims[i].key, key)) {
             return &record->claims[i];
         }
     }
@@ -466,11 +393,11 @@ static enum status apply_claimed(struct job_record *record, const struct game_ev
     struct job_record_claim *claim = find_claim(record, &event->claim);
 
     if (claim != NULL) {
-        reduce_claim(claim, event);
+        job_reduced_take_claim(&claim->state, event);
         add_claimant(claim, event);
         return STATUS_OK;
     }
-    if (record->claim_count >= JOB_RECORD_CLAIMS_MAX || event->index >= record->committed) {
+    if (record->claim_count >= JOB_RECORD_CLAIMS_MAX || event->index >= record->state.committed) {
         return STATUS_OK;
     }
     TRY(grow((void **)&record->claims, &record->claim_room, record->claim_count,
@@ -479,24 +406,19 @@ static enum status apply_claimed(struct job_record *record, const struct game_ev
     record->claims[record->claim_count++] =
         (struct job_record_claim){.key = event->claim,
                                   .index = event->index,
-                                  .generation = record->generation,
+                                  .generation = record->state.generation,
                                   .step = event->step,
                                   .pre_state = event->pre_state,
                                   .post_state = event->post_state,
                                   .solver = record->segments[event->index].committed.solver,
-                                  .lead = event->account,
-                                  .rank = event->rank,
-                                  .open = true,
-                                  .phase = GAME_CLAIM_WAITING,
-                                  .turn = GAME_TURN_ACCUSED};
+                                  .state = job_reduced_claim_of(event)};
     add_claimant(&record->claims[record->claim_count - 1], event);
     return STATUS_OK;
 }
 
 static void close_claim(struct job_record *record, struct job_record_claim *claim)
 {
-    claim->open = false;
-    if (claim->index < record->committed &&
+    if (claim->index < record->state.committed &&
         record->segments[claim->index].committed.generation == claim->generation) {
         record->segments[claim->index].open_claims--;
     }
@@ -509,7 +431,7 @@ static void apply_to_claim(struct job_record *record, const struct game_event *e
     if (claim == NULL) {
         return;
     }
-    reduce_claim(claim, event);
+    job_reduced_take_claim(&claim->state, event);
     switch ((int)event->kind) {
     case GAME_QUERIED:
         if (event->payload.size <= sizeof(claim->queried)) {
@@ -550,7 +472,7 @@ static enum status apply_before(struct job_record *record, const struct ledger_e
         apply_gone(record, event);
         return STATUS_OK;
     default:
-        return job_event_reopens(event->kind) ? end_panel(record, record->generation, error)
+        return job_event_reopens(event->kind) ? end_panel(record, record->state.generation, error)
                                               : STATUS_OK;
     }
 }
@@ -597,7 +519,7 @@ static enum status apply_to_job(struct job_record *record, const struct ledger_e
 {
     const enum game_event_kind kind = entry->event.kind;
 
-    if (record->phase == GAME_PHASE_NONE && kind != GAME_OPENED) {
+    if (record->state.phase == GAME_PHASE_NONE && kind != GAME_OPENED) {
         return STATUS_OK;
     }
     TRY(apply_before(record, entry, error));
@@ -664,41 +586,14 @@ static bool has_places_left(const struct job_record *record, uint32_t index)
     return job_places_left(&segment->draw.seed, &segment->committed, segment->draw.to, &panel);
 }
 
-static bool is_first(const struct job_record *record, uint32_t index)
-{
-    const struct job_reduced_segment *draw = &record->segments[index].draw;
-
-    return draw->covered ? draw->leg_start == record->finalized
-                         : index == record->finalized && record->leg_start == index &&
-                               record->drawn == record->committed;
-}
-
 struct job_segment job_record_segment(const struct job_record *record, uint32_t index)
 {
     const struct job_record_segment *of = &record->segments[index];
-    struct job_segment segment = {
-        .terms = &record->terms,
-        .tally = {.wanted =
-                      game_wanted_rights(&record->terms, &of->committed, record->segment_count),
-                  .rights = of->draw.rights,
-                  .unseen = of->draw.unseen,
-                  .round = of->draw.round,
-                  .drawn = of->draw.seats,
-                  .to = of->draw.to,
-                  .vouched = of->draw.vouched || of->has_vouch},
-        .height = of->committed.height,
-        .panel = of->committed.panel,
-        .start_s = of->draw.start_s,
-        .refused_until_s = record->refused_until_s,
-        .open_claims = of->open_claims,
-        .job_claims = job_record_open_claims(record),
-        .drawn = index < record->drawn,
-        .next = index == record->drawn,
-        .covered = of->draw.covered,
-        .noted = of->draw.vouched,
-        .final = index < record->finalized,
-        .first = is_first(record, index)};
+    struct job_segment segment =
+        job_segment_of(&record->terms, &record->state, &of->committed, &of->draw, of->has_vouch);
 
+    segment.open_claims = of->open_claims;
+    segment.job_claims = job_record_open_claims(record);
     segment.places_left = segment.covered && !segment.final &&
                           leg_seats_needed(&segment.tally) > 0 && has_places_left(record, index);
     return segment;
@@ -709,7 +604,7 @@ uint32_t job_record_unvouched(const struct job_record *record)
     bool all = true; /* covered ones so far are vouched for */
     uint32_t count = 0;
 
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
         const struct job_record_segment *segment = &record->segments[i];
 
         all = all && (!segment->draw.covered || segment->draw.vouched || segment->has_vouch);
@@ -731,9 +626,15 @@ uint32_t job_record_open_claims(const struct job_record *record)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < record->claim_count; i++) {
-        count += record->claims[i].open && record->claims[i].generation == record->generation;
+        count += job_record_claim_is_open(&record->claims[i]) &&
+                 record->claims[i].generation == record->state.generation;
     }
     return count;
+}
+
+bool job_record_claim_is_open(const struct job_record_claim *claim)
+{
+    return claim->state.phase != GAME_CLAIM_CLOSED;
 }
 
 bool job_record_is_claimant(const struct job_record_claim *claim, const struct address *account)
@@ -743,20 +644,20 @@ bool job_record_is_claimant(const struct job_record_claim *claim, const struct a
             return true;
         }
     }
-    return address_equal(&claim->lead, account);
+    return address_equal(&claim->state.lead, account);
 }
 
 bool job_record_claim_is_overtaken(const struct job_record *record,
                                    const struct job_record_claim *claim)
 {
-    if (!claim->open || claim->phase == GAME_CLAIM_TRIED) {
+    if (!job_record_claim_is_open(claim) || claim->state.phase == GAME_CLAIM_TRIED) {
         return false;
     }
     for (uint32_t i = 0; i < record->claim_count; i++) {
         const struct job_record_claim *other = &record->claims[i];
 
-        if (!other->open && other->outcome == GAME_UPHELD &&
-            other->generation == claim->generation && other->rank < claim->rank) {
+        if (!job_record_claim_is_open(other) && other->state.outcome == GAME_UPHELD &&
+            other->generation == claim->generation && other->state.rank < claim->state.rank) {
             return true;
         }
     }

@@ -33,11 +33,9 @@ struct job_record_segment {
 struct job_record_seat {
     struct game_segment segment;
     uint32_t place;
-    uint32_t entry;
     struct address owner;
     uint32_t round;
-    enum game_seat_phase phase; /* NONE: drawn, nothing sealed */
-    enum game_verdict verdict;  /* that was revealed */
+    struct job_reduced_seat state;
 };
 
 struct job_record_claim {
@@ -48,17 +46,10 @@ struct job_record_claim {
     struct digest pre_state;
     struct digest post_state;
     struct address solver; /* the accused */
-    struct address lead;
     struct address
         outsiders[GAME_OUTSIDERS_MAX]; /* among the claimants whose clock has not run out */
     uint32_t outsider_count;
-    uint64_t rank;
-    bool open;
-    enum game_outcome outcome; /* when it is not */
-    enum game_claim_phase phase;
-    enum game_turn turn;
-    uint64_t deadline_s;   /* of the turn; 0: it waits */
-    uint32_t turns;        /* that began */
+    struct job_reduced_claim state;
     uint32_t queried_size; /* of what was queried last; 0: nothing yet */
     uint8_t queried[GAME_QUERIED_MAX];
 };
@@ -73,32 +64,18 @@ struct job_record {
     struct hash32 key;
     struct address account;   /* whose withdrawals and bonds are counted */
     struct game_place place;  /* where the game is played: without it no vouch is valid */
-    enum game_phase phase;    /* GAME_PHASE_NONE: nobody has opened it yet */
     struct currency currency; /* of all amounts; the reader sets it with the place */
+    struct job_reduced state; /* phase GAME_PHASE_NONE: nobody has opened it yet */
     struct address client;
-    struct address solver;
     struct game_terms terms;
     struct job_card card; /* what the client says of the job; for people */
-    uint64_t opened_s;    /* when it became open, or was resumed */
     uint64_t accepted_s;
-    uint32_t generation;
-    uint32_t segment_count; /* of the whole job: the client can stop it earlier */
-    uint32_t committed;
-    uint32_t drawn;     /* segments are drawn in order: so many were */
-    uint32_t leg_start; /* the first segment behind the last covered one */
-    uint32_t finalized;
-    uint64_t due_s;               /* RUNNING: the next commit is due then; 0: no time runs */
-    uint64_t refused_until_s;     /* 0: nobody refused */
-    struct address refuser;       /* who did */
-    wei missing_escrow;           /* burned by a void: the client puts it back to go on */
-    wei missing_pool;             /* ... */
+    struct address refuser;       /* who last refused */
     wei earned;                   /* by all solvers */
     wei pool;                     /* for fees */
     wei burned_stake;             /* of all solvers: by voids and releases */
     wei burned_escrow;            /* of the client: by voids */
     wei burned_pool;              /* ... */
-    bool ended;                   /* the last committed segment diverged */
-    bool barred;                  /* until the client resumes */
     bool stopped;                 /* the client ended it early */
     uint32_t accepts;             /* how often the job was accepted */
     struct address last_accepted; /* the last solver to accept it */
@@ -110,13 +87,12 @@ struct job_record {
     struct address
         seen[JOB_RECORD_SEEN_MAX]; /* who last found a segment right, the latest first: */
     uint32_t seen_count;           /* they had its states */
-    struct job_entry *entries;     /* the panel of this generation */
-    uint32_t entry_count;
+    struct job_entry *entries;     /* the panel of this generation: state.entries of them */
     uint32_t entry_room;
     struct job_record_bond *bonds; /* of the account, in panels of before */
     uint32_t bond_count;
     uint32_t bond_room;
-    struct job_record_segment *segments; /* `committed` of them */
+    struct job_record_segment *segments; /* state.committed of them */
     uint32_t segment_room;
     struct job_record_seat *seats;
     uint32_t seat_count;
@@ -125,7 +101,6 @@ struct job_record {
     struct job_record_claim *claims;
     uint32_t claim_count;
     uint32_t claim_room;
-    uint32_t unpaid;  /* the generation of a conviction whose pot is not paid; UINT32_MAX: none */
     uint64_t read;    /* the number of the last entry */
     uint64_t rewound; /* the number of the last rewind of the log */
 };
@@ -176,6 +151,8 @@ uint32_t job_record_unvouched(const struct job_record *record);
 
 /* Claims that are open about segments that stand. */
 uint32_t job_record_open_claims(const struct job_record *record);
+
+bool job_record_claim_is_open(const struct job_record_claim *claim);
 
 /* Does it lead the claim, or wait to take over? Seats are known by their entries, and not here. */
 bool job_record_is_claimant(const struct job_record_claim *claim, const struct address *account);

@@ -199,6 +199,14 @@ void job_reduced_take_seat(struct job_reduced_seat *seat, struct job_reduced_seg
 
 /* ---- claims --------------------------------------------------------------------- */
 
+struct job_reduced_claim job_reduced_claim_of(const struct game_event *event)
+{
+    return (struct job_reduced_claim){.phase = GAME_CLAIM_WAITING,
+                                      .turn = GAME_TURN_ACCUSED,
+                                      .lead = event->account,
+                                      .rank = event->rank};
+}
+
 void job_reduced_take_claim(struct job_reduced_claim *claim, const struct game_event *event)
 {
     switch ((int)event->kind) {

@@ -2,8 +2,9 @@
  * job_reduced.h - what events make of a job, its segments, its places and its claims: the only
  * place that says so.
  *
- * Two readers keep this: job_record in memory, the verifier's store in its database. Each reads a
- * value, lets an event change it here, and puts it back; what only one of them keeps is its own.
+ * Two readers keep these values: job_record in memory, the verifier's store in rows of its database.
+ * Both let an event change them here, and ask job_segment_of() what follows; what only one of them
+ * keeps is its own.
  * Nothing here allocates or looks beyond its arguments.
  */
 #ifndef CHAIN_JOB_JOB_REDUCED_H
@@ -78,6 +79,9 @@ struct job_reduced_claim {
     uint64_t rank;
     enum game_outcome outcome; /* CLOSED */
 };
+
+/* The claim of its first claimant, at CLAIMED. */
+struct job_reduced_claim job_reduced_claim_of(const struct game_event *event);
 
 /* CLAIMED by one more claimant, TURN_PASSED, RULED. */
 void job_reduced_take_claim(struct job_reduced_claim *claim, const struct game_event *event);

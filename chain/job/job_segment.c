@@ -1,6 +1,42 @@
 /* job_segment.c - see job_segment.h. */
 #include "chain/job/job_segment.h"
 
+/* Its leg comes next: of an uncovered one, the first of a tail that nobody looks at. */
+static bool is_first(const struct job_reduced *job, const struct job_reduced_segment *draw,
+                     uint32_t index)
+{
+    return draw->covered
+               ? draw->leg_start == job->finalized
+               : index == job->finalized && job->leg_start == index && job->drawn == job->committed;
+}
+
+struct job_segment job_segment_of(const struct game_terms *terms, const struct job_reduced *job,
+                                  const struct game_segment *committed,
+                                  const struct job_reduced_segment *draw, bool has_vouch)
+{
+    const uint32_t index = committed->index;
+
+    return (struct job_segment){
+        .terms = terms,
+        .tally = {.wanted = game_wanted_rights(terms, committed, job->segments),
+                  .rights = draw->rights,
+                  .unseen = draw->unseen,
+                  .round = draw->round,
+                  .drawn = draw->seats,
+                  .to = draw->to,
+                  .vouched = draw->vouched || has_vouch},
+        .height = committed->height,
+        .panel = committed->panel,
+        .start_s = draw->start_s,
+        .refused_until_s = job->refused_until_s,
+        .drawn = index < job->drawn,
+        .next = index == job->drawn,
+        .covered = draw->covered,
+        .noted = draw->vouched,
+        .final = index < job->finalized,
+        .first = is_first(job, draw, index)};
+}
+
 uint64_t job_segment_seal_end(const struct job_segment *segment)
 {
     return segment->start_s + segment->terms->seal_period_s;

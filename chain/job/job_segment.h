@@ -1,7 +1,7 @@
 /*
  * job_segment.h - one committed segment: its periods, and what it waits for.
  *
- * Clients and solvers fill a job_segment in from a job_record, a verifier's node from its database.
+ * Clients and solvers have its parts in a job_record, a verifier's node in its database.
  * What a leg's rules say is in chain/game/leg.h.
  */
 #ifndef CHAIN_JOB_JOB_SEGMENT_H
@@ -9,6 +9,7 @@
 
 #include "chain/game/ledger.h"
 #include "chain/game/leg.h"
+#include "chain/job/job_reduced.h"
 
 struct job_segment {
     const struct game_terms *terms; /* of the job; borrowed */
@@ -28,6 +29,12 @@ struct job_segment {
     bool first; /* its leg comes next: what was before is final. Of an uncovered one: and it is the
                  * first of a tail that nobody looks at */
 };
+
+/* Of a segment that stands, by what the reducer keeps of it and of its job. has_vouch: the keeper's
+ * vouch is known to us. Borrows the terms. The caller sets the claims and places_left. */
+struct job_segment job_segment_of(const struct game_terms *terms, const struct job_reduced *job,
+                                  const struct game_segment *committed,
+                                  const struct job_reduced_segment *draw, bool has_vouch);
 
 /* The last second in which seats seal, and in which they reveal. */
 uint64_t job_segment_seal_end(const struct job_segment *segment);

@@ -8,7 +8,7 @@
 
 static bool owns_entry(const struct job_record *record, const struct address *account)
 {
-    for (uint32_t i = 0; i < record->entry_count; i++) {
+    for (uint32_t i = 0; i < record->state.entries; i++) {
         if (address_equal(&record->entries[i].owner, account)) {
             return true;
         }
@@ -34,7 +34,8 @@ enum {
 /* 0 is asked first. */
 static int rank_of(const struct job_record *record, const struct address *account)
 {
-    if (address_equal(account, &record->solver) || address_equal(account, &record->last_accepted)) {
+    if (address_equal(account, &record->state.solver) ||
+        address_equal(account, &record->last_accepted)) {
         return 0;
     }
     return address_equal(account, &record->terms.keeper) ? 1
@@ -127,8 +128,9 @@ static enum status next_commit(struct ledger_entry *entry, struct ledger *ledger
         const struct game_event *event = &entry->event;
 
         if (entry->kind == LEDGER_EVENT && event->kind == GAME_COMMITTED &&
-            hash32_equal(&event->job, &record->key) && event->segment.index < record->committed &&
-            event->states.count > 0 && event->states.count == event->segment.steps &&
+            hash32_equal(&event->job, &record->key) &&
+            event->segment.index < record->state.committed && event->states.count > 0 &&
+            event->states.count == event->segment.steps &&
             digest_equal(&event->segment.root,
                          &record->segments[event->segment.index].committed.root)) {
             return STATUS_OK;
@@ -174,7 +176,7 @@ enum status job_states_last_ends(struct job_states_place *places, uint32_t count
 
     memset(places, 0, count * sizeof(*places));
     while ((status = next_commit(&entry, ledger, record, error)) == STATUS_OK) {
-        uint32_t at = record->committed - 1 - entry.event.segment.index;
+        uint32_t at = record->state.committed - 1 - entry.event.segment.index;
 
         if (at < count) {
             set_place(&places[at], record, &entry.event, entry.event.states.count - 1);

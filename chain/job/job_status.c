@@ -26,11 +26,11 @@ bool job_status_lacks_vouch(const struct job_record *record, uint32_t index, uin
 
 const char *job_status_phase(const struct job_record *record)
 {
-    switch (record->phase) {
+    switch (record->state.phase) {
     case GAME_PHASE_OPEN:
-        return record->barred ? "barred" : "open";
+        return record->state.barred ? "barred" : "open";
     case GAME_PHASE_RUNNING:
-        return record->refused_until_s != 0 ? "refused" : "running";
+        return record->state.refused_until_s != 0 ? "refused" : "running";
     case GAME_PHASE_CLOSED:
         return "closed";
     case GAME_PHASE_NONE:
@@ -136,7 +136,7 @@ void job_status_describe(struct job_status *waits, const struct job_record *reco
 /* The covered segment that ends the leg of `index`; record->committed: it is not there yet. */
 static uint32_t leg_end_of(const struct job_record *record, uint32_t index)
 {
-    while (index < record->committed && !record->segments[index].draw.covered) {
+    while (index < record->state.committed && !record->segments[index].draw.covered) {
         index++;
     }
     return index;
@@ -147,10 +147,10 @@ uint64_t job_status_forecast(const struct job_record *record, uint32_t index, ui
     uint32_t last = leg_end_of(record, index);
     uint64_t final_s = now_s;
 
-    if (last >= record->committed) {
+    if (last >= record->state.committed) {
         return 0;
     }
-    for (uint32_t i = record->finalized; i <= last; i++) {
+    for (uint32_t i = record->state.finalized; i <= last; i++) {
         struct job_segment segment = job_record_segment(record, i);
         enum job_segment_wait wait = job_segment_waits_for(&segment, now_s);
         /* Seats that can still speak find it right, as a rule: then it waits for one claim time. */

@@ -11,16 +11,17 @@
 
 bool job_wait_is_over(const struct job_record *record)
 {
-    return record->phase == GAME_PHASE_CLOSED;
+    return record->state.phase == GAME_PHASE_CLOSED;
 }
 
 /* The leg in front holds up all later ones: the segment that ends it, or, while none is covered,
  * the first whose draw says more. */
 static uint32_t front_of(const struct job_record *record)
 {
-    uint32_t at = record->finalized;
+    uint32_t at = record->state.finalized;
 
-    while (at + 1 < record->committed && at < record->drawn && !record->segments[at].draw.covered) {
+    while (at + 1 < record->state.committed && at < record->state.drawn &&
+           !record->segments[at].draw.covered) {
         at++;
     }
     return at;
@@ -45,13 +46,13 @@ static void describe_front(struct job_wait *wait, const struct job_record *recor
 /* Nothing is committed that the panel looks at. */
 static void describe_solver(struct job_wait *wait, const struct job_record *record, uint64_t now_s)
 {
-    bool late = now_s > record->due_s;
+    bool late = now_s > record->state.due_s;
     char key[HEX_SIZE(KEY_BYTES)];
     char time[TERMS_TIME_SIZE];
 
     wait->word = late ? "release" : "commit";
-    wait->until_s = late ? 0 : record->due_s;
-    terms_time(time, record->due_s);
+    wait->until_s = late ? 0 : record->state.due_s;
+    terms_time(time, record->state.due_s);
     if (!late) {
         (void)snprintf(wait->text, sizeof(wait->text),
                        "the solver, which has until %s to commit the next segment", time);
@@ -70,20 +71,22 @@ static void describe_refused(struct job_wait *wait, const struct job_record *rec
     char time[TERMS_TIME_SIZE];
 
     wait->word = "refusal";
-    wait->until_s = record->refused_until_s;
-    terms_time(time, record->refused_until_s);
+    wait->until_s = record->state.refused_until_s;
+    terms_time(time, record->state.refused_until_s);
     (void)snprintf(wait->text, sizeof(wait->text),
                    "the end of the refusal, %s; claims may come until then", time);
 }
 
 static void describe_running(struct job_wait *wait, const struct job_record *record, uint64_t now_s)
 {
-    bool front = record->leg_start > record->finalized || record->drawn < record->committed ||
+    bool front = record->state.leg_start > record->state.finalized ||
+                 record->state.drawn < record->state.committed ||
                  job_record_open_claims(record) > 0;
 
-    if (record->finalized < record->committed && (front || record->refused_until_s != 0)) {
+    if (record->state.finalized < record->state.committed &&
+        (front || record->state.refused_until_s != 0)) {
         describe_front(wait, record, now_s);
-    } else if (record->refused_until_s != 0) {
+    } else if (record->state.refused_until_s != 0) {
         describe_refused(wait, record);
     } else {
         describe_solver(wait, record, now_s);
@@ -97,7 +100,8 @@ static void describe_barred(struct job_wait *wait, const struct job_record *reco
     char time[TERMS_TIME_SIZE];
 
     wait->word = "client";
-    currency_print(amount, &record->currency, record->missing_escrow + record->missing_pool);
+    currency_print(amount, &record->currency,
+                   record->state.missing_escrow + record->state.missing_pool);
     terms_time(time, wait->until_s);
     (void)snprintf(wait->text, sizeof(wait->text),
                    "the client: segments were void, and their price burned. 'lockstep job resume' "
@@ -116,7 +120,7 @@ static void describe_open(struct job_wait *wait, const struct job_record *record
         wait->until_s = 0;
         (void)snprintf(wait->text, sizeof(wait->text),
                        "'lockstep job close', which anybody may call: the deadline was %s", time);
-    } else if (record->barred) {
+    } else if (record->state.barred) {
         describe_barred(wait, record);
     } else {
         (void)snprintf(wait->text, sizeof(wait->text),
@@ -129,9 +133,9 @@ static void describe_open(struct job_wait *wait, const struct job_record *record
 bool job_wait_describe(struct job_wait *wait, const struct job_record *record, uint64_t now_s)
 {
     *wait = (struct job_wait){.word = "solver", .segment = -1};
-    if (record->phase == GAME_PHASE_RUNNING) {
+    if (record->state.phase == GAME_PHASE_RUNNING) {
         describe_running(wait, record, now_s);
-    } else if (record->phase == GAME_PHASE_OPEN) {
+    } else if (record->state.phase == GAME_PHASE_OPEN) {
         describe_open(wait, record, now_s);
     }
     return wait->text[0] != '\0';

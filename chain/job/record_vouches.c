@@ -18,19 +18,19 @@ static uint32_t slot_of(uint32_t index)
 /* The index; `committed`: none that is open. */
 static uint32_t find_open(const struct job_record *record, const struct hash32 *segment)
 {
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
         struct hash32 hash = game_segment_hash(&record->key, &record->segments[i].committed);
 
         if (hash32_equal(&hash, segment)) {
             return i;
         }
     }
-    return record->committed;
+    return record->state.committed;
 }
 
 bool job_record_is_open(const struct job_record *record, const struct hash32 *segment)
 {
-    return find_open(record, segment) < record->committed;
+    return find_open(record, segment) < record->state.committed;
 }
 
 static enum status put_vouch(struct job_record *record, uint32_t index, const struct vouch *vouch,
@@ -51,7 +51,7 @@ enum status job_record_add_vouch(struct job_record *record, struct ledger *ledge
 {
     const uint32_t index = find_open(record, &vouch->segment);
 
-    if (index == record->committed) {
+    if (index == record->state.committed) {
         return error_set(error, STATUS_REFUSED, "the vouch is about no segment that is open");
     }
     TRY(vouch_ask(vouch, ledger, &record->key, &record->terms.keeper, error));
@@ -73,7 +73,7 @@ enum status job_record_take_word(struct job_record *record, const struct ledger_
         return STATUS_OK;
     }
     index = find_open(record, &vouch.segment);
-    if (index == record->committed) {
+    if (index == record->state.committed) {
         return STATUS_OK;
     }
     segment = &record->segments[index];
@@ -93,7 +93,7 @@ enum status job_record_take_word(struct job_record *record, const struct ledger_
 /* What cannot be asked now is asked the next time. */
 void job_record_ask_words(struct job_record *record, struct ledger *ledger)
 {
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
         struct job_record_segment *segment = &record->segments[i];
         struct error error;
         enum status status;

@@ -12,14 +12,14 @@ enum {
     V_BASE = 35, /* EIP-155: v = recovery + 2 * chain id + 35 */
 };
 
-static void write_target(struct rlp_writer *writer, const struct transaction *transaction)
+static void write_target(struct byte_writer *writer, const struct transaction *transaction)
 {
     rlp_write_bytes(writer, transaction->to.bytes, transaction->creates ? 0 : ADDRESS_SIZE);
     rlp_write_uint256(writer, &transaction->value_wei);
     rlp_write_bytes(writer, transaction->data, transaction->data_size);
 }
 
-static void write_word(struct rlp_writer *writer, const uint8_t word[32])
+static void write_word(struct byte_writer *writer, const uint8_t word[32])
 {
     struct uint256 value = uint256_from_bytes(word);
 
@@ -27,7 +27,7 @@ static void write_word(struct rlp_writer *writer, const uint8_t word[32])
 }
 
 /* The fields in their order; signature is NULL for what gets signed. */
-static void write_legacy(struct rlp_writer *writer, const struct transaction *transaction,
+static void write_legacy(struct byte_writer *writer, const struct transaction *transaction,
                          const struct signature *signature)
 {
     size_t list = rlp_list_begin(writer);
@@ -48,7 +48,7 @@ static void write_legacy(struct rlp_writer *writer, const struct transaction *tr
     rlp_list_end(writer, list);
 }
 
-static void write_fee_market(struct rlp_writer *writer, const struct transaction *transaction,
+static void write_fee_market(struct byte_writer *writer, const struct transaction *transaction,
                              const struct signature *signature)
 {
     size_t list = rlp_list_begin(writer);
@@ -74,7 +74,7 @@ static enum status encode_transaction(const struct transaction *transaction,
                                       const struct signature *signature, uint8_t *bytes,
                                       size_t *size)
 {
-    struct rlp_writer writer;
+    struct byte_writer writer;
     size_t prefix = 0;
 
     assert(transaction->chain_id >= 1);
@@ -84,18 +84,18 @@ static enum status encode_transaction(const struct transaction *transaction,
     }
     switch (transaction->kind) {
     case TRANSACTION_LEGACY:
-        rlp_writer_init(&writer, bytes, TRANSACTION_SIZE_MAX);
+        byte_writer_init(&writer, bytes, TRANSACTION_SIZE_MAX);
         write_legacy(&writer, transaction, signature);
         break;
     case TRANSACTION_FEE_MARKET:
         prefix = 1;
         bytes[0] = TYPE_FEE_MARKET;
-        rlp_writer_init(&writer, bytes + prefix, TRANSACTION_SIZE_MAX - prefix);
+        byte_writer_init(&writer, bytes + prefix, TRANSACTION_SIZE_MAX - prefix);
         write_fee_market(&writer, transaction, signature);
         break;
     }
     *size = prefix + writer.used;
-    return rlp_writer_finish(&writer);
+    return byte_writer_finish(&writer);
 }
 
 enum status transaction_signing_hash(const struct transaction *transaction, struct hash32 *hash)

@@ -227,10 +227,10 @@ enum status local_put(struct local_store *store, const void *record, enum local_
     const struct database_blob key_blob = {key_bytes, sizeof(key_bytes)};
     uint8_t bytes[RECORD_SIZE_MAX + LOCAL_MARK_SIZE];
     struct database_blob value = {.bytes = bytes};
-    struct abi_writer writer;
+    struct byte_writer writer;
 
     write_key(key_bytes, key, number);
-    abi_writer_init(&writer, bytes, RECORD_SIZE_MAX);
+    byte_writer_init(&writer, bytes, RECORD_SIZE_MAX);
     fields_encode(&writer, record, &kinds[kind].fields);
     assert(!writer.overflowed);
     local_store_mark(bytes + writer.used, kind, key_bytes, KEY_SIZE, bytes, writer.used);

@@ -80,8 +80,10 @@ static enum status add_claim(struct money_book *book, struct money_claim **claim
     TRY(grow((void **)&book->claims, &book->claim_room, book->claim_count, sizeof(*book->claims),
              error));
     *claim = &book->claims[book->claim_count++];
-    **claim = (struct money_claim){
-        .key = event->claim, .job = job->key, .generation = job->generation, .solver = job->solver};
+    **claim = (struct money_claim){.key = event->claim,
+                                   .job = job->key,
+                                   .generation = job->state.generation,
+                                   .solver = job->state.solver};
     return STATUS_OK;
 }
 
@@ -178,7 +180,7 @@ static void take_finalized(struct money_book *book, const struct job_record *job
 {
     const wei reward = entry->event.amount;
 
-    add(book, &job->solver, MONEY_EARNED, reward, entry->time_s);
+    add(book, &job->state.solver, MONEY_EARNED, reward, entry->time_s);
     add(book, &job->client, MONEY_PAID, reward + book->fees, entry->time_s);
     book->fees = 0;
 }
@@ -198,11 +200,11 @@ static void take_voided(struct money_book *book, const struct job_record *job,
 static void take_convicted(struct money_book *book, const struct job_record *job,
                            const struct ledger_entry *entry)
 {
-    add(book, &job->solver, MONEY_LOST, job->terms.stake, entry->time_s);
+    add(book, &job->state.solver, MONEY_LOST, job->terms.stake, entry->time_s);
     for (uint32_t i = 0; i < book->claim_count; i++) {
         struct money_claim *claim = &book->claims[i];
 
-        claim->convicted = claim->convicted || (claim->generation == job->generation &&
+        claim->convicted = claim->convicted || (claim->generation == job->state.generation &&
                                                 hash32_equal(&claim->job, &job->key));
     }
 }
@@ -344,13 +346,14 @@ struct money money_book_look(const struct money_book *book, uint32_t number)
     for (uint32_t i = 0; i < book->board->count; i++) {
         const struct job_record *job = &book->board->jobs[i];
 
-        if (job->phase == GAME_PHASE_RUNNING && address_equal(&job->solver, &money.account)) {
+        if (job->state.phase == GAME_PHASE_RUNNING &&
+            address_equal(&job->state.solver, &money.account)) {
             money.stakes += job->terms.stake;
         }
-        if ((job->phase == GAME_PHASE_OPEN || job->phase == GAME_PHASE_RUNNING) &&
+        if ((job->state.phase == GAME_PHASE_OPEN || job->state.phase == GAME_PHASE_RUNNING) &&
             address_equal(&job->client, &money.account)) {
-            money.escrow += (job->segment_count - job->finalized) * job->terms.reward -
-                            job->missing_escrow + job->pool;
+            money.escrow += (job->state.segments - job->state.finalized) * job->terms.reward -
+                            job->state.missing_escrow + job->pool;
         }
     }
     return money;

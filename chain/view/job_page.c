@@ -8,17 +8,16 @@
 #include <string.h>
 
 #include "base/io/progress.h"
-#include "base/io/strict_json.h"
+#include "base/web/sheet_site.h"
 #include "chain/codec/hex_data.h"
 #include "chain/view/job_text.h"
 
 #define PAGE_SIZE_MAX ((size_t)1 << 20)
 
 struct job_page {
-    struct web_server *web;
+    struct sheet_server *web;
     struct job_page_source source;
     struct job_view view;
-    uint64_t now_s;
     char url[WEB_SERVER_URL_MAX];
 };
 
@@ -234,43 +233,18 @@ void job_page_show(struct sheet *view, const struct job_view *job, const char *t
 
 /* ---- the site ------------------------------------------------------------------------ */
 
-static void write_page(struct buffer *answer, void *context, const struct web_query *query)
-{
-    const struct job_page *page = context;
-    struct sheet view;
-
-    (void)query;
-    sheet_init(&view);
-    job_page_show(&view, &page->view, page->source.title);
-    sheet_page_write(answer, &view, page->now_s);
-    sheet_release(&view);
-}
-
-static void write_json(struct buffer *answer, void *context, const struct web_query *query)
-{
-    const struct job_page *page = context;
-    json_t *json = job_text_json(&page->view);
-
-    (void)query;
-    (void)!strict_json_write(answer, NULL, json, JSON_COMPACT);
-    json_decref(json);
-}
-
-static void write_metrics(struct buffer *answer, void *context, const struct web_query *query)
-{
-    const struct job_page *page = context;
-
-    (void)query;
-    page->source.metrics(page->source.context, answer, &page->view);
-}
-
-static enum status look(void *context, uint64_t now_ms, struct error *error)
+static enum status show_job(void *context, struct sheet *sheet, uint64_t now_ms,
+                            struct error *error)
 {
     struct job_page *page = context;
 
+    (void)now_ms;
     (void)error;
-    page->now_s = now_ms / 1000;
     page->source.copy(page->source.context, &page->view);
+    job_page_show(sheet, &page->view, page->source.title);
+    if (page->source.metrics != NULL) {
+        page->source.metrics(page->source.context, sheet, &page->view);
+    }
     return STATUS_OK;
 }
 
@@ -281,23 +255,16 @@ static const char *trouble(void *context)
     return page->view.trouble[0] == '\0' ? NULL : page->view.trouble;
 }
 
-/* The metrics are the last one. */
-static const struct web_route routes[] = {
-    {"/", WEB_SERVER_PAGE, write_page},
-    {"/job.json", "application/json", write_json},
-    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", write_metrics}};
-
 enum status job_page_open(struct job_page **page, const struct job_page_source *source,
                           const char *place, struct error *error)
 {
     struct job_page *made = calloc(1, sizeof(*made));
-    const struct web_site site = {.routes = routes,
-                                  .route_count = sizeof(routes) / sizeof(routes[0]) -
-                                                 (source->metrics == NULL),
-                                  .size_max = PAGE_SIZE_MAX,
-                                  .look = look,
-                                  .trouble = trouble,
-                                  .context = made};
+    const struct sheet_site site = {.json = "/job.json",
+                                    .has_metrics = source->metrics != NULL,
+                                    .size_max = PAGE_SIZE_MAX,
+                                    .show = show_job,
+                                    .trouble = trouble,
+                                    .context = made};
     struct listen_place listen;
     enum status status;
 
@@ -308,13 +275,13 @@ enum status job_page_open(struct job_page **page, const struct job_page_source *
     made->source = *source;
     status = listen_place_read(&listen, place, error);
     if (status == STATUS_OK) {
-        status = web_server_open(&made->web, &site, &listen, error);
+        status = sheet_server_open(&made->web, &site, &listen, error);
     }
     if (status != STATUS_OK) {
         free(made);
         return status;
     }
-    web_server_url(made->url, made->web, &listen);
+    web_server_url(made->url, sheet_server_web(made->web), &listen);
     *page = made;
     return STATUS_OK;
 }
@@ -322,7 +289,7 @@ enum status job_page_open(struct job_page **page, const struct job_page_source *
 void job_page_close(struct job_page *page)
 {
     if (page != NULL) {
-        web_server_close(page->web);
+        sheet_server_close(page->web);
         free(page);
     }
 }

@@ -4,7 +4,7 @@
  *     GET /            the page
  *     GET /job.json    job_text_json()
  *     GET /health      200, or 503 and why
- *     GET /metrics     for Prometheus, where the source writes any
+ *     GET /metrics     for Prometheus, where the source has any
  */
 #ifndef CHAIN_VIEW_JOB_PAGE_H
 #define CHAIN_VIEW_JOB_PAGE_H
@@ -33,7 +33,7 @@ struct job_page_source {
     const char *title; /* "Lockstep job" */
     void (*copy)(void *context, struct job_view *view);
     /* NULL: there are none. */
-    void (*metrics)(void *context, struct buffer *answer, const struct job_view *view);
+    void (*metrics)(void *context, struct sheet *sheet, const struct job_view *view);
     void *context;
 };
 

@@ -11,6 +11,7 @@
 #include "base/io/progress.h"
 #include "base/text_plot.h"
 #include "chain/codec/hex_data.h"
+#include "chain/codec/wei_json.h"
 #include "chain/game/terms.h"
 
 #define LABEL_COLUMNS 10 /* "segments  " */
@@ -265,14 +266,6 @@ void job_text_line(struct buffer *text, const struct job_view *view)
 
 /* ---- JSON ---------------------------------------------------------------------------- */
 
-static json_t *amount_json(wei amount)
-{
-    char text[WEI_TEXT_SIZE];
-
-    wei_print_plain(text, amount);
-    return json_string(text);
-}
-
 static json_t *number_or_null(bool known, double number)
 {
     return known && isfinite(number) ? json_real(number) : json_null();
@@ -299,13 +292,12 @@ static json_t *money_json(const struct job_view *view)
     const struct job_standing *standing = &view->standing;
 
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "currency",
-                     currency_json(&standing->currency), "escrow_wei",
-                     amount_json(standing->escrow), "earned_wei", amount_json(standing->earned),
-                     "pool_wei", amount_json(standing->pool), "to_come_wei",
-                     amount_json(standing->to_come), "missing_wei", amount_json(standing->missing),
-                     "burned_client_wei", amount_json(standing->burned_client), "burned_solver_wei",
-                     amount_json(standing->burned_solver), "staked_wei",
-                     amount_json(standing->stake));
+                     currency_json(&standing->currency), "escrow_wei", wei_json(standing->escrow),
+                     "earned_wei", wei_json(standing->earned), "pool_wei", wei_json(standing->pool),
+                     "to_come_wei", wei_json(standing->to_come), "missing_wei",
+                     wei_json(standing->missing), "burned_client_wei",
+                     wei_json(standing->burned_client), "burned_solver_wei",
+                     wei_json(standing->burned_solver), "staked_wei", wei_json(standing->stake));
 }
 
 json_t *job_text_curve(const struct curve *curve)

@@ -12,7 +12,7 @@
 /* What a segment's square shows. */
 static enum job_view_mark mark_of(const struct job_record *record, uint32_t index, uint64_t now_s)
 {
-    if (index >= record->committed) {
+    if (index >= record->state.committed) {
         return JOB_VIEW_TO_COME;
     }
     switch (job_record_waits_for(record, index, now_s)) {
@@ -53,10 +53,10 @@ uint32_t job_view_each(uint32_t segments, uint32_t squares)
 uint32_t job_view_squares(uint8_t *squares, uint32_t most, uint32_t marks[JOB_VIEW_MARKS],
                           const struct job_record *record, uint64_t now_s)
 {
-    uint32_t each = job_view_each(record->segment_count, most);
+    uint32_t each = job_view_each(record->state.segments, most);
 
     memset(marks, 0, JOB_VIEW_MARKS * sizeof(marks[0]));
-    for (uint32_t i = 0; i < record->segment_count; i++) {
+    for (uint32_t i = 0; i < record->state.segments; i++) {
         enum job_view_mark mark = mark_of(record, i, now_s);
 
         marks[mark]++;
@@ -64,7 +64,7 @@ uint32_t job_view_squares(uint8_t *squares, uint32_t most, uint32_t marks[JOB_VI
             squares[i / each] = (uint8_t)mark;
         }
     }
-    return (record->segment_count + each - 1) / each;
+    return (record->state.segments + each - 1) / each;
 }
 
 void job_standing_mark_trained(struct job_standing *standing, uint32_t trained)
@@ -86,9 +86,10 @@ static double pace_of(const struct job_record *record)
     uint64_t from_s = record->accepted_s;
     uint64_t steps = 0;
     uint64_t to_s = 0;
-    uint32_t i = record->committed;
+    uint32_t i = record->state.committed;
 
-    while (i > 0 && address_equal(&record->segments[i - 1].committed.solver, &record->solver)) {
+    while (i > 0 &&
+           address_equal(&record->segments[i - 1].committed.solver, &record->state.solver)) {
         const struct game_segment *segment = &record->segments[--i].committed;
 
         to_s = to_s == 0 ? segment->time_s : to_s;
@@ -96,7 +97,7 @@ static double pace_of(const struct job_record *record)
             break;
         }
     }
-    for (uint32_t k = i; k < record->committed; k++) {
+    for (uint32_t k = i; k < record->state.committed; k++) {
         steps += record->segments[k].committed.steps;
     }
     return to_s <= from_s ? 0 : (double)steps / (double)(to_s - from_s);
@@ -104,15 +105,15 @@ static double pace_of(const struct job_record *record)
 
 static void take_money(struct job_standing *standing, const struct job_record *record)
 {
-    bool open = record->phase == GAME_PHASE_OPEN || record->phase == GAME_PHASE_RUNNING;
-    wei left = (record->segment_count - record->finalized) * record->terms.reward;
+    bool open = record->state.phase == GAME_PHASE_OPEN || record->state.phase == GAME_PHASE_RUNNING;
+    wei left = (record->state.segments - record->state.finalized) * record->terms.reward;
 
     standing->escrow = game_escrow(&record->terms);
-    standing->stake = record->phase == GAME_PHASE_RUNNING ? record->terms.stake : 0;
+    standing->stake = record->state.phase == GAME_PHASE_RUNNING ? record->terms.stake : 0;
     standing->earned = record->earned;
     standing->pool = record->pool;
-    standing->to_come = open ? left - record->missing_escrow : 0;
-    standing->missing = record->missing_escrow + record->missing_pool;
+    standing->to_come = open ? left - record->state.missing_escrow : 0;
+    standing->missing = record->state.missing_escrow + record->state.missing_pool;
     standing->burned_client = record->burned_escrow + record->burned_pool;
     standing->burned_solver = record->burned_stake;
 }
@@ -122,7 +123,7 @@ static uint64_t keeper_silent_since(const struct job_record *record, uint64_t no
 {
     uint64_t since_s = 0;
 
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
         uint64_t start_s = job_record_segment(record, i).start_s;
 
         if (job_status_lacks_vouch(record, i, now_s) && (since_s == 0 || start_s < since_s)) {
@@ -140,7 +141,7 @@ static void take_alert(struct job_standing *standing, const struct job_record *r
     char text[WEI_TEXT_SIZE > TERMS_TIME_SIZE ? WEI_TEXT_SIZE : TERMS_TIME_SIZE];
 
     standing->alert[0] = '\0';
-    if (record->barred && record->phase == GAME_PHASE_OPEN) {
+    if (record->state.barred && record->state.phase == GAME_PHASE_OPEN) {
         currency_print(text, &record->currency, standing->missing);
         (void)snprintf(standing->alert, sizeof(standing->alert),
                        "the job is barred: %s burned, which its client puts back to go on", text);
@@ -148,8 +149,8 @@ static void take_alert(struct job_standing *standing, const struct job_record *r
         (void)snprintf(standing->alert, sizeof(standing->alert),
                        "the keeper of this job has vouched nothing for %" PRIu64 " minutes",
                        (now_s > since_s ? now_s - since_s : 0) / 60);
-    } else if (record->refused_until_s != 0) {
-        terms_time(text, record->refused_until_s);
+    } else if (record->state.refused_until_s != 0) {
+        terms_time(text, record->state.refused_until_s);
         (void)snprintf(standing->alert, sizeof(standing->alert),
                        "refused by the %s: what nobody vouched for is void after %s",
                        by_keeper ? "keeper" : "client", text);
@@ -159,32 +160,33 @@ static void take_alert(struct job_standing *standing, const struct job_record *r
 void job_standing_take(struct job_standing *standing, const struct job_record *record,
                        uint64_t now_s)
 {
-    bool is_accepted = record->phase == GAME_PHASE_RUNNING || record->phase == GAME_PHASE_CLOSED;
+    bool is_accepted =
+        record->state.phase == GAME_PHASE_RUNNING || record->state.phase == GAME_PHASE_CLOSED;
 
     standing->read = true;
     standing->key = record->key;
     standing->currency = record->currency;
     standing->client = record->client;
-    standing->solver = is_accepted ? record->solver : (struct address){{0}};
+    standing->solver = is_accepted ? record->state.solver : (struct address){{0}};
     standing->phase = job_status_phase(record);
     standing->now_s = now_s;
-    standing->segments = record->segment_count;
-    standing->committed = record->committed;
-    standing->finalized = record->finalized;
+    standing->segments = record->state.segments;
+    standing->committed = record->state.committed;
+    standing->finalized = record->state.finalized;
     standing->claims = job_record_open_claims(record);
     standing->steps = record->terms.steps;
     standing->steps_committed = 0;
-    for (uint32_t i = 0; i < record->committed; i++) {
+    for (uint32_t i = 0; i < record->state.committed; i++) {
         standing->steps_committed += record->segments[i].committed.steps;
     }
-    standing->cell_segments = job_view_each(record->segment_count, JOB_VIEW_CELLS_MAX);
+    standing->cell_segments = job_view_each(record->state.segments, JOB_VIEW_CELLS_MAX);
     standing->cell_count =
         job_view_squares(standing->cells, JOB_VIEW_CELLS_MAX, standing->marks, record, now_s);
     take_money(standing, record);
     take_alert(standing, record, now_s);
     standing->pace = pace_of(record);
-    standing->forecast_s = record->finalized < record->committed
-                               ? job_status_forecast(record, record->finalized, now_s)
+    standing->forecast_s = record->state.finalized < record->state.committed
+                               ? job_status_forecast(record, record->state.finalized, now_s)
                                : 0;
     standing->over = job_wait_is_over(record);
     standing->waits = job_wait_describe(&standing->wait, record, now_s);

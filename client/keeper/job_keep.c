@@ -88,15 +88,17 @@ static int show(struct keeping *keeping)
     return command_say(
         context,
         json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "phase",
-                  phase, "committed", (int)record->committed, "final", (int)record->finalized,
-                  "covered", (int)counts.pending, "held", (int)counts.held, "vouched",
-                  (int)counts.noted, "handed", (json_int_t)counts.handed, "announced",
-                  (json_int_t)counts.announced, "brought", (json_int_t)counts.brought, "refused",
-                  (json_int_t)counts.refused, "right", (json_int_t)counts.right, "false",
-                  (json_int_t)counts.wrong, "failed", (json_int_t)counts.failed),
+                  phase, "committed", (int)record->state.committed, "final",
+                  (int)record->state.finalized, "covered", (int)counts.pending, "held",
+                  (int)counts.held, "vouched", (int)counts.noted, "handed",
+                  (json_int_t)counts.handed, "announced", (json_int_t)counts.announced, "brought",
+                  (json_int_t)counts.brought, "refused", (json_int_t)counts.refused, "right",
+                  (json_int_t)counts.right, "false", (json_int_t)counts.wrong, "failed",
+                  (json_int_t)counts.failed),
         "%s: %u of %u segments final; %" PRIu64 " covered ones wait, %" PRIu64
         " with their states here, %" PRIu64 " vouched on the ledger\n",
-        phase, record->finalized, record->segment_count, counts.pending, counts.held, counts.noted);
+        phase, record->state.finalized, record->state.segments, counts.pending, counts.held,
+        counts.noted);
 }
 
 static int show_address(struct keeping *keeping)

@@ -3,50 +3,42 @@
 
 #include <inttypes.h>
 
-static void add_metric(struct buffer *text, const char *name, const char *kind, const char *help,
+static void add_metric(struct sheet *sheet, const char *name, const char *kind, const char *help,
                        uint64_t value)
 {
-    buffer_add_format(text,
-                      "# HELP lockstep_keeper_%s %s\n# TYPE lockstep_keeper_%s %s\n"
-                      "lockstep_keeper_%s %" PRIu64 "\n",
-                      name, help, name, kind, name, value);
+    sheet_metric(sheet, name, kind, help);
+    sheet_sample(sheet, "%" PRIu64, value);
 }
 
-static void add_how(struct buffer *text, const char *how, uint64_t value)
+static void add_labelled(struct sheet *sheet, const char *label, const char *word, uint64_t value)
 {
-    buffer_add_format(text, "lockstep_keeper_vouches_total{how=\"%s\"} %" PRIu64 "\n", how, value);
+    sheet_sample(sheet, "%" PRIu64, value);
+    sheet_sample_label(sheet, label, word);
 }
 
-static void add_replay(struct buffer *text, const char *outcome, uint64_t value)
+void keep_metrics_show(struct sheet *sheet, const struct keeper_counts *counts,
+                       const struct job_view *view)
 {
-    buffer_add_format(text, "lockstep_keeper_replays_total{outcome=\"%s\"} %" PRIu64 "\n", outcome,
-                      value);
-}
-
-void keep_metrics_write(struct buffer *text, const struct keeper_counts *counts,
-                        const struct job_view *view)
-{
-    add_metric(text, "healthy", "gauge", "0 while something keeps it from its work.",
-               view->trouble[0] == '\0');
-    add_metric(text, "looked_time_seconds", "gauge",
+    add_metric(sheet, "lockstep_keeper_healthy", "gauge",
+               "0 while something keeps it from its work.", view->trouble[0] == '\0');
+    add_metric(sheet, "lockstep_keeper_looked_time_seconds", "gauge",
                "The ledger's time at the last look that worked, in seconds since 1970.",
                counts->looked_s);
-    add_metric(text, "covered_segments", "gauge", "Covered segments that are not final.",
-               counts->pending);
-    add_metric(text, "held_segments", "gauge", "Of them, those whose states are here.",
-               counts->held);
-    add_metric(text, "vouched_segments", "gauge",
+    add_metric(sheet, "lockstep_keeper_covered_segments", "gauge",
+               "Covered segments that are not final.", counts->pending);
+    add_metric(sheet, "lockstep_keeper_held_segments", "gauge",
+               "Of them, those whose states are here.", counts->held);
+    add_metric(sheet, "lockstep_keeper_vouched_segments", "gauge",
                "Of them, those that the ledger knows to be vouched for.", counts->noted);
-    add_metric(text, "refusals_total", "counter", "Refusals that it made.", counts->refused);
-    /* One metric with a label: its help stands once, before the first of its values. */
-    buffer_add_text(text, "# HELP lockstep_keeper_vouches_total Vouches, by the way that they went."
-                          "\n# TYPE lockstep_keeper_vouches_total counter\n");
-    add_how(text, "handed", counts->handed);
-    add_how(text, "announced", counts->announced);
-    add_how(text, "brought", counts->brought);
-    buffer_add_text(text, "# HELP lockstep_keeper_replays_total Replays, by what they found.\n"
-                          "# TYPE lockstep_keeper_replays_total counter\n");
-    add_replay(text, "right", counts->right);
-    add_replay(text, "false", counts->wrong);
-    add_replay(text, "failed", counts->failed);
+    add_metric(sheet, "lockstep_keeper_refusals_total", "counter", "Refusals that it made.",
+               counts->refused);
+    sheet_metric(sheet, "lockstep_keeper_vouches_total", "counter",
+                 "Vouches, by the way that they went.");
+    add_labelled(sheet, "how", "handed", counts->handed);
+    add_labelled(sheet, "how", "announced", counts->announced);
+    add_labelled(sheet, "how", "brought", counts->brought);
+    sheet_metric(sheet, "lockstep_keeper_replays_total", "counter", "Replays, by what they found.");
+    add_labelled(sheet, "outcome", "right", counts->right);
+    add_labelled(sheet, "outcome", "false", counts->wrong);
+    add_labelled(sheet, "outcome", "failed", counts->failed);
 }

@@ -2,10 +2,10 @@
 #ifndef CLIENT_KEEPER_KEEP_METRICS_H
 #define CLIENT_KEEPER_KEEP_METRICS_H
 
-#include "base/buffer.h"
+#include "base/sheet/sheet.h"
 #include "client/keeper/keeper.h"
 
-void keep_metrics_write(struct buffer *text, const struct keeper_counts *counts,
-                        const struct job_view *view);
+void keep_metrics_show(struct sheet *sheet, const struct keeper_counts *counts,
+                       const struct job_view *view);
 
 #endif /* CLIENT_KEEPER_KEEP_METRICS_H */

@@ -33,7 +33,8 @@ static void name_move(char name[LEDGER_NAME_MAX], const struct job_record *recor
         (void)snprintf(name, LEDGER_NAME_MAX, "keep settle %s %" PRIu32, segment, move->round);
         break;
     case KEEP_MOVE_REFUSE:
-        (void)snprintf(name, LEDGER_NAME_MAX, "keep refuse %s %" PRIu32, key, record->generation);
+        (void)snprintf(name, LEDGER_NAME_MAX, "keep refuse %s %" PRIu32, key,
+                       record->state.generation);
         break;
     }
 }

@@ -32,7 +32,7 @@ static void copy_view(void *context, struct job_view *view)
     (void)pthread_mutex_unlock(&page->sight.lock);
 }
 
-static void write_metrics(void *context, struct buffer *answer, const struct job_view *view)
+static void show_metrics(void *context, struct sheet *sheet, const struct job_view *view)
 {
     struct keep_page *page = context;
     struct keeper_counts counts;
@@ -40,7 +40,7 @@ static void write_metrics(void *context, struct buffer *answer, const struct job
     (void)pthread_mutex_lock(&page->sight.lock);
     counts = page->counts;
     (void)pthread_mutex_unlock(&page->sight.lock);
-    keep_metrics_write(answer, &counts, view);
+    keep_metrics_show(sheet, &counts, view);
 }
 
 enum status keep_page_open(struct keep_page *page, const struct command_context *context,
@@ -48,7 +48,7 @@ enum status keep_page_open(struct keep_page *page, const struct command_context 
 {
     const char *place = options_text(context->options, "page");
     const struct job_page_source source = {
-        .title = "Lockstep keeper", .copy = copy_view, .metrics = write_metrics, .context = page};
+        .title = "Lockstep keeper", .copy = copy_view, .metrics = show_metrics, .context = page};
 
     (void)pthread_mutex_lock(&page->sight.lock);
     page->sight.view.steps = keeper_record(keeper)->terms.steps;

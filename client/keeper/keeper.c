@@ -147,12 +147,13 @@ static void find_slots(struct keeper *keeper)
     struct keeper_slot slots[GAME_OPEN_MAX];
     uint32_t count = 0;
 
-    for (uint32_t i = record->finalized; i < record->committed && count < GAME_OPEN_MAX; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed && count < GAME_OPEN_MAX;
+         i++) {
         const struct job_record_segment *segment = &record->segments[i];
         struct hash32 hash = game_segment_hash(&record->key, &segment->committed);
         const struct keeper_slot *before = find_slot(keeper, &hash);
 
-        if (segment->draw.covered && i < record->drawn) {
+        if (segment->draw.covered && i < record->state.drawn) {
             slots[count++] = before != NULL ? *before : new_slot(record, i, &hash);
         }
     }
@@ -183,7 +184,7 @@ static void want(struct wanted *wanted, const struct job_states_place *place)
 static void set_places(struct keeper *keeper, const struct job_states_place *ends, uint32_t count)
 {
     static const struct job_states_place none;
-    uint32_t committed = keeper->source.record.committed;
+    uint32_t committed = keeper->source.record.state.committed;
 
     for (uint32_t i = 0; i < keeper->slot_count; i++) {
         struct keeper_slot *slot = &keeper->slots[i];
@@ -201,8 +202,8 @@ static enum status ask_for_states(struct keeper *keeper, struct error *error)
 {
     const struct job_record *record = &keeper->source.record;
     struct job_states_place ends[WATCH_KEEP_STATES_MAX];
-    uint32_t count =
-        record->committed < WATCH_KEEP_STATES_MAX ? record->committed : WATCH_KEEP_STATES_MAX;
+    uint32_t count = record->state.committed < WATCH_KEEP_STATES_MAX ? record->state.committed
+                                                                     : WATCH_KEEP_STATES_MAX;
     struct wanted wanted = {.count = 0};
 
     if (keeper->told_read == record->read) {
@@ -261,8 +262,8 @@ static bool is_known_right(const struct keeper *keeper, const struct keeper_slot
     for (uint32_t i = 0; i < record->seat_count; i++) {
         const struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->segment.index == slot->index && seat->phase == GAME_SEAT_REVEALED &&
-            seat->verdict == GAME_VERDICT_RIGHT &&
+        if (seat->segment.index == slot->index && seat->state.phase == GAME_SEAT_REVEALED &&
+            seat->state.verdict == GAME_VERDICT_RIGHT &&
             keep_owners_has(keeper->options.context->options, &seat->owner)) {
             return true;
         }
@@ -315,7 +316,7 @@ static bool solver_contact(struct keeper *keeper, char contact[GAME_CONTACT_MAX 
         return false;
     }
     for (uint32_t i = 0; i < hosts.count; i++) {
-        if (address_equal(&hosts.hosts[i].owner, &keeper->source.record.solver)) {
+        if (address_equal(&hosts.hosts[i].owner, &keeper->source.record.state.solver)) {
             memcpy(contact, hosts.hosts[i].text, sizeof(hosts.hosts[i].text));
             return http_reach_is_url(contact) && http_reach_bad_url(contact) == NULL;
         }
@@ -585,7 +586,7 @@ enum status keeper_round(struct keeper *keeper, struct error *error)
 
 bool keeper_is_done(const struct keeper *keeper)
 {
-    return keeper->source.record.phase == GAME_PHASE_CLOSED;
+    return keeper->source.record.state.phase == GAME_PHASE_CLOSED;
 }
 
 struct keeper_counts keeper_counts(const struct keeper *keeper)

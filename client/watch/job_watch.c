@@ -72,7 +72,7 @@ struct job_watcher {
 static enum status tell_keep(struct job_watcher *watching, struct error *error)
 {
     const struct job_record *record = &watching->source.record;
-    uint32_t count = record->committed;
+    uint32_t count = record->state.committed;
     struct job_states_place places[WATCH_KEEP_STATES_MAX];
 
     if (watching->keep == NULL) {

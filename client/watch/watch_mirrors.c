@@ -217,9 +217,10 @@ static void *run_mirrors(void *context)
 void watch_mirrors_tell(struct watch_mirrors *mirrors, const struct job_record *record)
 {
     (void)pthread_mutex_lock(&mirrors->lock);
-    if (mirrors->committed != record->committed || mirrors->generation != record->generation) {
-        mirrors->committed = record->committed;
-        mirrors->generation = record->generation;
+    if (mirrors->committed != record->state.committed ||
+        mirrors->generation != record->state.generation) {
+        mirrors->committed = record->state.committed;
+        mirrors->generation = record->state.generation;
         mirrors->news = true;
         mirrors->rested = false;
         (void)pthread_cond_signal(&mirrors->told);

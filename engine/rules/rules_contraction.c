@@ -402,6 +402,29 @@ RULE uint64_t rule_contract_onehot_base(struct rule_part *part, const struct rul
     return rows_base(part, &shape, &row, 1);
 }
 
+/* Adds the terms from .. to, block by block. rows: the other operand's last, or one alone. words:
+ * a one-hot operand, where only the terms at `word` count; NULL: all do. */
+static RULE void add_terms(struct rule_part *part, const struct contraction_shape *shape,
+                           const struct product_row *rows, uint32_t row_count,
+                           const struct operand *words, uint64_t word, int64_t from, int64_t to)
+{
+    for (int64_t i = from / shape->block; i * shape->block < to; i++) {
+        uint64_t terms = 0;
+        int64_t start;
+        int64_t end;
+
+        block_cut(&start, &end, shape, i, from, to);
+        for (int64_t k = start; k < end; k++) {
+            if (words == NULL || operand_get(words, (uint64_t)k) == word) {
+                int64_t other = row_count == 2 ? row_q(&rows[1], k) : 1;
+
+                terms += (uint64_t)(row_q(&rows[0], k) * other);
+            }
+        }
+        add_block(part, shape, rows, row_count, i, terms);
+    }
+}
+
 RULE void rule_contract_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
                              uint64_t from, uint64_t to)
 {
@@ -412,17 +435,7 @@ RULE void rule_contract_part(struct rule_part *part, const struct rule_call *cal
         settle_part(part, 0);
         return;
     }
-    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
-        uint64_t terms = 0;
-        int64_t start;
-        int64_t end;
-
-        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
-        for (int64_t k = start; k < end; k++) {
-            terms += (uint64_t)(row_q(&rows[0], k) * row_q(&rows[1], k));
-        }
-        add_block(part, &shape, rows, 2, i, terms);
-    }
+    add_terms(part, &shape, rows, 2, NULL, 0, (int64_t)from, (int64_t)to);
 }
 
 RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call *call,
@@ -431,17 +444,7 @@ RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call
     struct contraction_shape shape = contraction_shape_of(call->op);
     struct product_row row = row_open(&shape, &call->inputs[0], &call->inputs[1], index);
 
-    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
-        uint64_t terms = 0;
-        int64_t start;
-        int64_t end;
-
-        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
-        for (int64_t k = start; k < end; k++) {
-            terms += (uint64_t)row_q(&row, k);
-        }
-        add_block(part, &shape, &row, 1, i, terms);
-    }
+    add_terms(part, &shape, &row, 1, NULL, 0, (int64_t)from, (int64_t)to);
 }
 
 RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_call *call,
@@ -449,22 +452,9 @@ RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_ca
 {
     struct contraction_shape shape = contraction_shape_of(call->op);
     uint64_t width = (uint64_t)call->op->attributes[ONEHOT_WIDTH];
-    uint64_t word = index / width;
     struct product_row row = row_open(&shape, &call->inputs[1], &call->inputs[2], index % width);
 
-    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
-        uint64_t terms = 0;
-        int64_t start;
-        int64_t end;
-
-        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
-        for (int64_t k = start; k < end; k++) {
-            if (operand_get(&call->inputs[0], (uint64_t)k) == word) {
-                terms += (uint64_t)row_q(&row, k);
-            }
-        }
-        add_block(part, &shape, &row, 1, i, terms);
-    }
+    add_terms(part, &shape, &row, 1, &call->inputs[0], index / width, (int64_t)from, (int64_t)to);
 }
 
 /* ---- whole rows ---- */

@@ -171,26 +171,6 @@ enum status bundle_checkpoint_check(struct bundle *bundle, uint64_t step, struct
 
 /* ---- loading ------------------------------------------------------------ */
 
-static enum status load_tensor(const struct safetensors *file, struct machine *machine,
-                               uint32_t tensor, struct error *error)
-{
-    const struct tensor *shape = &machine->tape->tensors[tensor];
-    const struct safetensors_entry *entry;
-    enum status status;
-    void *bytes;
-
-    TRY(safetensors_find_tensor(&entry, file, shape, error));
-    bytes = malloc(commit_tensor_size(shape));
-    if (bytes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", shape->name);
-    }
-    TRY_OUT(safetensors_read(file, error, bytes, entry, (size_t)commit_tensor_size(shape), 0));
-    TRY_OUT(machine->backend->write(machine, tensor, bytes, error));
-out:
-    free(bytes);
-    return status;
-}
-
 static enum status load_checkpoint(struct bundle *bundle, struct machine *machine, uint64_t step,
                                    struct error *error)
 {
@@ -200,9 +180,7 @@ static enum status load_checkpoint(struct bundle *bundle, struct machine *machin
     enum status status;
 
     TRY(open_checkpoint(&file, &wanted, bundle, step, error));
-    for (uint32_t i = 0; i < machine->tape->state_count; i++) {
-        TRY_OUT(load_tensor(&file, machine, machine->tape->states[i].before, error));
-    }
+    TRY_OUT(checkpoint_file_load(machine, &file, error));
     TRY_OUT(state_root_of(&root, machine, error));
     TRY_OUT(compare_root(&root, &wanted, &file, error));
 out:

@@ -207,6 +207,35 @@ out:
     return status;
 }
 
+static enum status load_tensor(struct machine *machine, const struct safetensors *file,
+                               uint32_t tensor, struct error *error)
+{
+    const struct tensor *shape = &machine->tape->tensors[tensor];
+    const struct safetensors_entry *entry;
+    enum status status;
+    void *bytes;
+
+    TRY(safetensors_find_tensor(&entry, file, shape, error));
+    bytes = malloc(entry->size);
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", shape->name);
+    }
+    TRY_OUT(safetensors_read(file, error, bytes, entry, entry->size, 0));
+    TRY_OUT(machine->backend->write(machine, tensor, bytes, error));
+out:
+    free(bytes);
+    return status;
+}
+
+enum status checkpoint_file_load(struct machine *machine, const struct safetensors *file,
+                                 struct error *error)
+{
+    for (uint32_t i = 0; i < machine->tape->state_count; i++) {
+        TRY(load_tensor(machine, file, machine->tape->states[i].before, error));
+    }
+    return STATUS_OK;
+}
+
 enum status checkpoint_file_pieces(struct digest *hashes, const struct safetensors *file,
                                    const struct tape *tape, struct error *error)
 {

@@ -11,6 +11,7 @@
 #define PROOFS_BUNDLE_CHECKPOINT_FILE_H
 
 #include "base/hex.h"
+#include "engine/plan/backend.h"
 #include "proofs/format/safetensors.h"
 #include "proofs/job/job.h"
 
@@ -60,6 +61,10 @@ bool checkpoint_file_is(const struct safetensors *file, const struct job *job, u
  */
 MUST_CHECK enum status checkpoint_file_root(struct digest *root, const struct safetensors *file,
                                             const struct tape *tape, struct error *error);
+
+/* Writes all states of the file to the machine. Of their root it says nothing. */
+MUST_CHECK enum status checkpoint_file_load(struct machine *machine, const struct safetensors *file,
+                                            struct error *error);
 
 /* The hashes of the pieces (proofs/commit/piece.h) of a checkpoint; room for all of the tape. */
 MUST_CHECK enum status checkpoint_file_pieces(struct digest *hashes, const struct safetensors *file,

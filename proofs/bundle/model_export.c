@@ -143,7 +143,7 @@ out:
 
 /* What a tensor of the base becomes in the new model: F32, of its name and shape. */
 struct exported {
-    const struct weights_entry *from;      /* of the base; NULL: not exported */
+    const struct weights_entry *from;      /* of the base; NULL: an adapter */
     const struct safetensors_entry *state; /* in the checkpoint; NULL: the base's, perhaps merged */
 };
 
@@ -232,15 +232,36 @@ static enum status part_path(char path[FILE_PATH_MAX], const struct exporter *ex
 
 static const struct safetensors_text pytorch[] = {{"format", "pt"}};
 
+/* One tensor at a time in memory: those of all layers together may not fit. */
+static enum status write_tensors(
+    const struct exporter *exporter, const char *name, struct safetensors_entry *entries,
+    const struct exported *chosen, uint32_t count,
+    enum status (*write)(struct safetensors_writer *writer, const struct exporter *exporter,
+                         const struct exported *exported, struct error *error),
+    struct error *error)
+{
+    struct safetensors_writer writer;
+    char path[FILE_PATH_MAX];
+    enum status status = STATUS_OK;
+
+    TRY(part_path(path, exporter, name, error));
+    TRY(safetensors_writer_open(&writer, error, path, entries, count, pytorch, 1));
+    for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = write(&writer, exporter, &chosen[i], error);
+    }
+    if (status != STATUS_OK) {
+        safetensors_writer_drop(&writer);
+        return status;
+    }
+    return safetensors_writer_keep(&writer, error);
+}
+
 static enum status write_model(const struct exporter *exporter, struct error *error)
 {
     size_t room = (size_t)exporter->base.entry_count + 1;
     struct safetensors_entry *entries = calloc(room, sizeof(*entries));
     struct exported *chosen = calloc(room, sizeof(*chosen));
-    struct safetensors_writer writer;
-    char path[FILE_PATH_MAX];
     enum status status;
-    bool open = false;
 
     if (entries == NULL || chosen == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory for a model");
@@ -249,18 +270,9 @@ static enum status write_model(const struct exporter *exporter, struct error *er
     uint32_t count =
         choose_tensors(chosen, entries, exporter, model_export_has_adapters(exporter->tape));
 
-    TRY_OUT(part_path(path, exporter, "model.safetensors", error));
-    TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, pytorch, 1));
-    open = true;
-    for (uint32_t i = 0; i < count; i++) {
-        TRY_OUT(write_tensor(&writer, exporter, &chosen[i], error));
-    }
-    status = safetensors_writer_keep(&writer, error);
-    open = false;
+    status =
+        write_tensors(exporter, "model.safetensors", entries, chosen, count, write_tensor, error);
 out:
-    if (open) {
-        safetensors_writer_drop(&writer);
-    }
     free(entries);
     free(chosen);
     return status;
@@ -295,50 +307,46 @@ static void published_name(char published[SAFETENSORS_NAME_MAX + 1],
                    name + length);
 }
 
+static enum status write_adapter(struct safetensors_writer *writer, const struct exporter *exporter,
+                                 const struct exported *exported, struct error *error)
+{
+    enum status status;
+    float *values;
+
+    status = adapter_read_part(&values, exporter->state, exported->state, error);
+    if (status == STATUS_OK) {
+        status = safetensors_writer_add(writer, error, values, (size_t)exported->state->size);
+    }
+    free(values);
+    return status;
+}
+
 static enum status write_adapters(const struct exporter *exporter, struct error *error)
 {
     const struct safetensors *from = exporter->state;
-    struct safetensors_entry *entries = calloc((size_t)from->entry_count + 1, sizeof(*entries));
-    struct safetensors_writer writer;
-    char path[FILE_PATH_MAX];
+    size_t room = (size_t)from->entry_count + 1;
+    struct safetensors_entry *entries = calloc(room, sizeof(*entries));
+    struct exported *chosen = calloc(room, sizeof(*chosen));
     enum status status;
     uint32_t count = 0;
-    bool open = false;
 
-    if (entries == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for adapters");
+    if (entries == NULL || chosen == NULL) {
+        status = error_set(error, STATUS_NO_MEMORY, "no memory for adapters");
+        goto out;
     }
     for (uint32_t i = 0; i < from->entry_count; i++) {
         if (is_adapter(from->entries[i].name)) {
+            chosen[count].state = &from->entries[i];
             entries[count] = from->entries[i];
             published_name(entries[count].name, exporter, from->entries[i].name);
             count++;
         }
     }
-    TRY_OUT(part_path(path, exporter, "adapter_model.safetensors", error));
-    TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, pytorch, 1));
-    open = true;
-    for (uint32_t i = 0; i < from->entry_count; i++) {
-        float *values;
-
-        if (!is_adapter(from->entries[i].name)) {
-            continue;
-        }
-        /* One tensor at a time in memory: the adapters of all layers together may not fit. */
-        status = adapter_read_part(&values, from, &from->entries[i], error);
-        if (status == STATUS_OK) {
-            status = safetensors_writer_add(&writer, error, values, (size_t)from->entries[i].size);
-        }
-        free(values);
-        TRY_OUT(status);
-    }
-    status = safetensors_writer_keep(&writer, error);
-    open = false;
+    status = write_tensors(exporter, "adapter_model.safetensors", entries, chosen, count,
+                           write_adapter, error);
 out:
-    if (open) {
-        safetensors_writer_drop(&writer);
-    }
     free(entries);
+    free(chosen);
     return status;
 }
 

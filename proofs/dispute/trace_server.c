@@ -346,23 +346,37 @@ static enum status list_next(struct trace_server *server, struct error *error)
     return STATUS_OK;
 }
 
+static enum status begin_runs(struct trace_server *server, struct machine *machine,
+                              struct error *error)
+{
+    memset(server, 0, sizeof(*server));
+    server->machine = machine;
+    server->tape = machine->tape;
+    TRY(save_states(server, error));
+    server->runs = 1;
+    return STATUS_OK;
+}
+
+static enum status end_opening(struct trace_server *server, enum status status, struct error *error)
+{
+    if (status == STATUS_OK) {
+        status = list_next(server, error);
+    }
+    if (status != STATUS_OK) {
+        trace_server_close(server);
+    }
+    return status;
+}
+
 enum status trace_server_open(struct trace_server *server, struct machine *machine,
                               struct error *error)
 {
     enum status status;
 
-    memset(server, 0, sizeof(*server));
-    server->machine = machine;
-    server->tape = machine->tape;
-    TRY_OUT(save_states(server, error));
-    server->runs = 1;
+    TRY_OUT(begin_runs(server, machine, error));
     TRY_OUT(trace_run(&server->trace, machine, NULL, 0, error));
-    status = list_next(server, error);
 out:
-    if (status != STATUS_OK) {
-        trace_server_close(server);
-    }
-    return status;
+    return end_opening(server, status, error);
 }
 
 void trace_server_use(struct trace_server *server, struct machine *machine)
@@ -384,21 +398,13 @@ enum status trace_server_open_kept(struct trace_server *server, struct machine *
 {
     enum status status;
 
-    memset(server, 0, sizeof(*server));
-    server->machine = machine;
-    server->tape = machine->tape;
-    TRY_OUT(save_states(server, error));
-    server->runs = 1;
+    TRY_OUT(begin_runs(server, machine, error));
     TRY_OUT(trace_file_run(&server->file, &server->trace, machine, path, mark, error));
     if (server->file.bytes != NULL) {
         free_states(server);
     }
-    status = list_next(server, error);
 out:
-    if (status != STATUS_OK) {
-        trace_server_close(server);
-    }
-    return status;
+    return end_opening(server, status, error);
 }
 
 enum status trace_server_load(struct trace_server *server, const struct tape *tape,
@@ -409,12 +415,8 @@ enum status trace_server_load(struct trace_server *server, const struct tape *ta
     memset(server, 0, sizeof(*server));
     server->tape = tape;
     TRY_OUT(trace_file_open(&server->file, &server->trace, tape, path, mark, error));
-    status = list_next(server, error);
 out:
-    if (status != STATUS_OK) {
-        trace_server_close(server);
-    }
-    return status;
+    return end_opening(server, status, error);
 }
 
 void trace_server_close(struct trace_server *server)

@@ -61,6 +61,21 @@ static struct job *job_of_terms(const struct job_terms *terms)
     return job;
 }
 
+/* Takes the job, also after a failure. */
+static enum status end_job(struct job **result, struct job *job, enum status status,
+                           struct error *error)
+{
+    if (status == STATUS_OK) {
+        status = job_complete(job, error);
+    }
+    if (status != STATUS_OK) {
+        job_free(job);
+        return status;
+    }
+    *result = job;
+    return STATUS_OK;
+}
+
 enum status job_from_model(struct job **result, struct model *model, const struct job_terms *terms,
                            struct error *error)
 {
@@ -71,12 +86,8 @@ enum status job_from_model(struct job **result, struct model *model, const struc
         return error_set(error, STATUS_NO_MEMORY, "no memory for a job");
     }
     TRY_OUT(take_model(job, model, error));
-    TRY_OUT(job_complete(job, error));
-    *result = job;
-    return STATUS_OK;
 out:
-    job_free(job);
-    return status;
+    return end_job(result, job, status, error);
 }
 
 enum status job_from_tape(struct job **result, struct tape *tape, void **constants,
@@ -84,7 +95,7 @@ enum status job_from_tape(struct job **result, struct tape *tape, void **constan
                           struct error *error)
 {
     struct job *job = job_of_terms(terms);
-    enum status status;
+    enum status status = STATUS_OK;
 
     if (job == NULL) {
         tape_free(tape);
@@ -102,10 +113,6 @@ enum status job_from_tape(struct job **result, struct tape *tape, void **constan
                            job_tensors(NULL, 0, job, ROLE_CONSTANT));
         goto out;
     }
-    TRY_OUT(job_complete(job, error));
-    *result = job;
-    return STATUS_OK;
 out:
-    job_free(job);
-    return status;
+    return end_job(result, job, status, error);
 }

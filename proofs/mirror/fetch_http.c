@@ -1,7 +1,6 @@
 /* fetch_http.c - see fetch_http.h. */
 #include "proofs/mirror/fetch_http.h"
 
-#include <curl/curl.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,12 +19,10 @@ enum {
     HTTP_GONE = 410,
     HTTP_RANGE = 416,
     TRIES_MAX = 4,
-    URL_MAX = 4600,
     LABEL_MAX = 120,
 };
 
 struct fetch_http {
-    CURL *curl;
     uint64_t bandwidth_max;
     uint32_t timeout_s;
     struct curl_slist *headers;
@@ -53,10 +50,9 @@ enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, ui
     struct fetch_http *made = calloc(1, sizeof(*made));
 
     *http = NULL;
-    if (made == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
-        (made->curl = curl_easy_init()) == NULL) {
+    if (made == NULL || http_client_open(&made->client, error) != STATUS_OK) {
         free(made);
-        return error_set(error, STATUS_NO_MEMORY, "cannot start libcurl");
+        return error_set(error, STATUS_NO_MEMORY, "no memory to fetch with");
     }
     made->bandwidth_max = bandwidth_max;
     fetch_http_set_timeout(made, timeout_s);
@@ -104,8 +100,7 @@ void fetch_http_close(struct fetch_http *http)
 {
     if (http != NULL) {
         curl_slist_free_all(http->headers);
-        curl_easy_cleanup(http->curl);
-        curl_global_cleanup();
+        http_client_close(&http->client);
         free(http);
     }
 }
@@ -171,43 +166,32 @@ static size_t receive_bytes(char *bytes, size_t size, size_t count, void *contex
     return more;
 }
 
-/* What every request has. */
-static bool set_up_request(struct fetch_http *http, const char *url)
+static bool is_stopped(void *context)
 {
-    CURL *curl = http->curl;
+    return stop_requested(context);
+}
 
-    curl_easy_reset(curl);
-    return http_client_set(curl, &http->client, url, UINT64_C(1000) * http->timeout_s,
-                           http->timeout_s) &&
+/* range: "FIRST-" or "FIRST-LAST"; NULL: the whole file. libcurl's own resume fails when a server
+ * sends the whole file instead. */
+static bool set_up(struct fetch_http *http, const char *url, const char *range)
+{
+    CURL *curl = http->client.curl;
+
+    return http_client_set(&http->client, url, UINT64_C(1000) * http->timeout_s, http->timeout_s) &&
+           curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)http->bandwidth_max) ==
                CURLE_OK;
 }
 
-/* libcurl's progress callback: anything but 0 ends the transfer. */
-static int look_for_stop(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static bool set_up_file(struct fetch_http *http, struct transfer *transfer, const char *url)
 {
-    (void)a;
-    (void)b;
-    (void)c;
-    (void)d;
-    return stop_requested(context) ? 1 : 0;
-}
-
-static bool set_up(struct fetch_http *http, struct transfer *transfer, const char *url)
-{
-    CURL *curl = http->curl;
     char range[32];
 
-    /* libcurl's own resume fails when a server sends the whole file instead. */
     (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
-    return set_up_request(http, url) &&
-           (transfer->have == 0 || curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK) &&
-           curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_for_stop) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_XFERINFODATA, http->stop) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_bytes) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_WRITEDATA, transfer) == CURLE_OK;
+    return set_up(http, url, transfer->have == 0 ? NULL : range) &&
+           http_client_stop_by(&http->client, is_stopped, http->stop) &&
+           http_client_receive_by(&http->client, receive_bytes, transfer);
 }
 
 static enum status unreachable_mirror(const struct fetch_http *http, const char *base,
@@ -236,13 +220,13 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
 
     transfer->begun = transfer->over = transfer->not_content = false;
     transfer->came = 0;
-    transfer->curl = http->curl;
-    if (!set_up(http, transfer, url)) {
+    transfer->curl = http->client.curl;
+    if (!set_up_file(http, transfer, url)) {
         return error_set(error, STATUS_UNREACHABLE, "%.*s: no request can be made", LABEL_MAX,
                          base);
     }
-    result = curl_easy_perform(http->curl);
-    (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
+    result = curl_easy_perform(http->client.curl);
+    (void)curl_easy_getinfo(http->client.curl, CURLINFO_RESPONSE_CODE, &code);
     http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     if (result == CURLE_ABORTED_BY_CALLBACK) {
         return error_set(error, STATUS_STOPPED, "stopped");
@@ -270,15 +254,10 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
     return unreachable_mirror(http, base, result, code, error);
 }
 
-static enum status make_url(char url[URL_MAX], const char *base, const char *name,
+static enum status make_url(char url[HTTP_CLIENT_URL_MAX], const char *base, const char *name,
                             struct error *error)
 {
-    size_t length = strlen(base);
-
-    while (length > 0 && base[length - 1] == '/') {
-        length--;
-    }
-    return snprintf(url, URL_MAX, "%.*s/%s", (int)length, base, name) < URL_MAX
+    return http_client_url(url, base, name)
                ? STATUS_OK
                : error_set(error, STATUS_USAGE, "the mirror's URL is too long");
 }
@@ -289,7 +268,7 @@ enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char 
 {
     struct transfer transfer = {.size_max = size_max};
     enum status status = STATUS_UNREACHABLE;
-    char url[URL_MAX];
+    char url[HTTP_CLIENT_URL_MAX];
     uint64_t best = 0; /* the most that the part has ever held: only more of it is progress */
 
     *bytes = 0;
@@ -352,39 +331,30 @@ static size_t receive_part(char *bytes, size_t size, size_t count, void *context
     return more;
 }
 
-/* libcurl's progress callback: anything but 0 ends the transfer. */
-static int look_for_cancel(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static bool is_cancelled(void *context)
 {
     const struct http_part *part = context;
 
-    (void)a;
-    (void)b;
-    (void)c;
-    (void)d;
-    return atomic_load(part->cancel) ? 1 : 0;
+    return atomic_load(part->cancel);
 }
 
 static bool set_up_part(struct fetch_http *http, struct http_part *part, const char *url,
                         uint64_t first)
 {
-    CURL *curl = http->curl;
     char range[48];
 
     (void)snprintf(range, sizeof(range), "%" PRIu64 "-%" PRIu64, first, first + part->size - 1);
-    return set_up_request(http, url) && curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_for_cancel) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_XFERINFODATA, part) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_part) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_WRITEDATA, part) == CURLE_OK;
+    return set_up(http, url, range) && http_client_stop_by(&http->client, is_cancelled, part) &&
+           http_client_receive_by(&http->client, receive_part, part);
 }
 
 enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *came,
                              const char *base, const char *name, uint64_t first, size_t size,
                              const atomic_bool *cancel, struct error *error)
 {
-    struct http_part part = {.curl = http->curl, .bytes = bytes, .size = size, .cancel = cancel};
-    char url[URL_MAX];
+    struct http_part part = {
+        .curl = http->client.curl, .bytes = bytes, .size = size, .cancel = cancel};
+    char url[HTTP_CLIENT_URL_MAX];
     CURLcode result;
     long code = 0;
 
@@ -394,9 +364,9 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
         return error_set(error, STATUS_UNREACHABLE, "%.*s: no request can be made", LABEL_MAX,
                          base);
     }
-    result = curl_easy_perform(http->curl);
+    result = curl_easy_perform(http->client.curl);
     http->stalled = result == CURLE_OPERATION_TIMEDOUT;
-    (void)curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &code);
+    (void)curl_easy_getinfo(http->client.curl, CURLINFO_RESPONSE_CODE, &code);
     *came = part.came;
     /* All that was asked for came: how the transfer ended then does not matter. */
     if (part.came == size && !part.whole) {

@@ -1,7 +1,6 @@
 /* push_http.c - see push_http.h. */
 #include "proofs/mirror/push_http.h"
 
-#include <curl/curl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +13,10 @@ enum {
     HTTP_REDIRECT = 300,
     HTTP_REFUSED = 400,
     HTTP_FAILED = 500,
-    URL_MAX = 4600,
     ANSWER_MAX = 200, /* of what a mirror says, for the error */
 };
 
 struct push_http {
-    CURL *curl;
     const char *base;
     uint32_t timeout_s;
     struct curl_slist *headers; /* the token */
@@ -34,11 +31,10 @@ enum status push_http_open(struct push_http **push, const char *base, const char
 
     *push = NULL;
     (void)snprintf(header, sizeof(header), "Authorization: Bearer %s", token == NULL ? "" : token);
-    if (made == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK ||
-        (made->curl = curl_easy_init()) == NULL ||
+    if (made == NULL || http_client_open(&made->client, error) != STATUS_OK ||
         (token != NULL && (made->headers = curl_slist_append(NULL, header)) == NULL)) {
         push_http_close(made);
-        return error_set(error, STATUS_NO_MEMORY, "cannot start libcurl");
+        return error_set(error, STATUS_NO_MEMORY, "no memory to send with");
     }
     explicit_bzero(header, sizeof(header));
     made->base = base;
@@ -57,8 +53,7 @@ void push_http_close(struct push_http *push)
 {
     if (push != NULL) {
         curl_slist_free_all(push->headers);
-        curl_easy_cleanup(push->curl);
-        curl_global_cleanup();
+        http_client_close(&push->client);
         free(push);
     }
 }
@@ -66,17 +61,10 @@ void push_http_close(struct push_http *push)
 /* What both requests have. */
 static bool set_up(struct push_http *push, const char *name)
 {
-    CURL *curl = push->curl;
-    size_t length = strlen(push->base);
-    char url[URL_MAX];
+    char url[HTTP_CLIENT_URL_MAX];
 
-    while (length > 0 && push->base[length - 1] == '/') {
-        length--;
-    }
-    curl_easy_reset(curl);
-    return snprintf(url, sizeof(url), "%.*s/%s", (int)length, push->base, name) < URL_MAX &&
-           http_client_set(curl, &push->client, url, UINT64_C(1000) * push->timeout_s,
-                           push->timeout_s);
+    return http_client_url(url, push->base, name) &&
+           http_client_set(&push->client, url, UINT64_C(1000) * push->timeout_s, push->timeout_s);
 }
 
 bool push_http_has(struct push_http *push, const char *name, uint64_t size)
@@ -84,12 +72,13 @@ bool push_http_has(struct push_http *push, const char *name, uint64_t size)
     curl_off_t length = -1;
     long code = 0;
 
-    if (!set_up(push, name) || curl_easy_setopt(push->curl, CURLOPT_NOBODY, 1L) != CURLE_OK ||
-        curl_easy_perform(push->curl) != CURLE_OK) {
+    if (!set_up(push, name) ||
+        curl_easy_setopt(push->client.curl, CURLOPT_NOBODY, 1L) != CURLE_OK ||
+        curl_easy_perform(push->client.curl) != CURLE_OK) {
         return false;
     }
-    (void)curl_easy_getinfo(push->curl, CURLINFO_RESPONSE_CODE, &code);
-    (void)curl_easy_getinfo(push->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    (void)curl_easy_getinfo(push->client.curl, CURLINFO_RESPONSE_CODE, &code);
+    (void)curl_easy_getinfo(push->client.curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     return code == 200 && length >= 0 && (uint64_t)length == size;
 }
 
@@ -143,7 +132,7 @@ enum status push_http_put(struct push_http *push, const char *name,
                           const struct serve_content *content, struct error *error)
 {
     struct push_transfer transfer = {.content = content};
-    CURL *curl = push->curl;
+    CURL *curl = push->client.curl;
     CURLcode result;
     long code = 0;
 
@@ -152,8 +141,7 @@ enum status push_http_put(struct push_http *push, const char *name,
         curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)content->size) != CURLE_OK ||
         curl_easy_setopt(curl, CURLOPT_READFUNCTION, give_bytes) != CURLE_OK ||
         curl_easy_setopt(curl, CURLOPT_READDATA, &transfer) != CURLE_OK ||
-        curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_answer) != CURLE_OK ||
-        curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer) != CURLE_OK) {
+        !http_client_receive_by(&push->client, take_answer, &transfer)) {
         return error_set(error, STATUS_UNREACHABLE, "%.120s: no request can be made", push->base);
     }
     result = curl_easy_perform(curl);

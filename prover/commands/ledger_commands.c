@@ -271,7 +271,7 @@ static void describe(struct job_status *status, const struct job_record *record,
                      uint64_t trained, uint64_t now_s)
 {
     memset(status, 0, sizeof(*status));
-    if (index < record->committed) {
+    if (index < record->state.committed) {
         job_status_describe(status, record, index, now_s);
     } else if (index < trained) {
         status->word = "to-commit";
@@ -316,8 +316,8 @@ static void print_standing(struct sheet *sheet, const struct session *session,
                            const struct standing *standing, bool all)
 {
     const struct job_record *record = &standing->record;
-    uint32_t first = all ? 0 : record->finalized;
-    uint32_t last = record->segment_count;
+    uint32_t first = all ? 0 : record->state.finalized;
+    uint32_t last = record->state.segments;
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
     char account[ADDRESS_TEXT_SIZE];
     char amount[WEI_TEXT_SIZE];
@@ -333,13 +333,14 @@ static void print_standing(struct sheet *sheet, const struct session *session,
         sheet_print(sheet, "solver     %s, is owed %s\n", account, amount);
     }
     sheet_print(sheet, "segments   %" PRIu64 " of %u trained, %u committed, %u final\n",
-                standing->trained, record->segment_count, record->committed, record->finalized);
-    if (record->phase == GAME_PHASE_RUNNING && record->committed < record->segment_count &&
-        !record->ended) {
-        terms_time(time, record->due_s);
-        sheet_print(sheet, "next due   segment %u by %s\n", record->committed, time);
+                standing->trained, record->state.segments, record->state.committed,
+                record->state.finalized);
+    if (record->state.phase == GAME_PHASE_RUNNING &&
+        record->state.committed < record->state.segments && !record->state.ended) {
+        terms_time(time, record->state.due_s);
+        sheet_print(sheet, "next due   segment %u by %s\n", record->state.committed, time);
     }
-    if (record->phase == GAME_PHASE_CLOSED) {
+    if (record->state.phase == GAME_PHASE_CLOSED) {
         return;
     }
     for (uint32_t i = first; i < last; i++) {
@@ -364,7 +365,7 @@ static json_t *standing_json(const struct session *session, const struct standin
     char owed[WEI_TEXT_SIZE];
     char purse[WEI_TEXT_SIZE];
 
-    for (uint32_t i = all ? 0 : record->finalized; i < record->segment_count; i++) {
+    for (uint32_t i = all ? 0 : record->state.finalized; i < record->state.segments; i++) {
         struct job_status status;
 
         describe(&status, record, i, standing->trained, standing->clock.time_s);
@@ -379,10 +380,10 @@ static json_t *standing_json(const struct session *session, const struct standin
     return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:i, s:I, s:i, s:i, s:I, s:i, s:o}", "job",
                      key, "phase", job_status_phase(record), "time",
                      (json_int_t)standing->clock.time_s, "solver", account, "owed_wei", owed,
-                     "purse_wei", purse, "segments", (int)record->segment_count, "trained",
-                     (json_int_t)standing->trained, "committed", (int)record->committed, "final",
-                     (int)record->finalized, "due", (json_int_t)record->due_s, "generation",
-                     (int)record->generation, "waiting", segments);
+                     "purse_wei", purse, "segments", (int)record->state.segments, "trained",
+                     (json_int_t)standing->trained, "committed", (int)record->state.committed,
+                     "final", (int)record->state.finalized, "due", (json_int_t)record->state.due_s,
+                     "generation", (int)record->state.generation, "waiting", segments);
 }
 
 static enum status count_trained(struct train_result *result, uint64_t *segments,

@@ -122,6 +122,7 @@ static enum status begin_trace(struct traced *traced, struct command_context *co
     const struct options *options = context->options;
     struct machine_options machine;
 
+    error_init(error);
     memset(traced, 0, sizeof(*traced));
     traced->stop.descriptor = -1;
     TRY(read_argument(&traced->step, context, 1, JOB_STEPS_MAX, error));
@@ -190,7 +191,6 @@ static int run_root(struct command_context *context)
     enum status status;
     int code = COMMAND_OK;
 
-    error_init(&error);
     TRY_OUT(begin_trace(&traced, context, NULL, &error));
     TRY_OUT(run_trace(&traced, NULL, 0, &error));
     code = show_root(context, &traced);
@@ -211,7 +211,6 @@ static int run_node(struct command_context *context)
     enum status status;
     int code = COMMAND_OK;
 
-    error_init(&error);
     TRY_OUT(begin_trace(&traced, context, NULL, &error));
     TRY_OUT(read_argument(&level, context, 2, MERKLE_DEPTH_MAX, &error));
     TRY_OUT(read_argument(&index, context, 3, MERKLE_LEAVES_MAX, &error));
@@ -316,7 +315,6 @@ static int run_open_element(struct command_context *context)
     enum status status;
     int code = COMMAND_OK;
 
-    error_init(&error);
     TRY_OUT(begin_trace(&traced, context, options_text(context->options, "out"), &error));
     if (opening == NULL) {
         TRY_OUT(error_set(&error, STATUS_NO_MEMORY, "no memory for an opening"));
@@ -390,7 +388,6 @@ static int run_reply(struct command_context *context)
     struct trace_query query;
     int code = COMMAND_OK;
 
-    error_init(&error);
     buffer_init(&reply, TRACE_REPLY_BYTES_MAX);
     TRY_OUT(begin_trace(&traced, context, path, &error));
     if (trace_query_parse(&query, context->options->arguments[2]) != STATUS_OK) {

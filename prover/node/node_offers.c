@@ -213,7 +213,7 @@ static void weigh(struct solver_node *node, uint32_t slot, uint32_t number)
 
 static bool is_open(const struct solver_node *node, const struct job_record *job)
 {
-    return job->phase == GAME_PHASE_OPEN && node->clock.time_s <= job->terms.deadline_s &&
+    return job->state.phase == GAME_PHASE_OPEN && node->clock.time_s <= job->terms.deadline_s &&
            !is_held(node, &job->key);
 }
 

@@ -8,12 +8,13 @@
 
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
+#include "base/web/sheet_site.h"
 #include "chain/money/money_page.h"
 #include "chain/view/job_view.h"
 #include "prover/node/node_view.h"
 
 struct node_page {
-    struct web_server *web;
+    struct sheet_server *web;
     json_t *view; /* NULL: there is none yet */
     uint64_t now_s;
     char path[FILE_PATH_MAX];
@@ -247,32 +248,6 @@ void node_page_show(struct sheet *view, json_t *made, uint64_t now_s)
 
 /* ---- the site ---------------------------------------------------------------------------- */
 
-static void write_page(struct buffer *answer, void *context, const struct web_query *query)
-{
-    struct node_page *page = context;
-    struct sheet view;
-
-    (void)query;
-    sheet_init(&view);
-    node_page_show(&view, page->view, page->now_s);
-    sheet_page_write(answer, &view, page->now_s);
-    sheet_release(&view);
-}
-
-static void write_json(struct buffer *answer, void *context, const struct web_query *query)
-{
-    const struct node_page *page = context;
-
-    (void)query;
-    (void)!strict_json_write(answer, NULL, page->view, JSON_COMPACT);
-}
-
-static void add_gauge(struct buffer *answer, const char *name, const char *help, int64_t value)
-{
-    buffer_add_format(answer, "# HELP %s %s\n# TYPE %s gauge\n%s %" PRId64 "\n", name, help, name,
-                      name, value);
-}
-
 static int64_t sum_of_jobs(const json_t *view, const char *name)
 {
     const json_t *job;
@@ -286,34 +261,36 @@ static int64_t sum_of_jobs(const json_t *view, const char *name)
     return sum;
 }
 
-static void write_metrics(struct buffer *answer, void *context, const struct web_query *query)
+static void show_figures(struct sheet *sheet, const json_t *view)
 {
-    const json_t *view = ((const struct node_page *)context)->view;
-
-    (void)query;
-    add_gauge(answer, "lockstep_solver_alive_time_seconds", "The node's last sign of life.",
-              strict_json_number_or_0(view, "alive"));
-    add_gauge(answer, "lockstep_solver_jobs", "Jobs that are begun and not paid.",
-              (int64_t)json_array_size(json_object_get(view, "jobs")));
-    add_gauge(answer, "lockstep_solver_jobs_paid", "Jobs that are paid.",
-              strict_json_number_or_0(view, "paid"));
-    add_gauge(answer, "lockstep_solver_jobs_lost", "Jobs that are lost.",
-              strict_json_number_or_0(view, "lost"));
-    add_gauge(answer, "lockstep_solver_open_claims", "Claims that are open in its jobs.",
-              sum_of_jobs(view, "open_claims"));
-    add_gauge(answer, "lockstep_solver_refused_segments",
-              "Segments that a client or a keeper refuses, void when claims have had their time.",
-              sum_of_jobs(view, "refused_segments"));
+    sheet_figure(sheet, "lockstep_solver_alive_time_seconds", "gauge",
+                 "The node's last sign of life.", (double)strict_json_number_or_0(view, "alive"));
+    sheet_figure(sheet, "lockstep_solver_jobs", "gauge", "Jobs that are begun and not paid.",
+                 (double)json_array_size(json_object_get(view, "jobs")));
+    sheet_figure(sheet, "lockstep_solver_jobs_paid", "gauge", "Jobs that are paid.",
+                 (double)strict_json_number_or_0(view, "paid"));
+    sheet_figure(sheet, "lockstep_solver_jobs_lost", "gauge", "Jobs that are lost.",
+                 (double)strict_json_number_or_0(view, "lost"));
+    sheet_figure(sheet, "lockstep_solver_open_claims", "gauge", "Claims that are open in its jobs.",
+                 (double)sum_of_jobs(view, "open_claims"));
+    sheet_figure(
+        sheet, "lockstep_solver_refused_segments", "gauge",
+        "Segments that a client or a keeper refuses, void when claims have had their time.",
+        (double)sum_of_jobs(view, "refused_segments"));
 }
 
-static enum status look(void *context, uint64_t now_ms, struct error *error)
+static enum status show_node(void *context, struct sheet *sheet, uint64_t now_ms,
+                             struct error *error)
 {
     struct node_page *page = context;
 
     json_decref(page->view);
     page->view = NULL;
     page->now_s = now_ms / 1000;
-    return node_view_read(&page->view, page->path, error);
+    TRY(node_view_read(&page->view, page->path, error));
+    node_page_show(sheet, page->view, page->now_s);
+    show_figures(sheet, page->view);
+    return STATUS_OK;
 }
 
 static const char *trouble(void *context)
@@ -323,20 +300,16 @@ static const char *trouble(void *context)
     return node_view_trouble(page->view, page->now_s);
 }
 
-static const struct web_route routes[] = {{"/", WEB_SERVER_PAGE, write_page},
-                                          {"/node.json", "application/json", write_json},
-                                          {"/metrics", WEB_SERVER_METRICS, write_metrics}};
-
 enum status node_page_open(struct node_page **page, const char *path,
                            const struct listen_place *place, struct error *error)
 {
     struct node_page *made = calloc(1, sizeof(*made));
-    const struct web_site site = {.routes = routes,
-                                  .route_count = sizeof(routes) / sizeof(routes[0]),
-                                  .size_max = 4 * (size_t)NODE_VIEW_SIZE_MAX,
-                                  .look = look,
-                                  .trouble = trouble,
-                                  .context = made};
+    const struct sheet_site site = {.json = "/node.json",
+                                    .has_metrics = true,
+                                    .size_max = 4 * (size_t)NODE_VIEW_SIZE_MAX,
+                                    .show = show_node,
+                                    .trouble = trouble,
+                                    .context = made};
     enum status status;
 
     *page = NULL;
@@ -344,7 +317,7 @@ enum status node_page_open(struct node_page **page, const char *path,
         return error_set(error, STATUS_NO_MEMORY, "no memory to serve the status");
     }
     (void)snprintf(made->path, sizeof(made->path), "%s", path);
-    status = web_server_open(&made->web, &site, place, error);
+    status = sheet_server_open(&made->web, &site, place, error);
     if (status != STATUS_OK) {
         node_page_close(made);
         return status;
@@ -356,7 +329,7 @@ enum status node_page_open(struct node_page **page, const char *path,
 void node_page_close(struct node_page *page)
 {
     if (page != NULL) {
-        web_server_close(page->web);
+        sheet_server_close(page->web);
         json_decref(page->view);
         free(page);
     }
@@ -365,5 +338,5 @@ void node_page_close(struct node_page *page)
 void node_page_url(char url[WEB_SERVER_URL_MAX], const struct node_page *page,
                    const struct listen_place *place)
 {
-    web_server_url(url, page->web, place);
+    web_server_url(url, sheet_server_web(page->web), place);
 }

@@ -6,6 +6,7 @@
 
 #include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
+#include "chain/codec/wei_json.h"
 #include "chain/game/terms.h"
 #include "chain/money/money_text.h"
 #include "chain/view/job_text.h"
@@ -19,14 +20,6 @@ static json_t *key_json(const struct hash32 *key)
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(text, key->bytes, HASH32_SIZE, true);
-    return json_string(text);
-}
-
-static json_t *amount_json(wei amount)
-{
-    char text[WEI_TEXT_SIZE];
-
-    wei_print_plain(text, amount);
     return json_string(text);
 }
 
@@ -83,8 +76,8 @@ static json_t *held_json(const struct held_job *job)
         "squares", squares_json(&job->standing), "segments", (int)view->segments, "committed",
         (int)view->committed, "final", (int)view->finalized, "open_claims", (int)view->disputed,
         "unseen_segments", (int)view->unseen, "refused_segments", (int)view->held, "refused_until",
-        (json_int_t)view->refused_until_s, "segment_reward_wei", amount_json(view->reward),
-        "stake_wei", amount_json(view->stake), "trouble", job->trouble, "bundle", job->run);
+        (json_int_t)view->refused_until_s, "segment_reward_wei", wei_json(view->reward),
+        "stake_wei", wei_json(view->stake), "trouble", job->trouble, "bundle", job->run);
 }
 
 /* Of the open jobs: what an hour of each would earn, or why it is not taken. */
@@ -98,12 +91,12 @@ static json_t *offers_json(const struct solver_node *node)
         const struct job_record *job = &node->board.jobs[i];
         const struct offer *offer = &node->offers[i];
 
-        if (job->phase == GAME_PHASE_OPEN && node->clock.time_s <= job->terms.deadline_s) {
+        if (job->state.phase == GAME_PHASE_OPEN && node->clock.time_s <= job->terms.deadline_s) {
             (void)json_array_append_new(
                 list, json_pack("{s:o, s:b, s:o, s:s}", "job", key_json(&job->key), "refused",
                                 (int)offer->refused, "hour_wei",
-                                offer->measured == 0 ? json_null() : amount_json(offer->hour),
-                                "why", offer->why));
+                                offer->measured == 0 ? json_null() : wei_json(offer->hour), "why",
+                                offer->why));
         }
     }
     return list;

@@ -195,8 +195,8 @@ static void take_vouches(struct solver *solver)
 {
     struct job_record *record = &solver->record;
 
-    for (uint32_t i = record->finalized; i < record->committed && solver->options.vouches != NULL;
-         i++) {
+    for (uint32_t i = record->state.finalized;
+         i < record->state.committed && solver->options.vouches != NULL; i++) {
         const struct job_record_segment *shown = &record->segments[i];
         struct hash32 hash = game_segment_hash(&record->key, &shown->committed);
         struct vouch vouch;
@@ -214,7 +214,8 @@ static void drop_vouches(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
 
-    for (; solver->swept < record->finalized && solver->options.vouches != NULL; solver->swept++) {
+    for (; solver->swept < record->state.finalized && solver->options.vouches != NULL;
+         solver->swept++) {
         struct hash32 hash =
             game_segment_hash(&record->key, &record->segments[solver->swept].committed);
 
@@ -227,7 +228,7 @@ static void drop_vouches(struct solver *solver)
 static bool is_void(const struct solver *solver, const struct due_move *move)
 {
     return move->kind == DUE_MOVE_SETTLE && move->because == JOB_SEGMENT_LOST &&
-           solver->record.refused_until_s == 0;
+           solver->record.state.refused_until_s == 0;
 }
 
 static void move_segments(struct solver *solver)
@@ -235,7 +236,7 @@ static void move_segments(struct solver *solver)
     const struct job_record *record = &solver->record;
 
     take_vouches(solver);
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
         struct due_move move;
 
         if (due_move_at(&move, record, i, &solver->clock) && !is_void(solver, &move)) {
@@ -252,7 +253,7 @@ static void note_refusal(struct solver *solver)
     char time[TERMS_TIME_SIZE];
     uint32_t first = UINT32_MAX;
 
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
         struct job_segment segment = job_record_segment(record, i);
 
         if ((!segment.drawn || segment.covered) && job_segment_is_held(&segment)) {
@@ -260,7 +261,7 @@ static void note_refusal(struct solver *solver)
             view->held++;
         }
     }
-    terms_time(time, record->refused_until_s);
+    terms_time(time, record->state.refused_until_s);
     if (view->held == 0) {
         solver_view_note(view, "the %s refuses: it holds nothing, and no more is committed",
                          address_equal(&record->refuser, &record->client) ? "client" : "keeper");
@@ -329,21 +330,21 @@ static bool stays_away(struct solver *solver)
         solver_view_note(&solver->view, "%s",
                          !had                ? "the job is open, and nobody has accepted it"
                          : record->convicted ? "we were convicted, and the job is open again"
-                         : record->barred && solver->was_unseen
+                         : record->state.barred && solver->was_unseen
                              ? "our segments are void, since verifiers could not get their states "
                                "where the ledger says that we serve them; the job waits for its "
                                "client"
-                         : record->barred
+                         : record->state.barred
                              ? "our segments are void, and the job waits for its client"
                              : "we gave it up, and the job is open again");
         return true;
     }
-    if (solver->view.trained < record->finalized) {
+    if (solver->view.trained < record->state.finalized) {
         solver->view.behind = true;
         solver_view_note(&solver->view,
                          "%u segments are final, and we stake when we have trained them too: %u "
                          "so far",
-                         record->finalized, solver->view.trained);
+                         record->state.finalized, solver->view.trained);
         return true;
     }
     return false;
@@ -384,7 +385,7 @@ static bool roots_agree(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
 
-    for (uint32_t i = 0; i < record->committed; i++) {
+    for (uint32_t i = 0; i < record->state.committed; i++) {
         struct trained ours;
         char root[HEX_SIZE(DIGEST_SIZE)];
 
@@ -399,7 +400,7 @@ static bool roots_agree(struct solver *solver)
         solver_view_note(&solver->view,
                          "segment %u is %s on the ledger with the root %.16s..., and this run has "
                          "another root",
-                         i, i < record->finalized ? "final" : "committed", root);
+                         i, i < record->state.finalized ? "final" : "committed", root);
         return false;
     }
     return true;
@@ -407,13 +408,13 @@ static bool roots_agree(struct solver *solver)
 
 static bool is_late(const struct solver *solver)
 {
-    return solver->record.due_s != 0 && solver->clock.time_s > solver->record.due_s;
+    return solver->record.state.due_s != 0 && solver->clock.time_s > solver->record.state.due_s;
 }
 
 static void commit_segment(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
-    uint32_t index = record->committed;
+    uint32_t index = record->state.committed;
     struct game_hashes states;
     struct trained next;
     char name[NAME_SIZE];
@@ -421,7 +422,7 @@ static void commit_segment(struct solver *solver)
     struct error error;
     enum status status;
 
-    if (record->ended || index >= record->segment_count ||
+    if (record->state.ended || index >= record->state.segments ||
         !solver_policy_has_room(record, solver->options.ahead, solver->clock.time_s)) {
         return;
     }
@@ -434,7 +435,7 @@ static void commit_segment(struct solver *solver)
         return;
     }
     error_init(&error);
-    name_of_commit(name, solver, index, record->generation);
+    name_of_commit(name, solver, index, record->state.generation);
     (void)snprintf(what, sizeof(what), "commit segment %u", index);
     states = (struct game_hashes){next.states, next.steps};
     status =
@@ -447,15 +448,16 @@ static void commit_segment(struct solver *solver)
 static void take_back_stake(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
-    uint32_t open = record->committed - record->finalized;
-    bool free_now = solver->clock.time_s > record->terms.deadline_s || record->refused_until_s != 0;
+    uint32_t open = record->state.committed - record->state.finalized;
+    bool free_now =
+        solver->clock.time_s > record->terms.deadline_s || record->state.refused_until_s != 0;
 
-    if (record->drawn != record->committed || record->leg_start != record->finalized ||
-        solver->view.disputed > 0) {
+    if (record->state.drawn != record->state.committed ||
+        record->state.leg_start != record->state.finalized || solver->view.disputed > 0) {
         return;
     }
-    if (record->refused_until_s != 0
-            ? open == 0 && solver->clock.time_s > record->refused_until_s
+    if (record->state.refused_until_s != 0
+            ? open == 0 && solver->clock.time_s > record->state.refused_until_s
             : is_late(solver) && open < GAME_OPEN_MAX &&
                   (free_now || solver->options.again || solver->given_up)) {
         move_job(solver, "release", ledger_release);
@@ -475,7 +477,7 @@ static void name_of_withdrawal(char name[NAME_SIZE], const struct solver *solver
 static void withdraw_owed(struct solver *solver)
 {
     const struct job_record *record = &solver->record;
-    bool closed = record->phase == GAME_PHASE_CLOSED;
+    bool closed = record->state.phase == GAME_PHASE_CLOSED;
     char name[NAME_SIZE];
     struct error error;
     wei purse;
@@ -510,10 +512,10 @@ static void withdraw_owed(struct solver *solver)
 static bool is_ours(const struct solver *solver)
 {
     const struct job_record *record = &solver->record;
-    bool last = record->phase == GAME_PHASE_CLOSED && !record->convicted &&
+    bool last = record->state.phase == GAME_PHASE_CLOSED && !record->convicted &&
                 address_equal(&record->last_accepted, &solver->options.account);
 
-    return last || address_equal(&record->solver, &solver->options.account);
+    return last || address_equal(&record->state.solver, &solver->options.account);
 }
 
 /* Open segments that a seat could not see, and nobody has vouched for. */
@@ -521,7 +523,7 @@ static uint32_t count_unseen(const struct job_record *record)
 {
     uint32_t count = 0;
 
-    for (uint32_t i = record->finalized; i < record->committed; i++) {
+    for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
         const struct job_reduced_segment *draw = &record->segments[i].draw;
 
         count += draw->unseen > 0 && !draw->vouched;
@@ -547,25 +549,25 @@ static void look_at_job(struct solver *solver)
     char name[NAME_SIZE];
 
     *view = (struct solver_view){.read = true,
-                                 .phase = record->phase,
-                                 .segments = record->segment_count,
-                                 .committed = record->committed,
-                                 .finalized = record->finalized,
+                                 .phase = record->state.phase,
+                                 .segments = record->state.segments,
+                                 .committed = record->state.committed,
+                                 .finalized = record->state.finalized,
                                  .disputed = job_record_open_claims(record),
                                  .hopeless = view->hopeless,
                                  .now_s = solver->clock.time_s,
-                                 .due_s = record->due_s,
-                                 .refused_until_s = record->refused_until_s,
+                                 .due_s = record->state.due_s,
+                                 .refused_until_s = record->state.refused_until_s,
                                  .reward = record->terms.reward,
                                  .stake = record->terms.stake};
     view->ours = is_ours(solver);
     view->unseen = count_unseen(record);
     solver->was_unseen |= view->ours && view->unseen > 0;
     (void)trained_at(solver, &last, UINT32_MAX);
-    if (view->ours && record->committed >= view->trained) {
+    if (view->ours && record->state.committed >= view->trained) {
         view->committed_for_good = true;
-        if (record->committed > record->finalized) {
-            name_of_commit(name, solver, record->committed - 1, record->generation);
+        if (record->state.committed > record->state.finalized) {
+            name_of_commit(name, solver, record->state.committed - 1, record->state.generation);
             view->committed_for_good = is_settled(solver, name);
         }
     }
@@ -601,7 +603,7 @@ static void act_on_job(struct solver *solver)
     look_at_job(solver);
     drop_vouches(solver);
     solver_claims_act(&solver->claims); /* also when it has lost the job: others may still win */
-    switch (record->phase) {
+    switch (record->state.phase) {
     case GAME_PHASE_NONE:
         solver_view_note(&solver->view, "the ledger knows no such job");
         break;
@@ -618,7 +620,7 @@ static void act_on_job(struct solver *solver)
             solver_view_note(&solver->view, "another solver has the job");
             break;
         }
-        if (record->refused_until_s != 0) {
+        if (record->state.refused_until_s != 0) {
             note_refusal(solver);
         }
         if (solver->view.unseen > 0) {
@@ -703,7 +705,7 @@ enum status solver_round(struct solver *solver, struct solver_view *view, struct
 
 void solver_show(struct job_standing *standing, struct solver *solver)
 {
-    if (solver->record.phase == GAME_PHASE_NONE) {
+    if (solver->record.state.phase == GAME_PHASE_NONE) {
         return; /* the ledger was not read yet */
     }
     job_standing_take(standing, &solver->record, solver->clock.time_s);

@@ -19,12 +19,13 @@ static uint32_t find_due(struct solver_claim *due, uint32_t *left,
         bool against_us = address_equal(&shown->solver, claims->account);
         uint32_t place = count;
 
-        if (!shown->open || shown->deadline_s == 0 ||
-            (shown->turn == GAME_TURN_ACCUSED ? !against_us
-                                              : claims->clock->time_s <= shown->deadline_s)) {
+        if (!job_record_claim_is_open(shown) || shown->state.deadline_s == 0 ||
+            (shown->state.turn == GAME_TURN_ACCUSED
+                 ? !against_us
+                 : claims->clock->time_s <= shown->state.deadline_s)) {
             continue;
         }
-        while (place > 0 && due[place - 1].shown->deadline_s > shown->deadline_s) {
+        while (place > 0 && due[place - 1].shown->state.deadline_s > shown->state.deadline_s) {
             place--;
         }
         *left += count == SOLVER_CLAIMS_MAX;
@@ -46,7 +47,7 @@ static void time_out(struct solver_claims *claims, struct solver_claim *due)
 
     error_init(&error);
     (void)snprintf(due->name, SOLVER_CLAIM_NAME_SIZE, "claim %s timeout %u", due->key,
-                   due->shown->turns);
+                   due->shown->state.turns);
     solver_view_follow(claims->view, claims->ledger, "timeout of a claim", due->name,
                        ledger_timeout(claims->ledger, due->name, &due->shown->key, &error), &error);
 }
@@ -79,7 +80,7 @@ static bool wants_answer(struct solver_claims *claims, struct solver_claim *due)
     error_init(&error);
     /* The number of the turn is in the name: after a restart the ledger knows the move by it. */
     (void)snprintf(turn, SOLVER_CLAIM_NAME_SIZE, "claim %s %s %u", due->key,
-                   tried ? "reply" : "answer", due->shown->turns);
+                   tried ? "reply" : "answer", due->shown->state.turns);
     if (move_retry_find(due->name, &outcome, &times, claims->ledger, turn, &error) == STATUS_OK &&
         /* On its way, or taken: what was refused may be sent again, by another name. */
         outcome.state != LEDGER_MOVE_REFUSED) {

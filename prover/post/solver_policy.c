@@ -46,12 +46,14 @@ void solver_policy_set_pace(struct solver_policy *policy, const struct job *job,
 /* The last eighth of the period: a commit takes a few blocks. */
 static bool is_due(const struct job_record *record, uint64_t now_s)
 {
-    return record->due_s != 0 && now_s + record->terms.segment_period_s / 8 + 1 >= record->due_s;
+    return record->state.due_s != 0 &&
+           now_s + record->terms.segment_period_s / 8 + 1 >= record->state.due_s;
 }
 
 bool solver_policy_has_room(const struct job_record *record, uint32_t ahead, uint64_t now_s)
 {
-    if (record->committed - record->finalized >= GAME_OPEN_MAX || record->refused_until_s != 0) {
+    if (record->state.committed - record->state.finalized >= GAME_OPEN_MAX ||
+        record->state.refused_until_s != 0) {
         return false;
     }
     return ahead == 0 || is_due(record, now_s) ||

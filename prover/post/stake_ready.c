@@ -40,7 +40,7 @@ static uint32_t entries_of(const struct job_record *record, const struct address
 {
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < record->entry_count; i++) {
+    for (uint32_t i = 0; i < record->state.entries; i++) {
         count += address_equal(&record->entries[i].owner, owner);
     }
     return count;
@@ -51,13 +51,13 @@ static uint32_t find_large(struct address *owner, const struct job_record *recor
 {
     struct candidate candidates[CANDIDATES] = {{.support = 0}};
 
-    for (uint32_t i = 0; i < record->entry_count; i++) {
+    for (uint32_t i = 0; i < record->state.entries; i++) {
         take_entry(candidates, &record->entries[i].owner);
     }
     for (int i = 0; i < CANDIDATES; i++) {
         uint32_t count = candidates[i].support == 0 ? 0 : entries_of(record, &candidates[i].owner);
 
-        if ((uint64_t)3 * count > record->entry_count) {
+        if ((uint64_t)3 * count > record->state.entries) {
             *owner = candidates[i].owner;
             return count;
         }
@@ -100,7 +100,7 @@ static bool is_mixed(char text[STAKE_READY_TEXT], const struct job_record *recor
         address_print(name, &owner);
         (void)snprintf(text, STAKE_READY_TEXT,
                        "%s has %u of the panel's %u entries, and nobody of --known has any", name,
-                       entries, record->entry_count);
+                       entries, record->state.entries);
     }
     return will_do;
 }
@@ -110,17 +110,17 @@ bool stake_ready(char text[STAKE_READY_TEXT], const struct job_record *record, u
 {
     const struct game_terms *terms = &record->terms;
     uint32_t least = terms->panel_least > terms->seats ? terms->panel_least : terms->seats;
-    uint64_t from_s = record->opened_s + terms->seal_period_s;
+    uint64_t from_s = record->state.opened_s + terms->seal_period_s;
     char time[TERMS_TIME_SIZE];
 
-    if (record->barred) {
+    if (record->state.barred) {
         (void)snprintf(text, STAKE_READY_TEXT,
                        "the job waits for its client, who puts back what burned");
         return false;
     }
-    if (record->entry_count < least) {
+    if (record->state.entries < least) {
         (void)snprintf(text, STAKE_READY_TEXT, "the panel has %u entries, and the job waits for %u",
-                       record->entry_count, least);
+                       record->state.entries, least);
         return false;
     }
     if (terms->seats > 0 && hash32_is_zero(&terms->verifiers) && now_s <= from_s) {

@@ -95,7 +95,7 @@ void askers_follow(struct askers *askers)
 static bool is_about(const struct askers *askers, const struct job_record_claim *claim,
                      uint64_t step)
 {
-    return claim->open &&
+    return job_record_claim_is_open(claim) &&
            (uint64_t)claim->index * askers->record.terms.segment_steps + claim->step == step;
 }
 
@@ -113,10 +113,10 @@ static bool is_party(const struct askers *askers, const struct address *account,
 {
     const struct job_record *record = &askers->record;
 
-    if (address_equal(account, &record->client) || address_equal(account, &record->solver)) {
+    if (address_equal(account, &record->client) || address_equal(account, &record->state.solver)) {
         return true;
     }
-    for (uint32_t i = 0; i < record->entry_count; i++) {
+    for (uint32_t i = 0; i < record->state.entries; i++) {
         if (address_equal(account, &record->entries[i].owner)) {
             return true;
         }

@@ -83,7 +83,7 @@ ATTACK(a_leader_that_defaults)
     scene_timeout(scene, STAGE_SOLVER, &claim);
     scene_read(scene);
     assert_int_equal(job_record_open_claims(&scene->record), 0);
-    assert_int_equal(scene->record.claims[0].outcome, GAME_REFUTED);
+    assert_int_equal(scene->record.claims[0].state.outcome, GAME_REFUTED);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);
 }
 

@@ -38,8 +38,8 @@ static void count_seats(struct scene *scene, struct farm *farm)
         const struct job_record_seat *seat = &scene->record.seats[i];
 
         if (address_equal(&seat->owner, farmer)) {
-            farm->denied += seat->phase == GAME_SEAT_UNSEEN;
-            farm->reaped += seat->phase == GAME_SEAT_REVEALED;
+            farm->denied += seat->state.phase == GAME_SEAT_UNSEEN;
+            farm->reaped += seat->state.phase == GAME_SEAT_REVEALED;
         }
     }
 }
@@ -70,7 +70,7 @@ static void farm_segments(struct scene *scene, struct farm *farm, uint32_t count
         scene_rounds_after(scene, i, &farms, &reaps);
         count_seats(scene, farm);
         scene_settle(scene, STAGE_SOLVER, i);
-        assert_int_equal(scene->record.finalized, i + 1);
+        assert_int_equal(scene->record.state.finalized, i + 1);
     }
 }
 
@@ -101,7 +101,7 @@ ATTACK(fee_farming_by_a_whole_panel)
     assert_int_equal(scene->record.segments[0].draw.unseen, 3);
     assert_int_equal(scene->record.segments[0].draw.rights, 6);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 1000);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), 6 * LATER / 2);
@@ -124,7 +124,7 @@ ATTACK(fee_farming_where_a_keeper_vouches)
     assert_int_equal(farm.denied, SEATS);
     assert_int_equal(farm.reaped, SEATS);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -16000 + LATER * SEATS);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
 }

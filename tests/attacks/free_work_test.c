@@ -77,7 +77,7 @@ ATTACK(a_panel_asleep)
     commit_for(scene, 2, 0);
     scene_rounds(scene, 0, &nobody_shows);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
     scene_pass(scene, SCENE_SEGMENT_S + 1);
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_release, &scene->job);
@@ -91,7 +91,7 @@ ATTACK(an_allow_list_asleep)
     commit_for(scene, 2, 0);
     scene_rounds(scene, 0, &nobody_shows);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
 }
 
@@ -104,7 +104,7 @@ ATTACK(a_client_that_denies)
     commit_for(scene, 3, 9);
     scene_rounds(scene, 0, &right);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -3000); /* their bonds lie there */
 }
@@ -117,7 +117,7 @@ ATTACK(a_panel_of_the_clients_accounts)
     commit_for(scene, 16, 0);
     scene_rounds(scene, 0, &right);
     scene_settle(scene, STAGE_CLIENT, 0);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
     scene_see(scene, scene_party_gain(scene, client_and_friend, 2), -2200);
@@ -137,7 +137,7 @@ ATTACK(a_rival_voids_nothing_that_is_vouched)
     assert_true(scene->record.segments[0].draw.vouched);
     scene_rounds(scene, 0, &one_right);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND),
               -12000); /* bonds; what it said earns nothing */
@@ -189,7 +189,7 @@ ATTACK(free_work_by_a_refusal)
     scene_round(scene, 0, &right, NULL);
     pass_refusal(scene);
     scene_settle(scene, STAGE_OTHER, 0);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2200);
@@ -205,7 +205,7 @@ ATTACK(a_refusal_of_what_is_vouched)
     scene_vouch(scene, STAGE_SOLVER, STAGE_OTHER, 0);
     scene_rounds(scene, 0, &right);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     pass_refusal(scene);
     STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_release, &scene->job); /* nothing burns */
     close_job(scene);
@@ -221,7 +221,7 @@ ATTACK(a_refusal_that_comes_too_late)
     scene_rounds(scene, 0, &right);
     refuse(scene);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     pass_refusal(scene);
     STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_release, &scene->job);
     close_job(scene);
@@ -237,12 +237,12 @@ ATTACK(a_stop_instead_of_a_refusal)
     commit_for(scene, 0, 4);
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_stop, &scene->job);
     scene_read(scene);
-    assert_int_equal(scene->record.segment_count, 2);
+    assert_int_equal(scene->record.state.segments, 2);
     scene_rounds(scene, 0, &right);
     scene_settle(scene, STAGE_SOLVER, 0);
     scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
     scene_end_segment(scene, 1, &right);
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 2000);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2000 - 100 - 300); /* three for the last */

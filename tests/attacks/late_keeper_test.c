@@ -73,7 +73,7 @@ static void serve_keeper(struct scene *scene, struct keep_known *known, uint32_t
 {
     uint64_t now_s = stage_clock(&scene->stage);
 
-    scene_pass(scene, (uint32_t)(scene->record.refused_until_s - before_s - now_s));
+    scene_pass(scene, (uint32_t)(scene->record.state.refused_until_s - before_s - now_s));
     known->has_states = true;
     known->late = true;
 }
@@ -102,7 +102,7 @@ ATTACK(a_lie_that_reaches_the_keeper_late)
     serve_keeper(scene, &known, REPLAY_S + 200);
     keep_segment(scene, &known, &usual);
     assert_true(known.is_false);
-    assert_int_equal(scene->record.finalized, 0);
+    assert_int_equal(scene->record.state.finalized, 0);
     claim = scene_claim(scene, KEEPER, 0, scene_replay(scene, 0), 0);
     scene_pass(scene, 300);
     assert_int_equal(SCENE_REFUSAL(scene, STAGE_SOLVER, ledger_settle, &scene->job, &segment, NULL),
@@ -125,7 +125,7 @@ ATTACK(a_lie_that_reaches_a_keeper_that_cannot_replay)
     keep_segment(scene, &known, &careful);
     scene_pass(scene, 61);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_party_gain(scene, cheat_and_friend, 2), -2000);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2000 - 200);
@@ -138,7 +138,7 @@ ATTACK(a_true_segment_that_reaches_the_keeper_late)
 
     serve_keeper(scene, &known, REPLAY_S + 200);
     keep_segment(scene, &known, &usual);
-    assert_int_equal(scene->record.finalized, 1); /* at once: its claim time was over */
+    assert_int_equal(scene->record.state.finalized, 1); /* at once: its claim time was over */
     scene_pass(scene, 201);
     STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_release, &scene->job);
     close_job(scene);
@@ -157,7 +157,7 @@ ATTACK(a_segment_that_reaches_the_keeper_too_late)
     serve_keeper(scene, &known, 0);
     scene_pass(scene, 1);
     scene_settle(scene, STAGE_CLIENT, 0);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     assert_int_equal(SCENE_REFUSAL(scene, STAGE_SOLVER, ledger_settle, &scene->job, &segment, NULL),
                      GAME_WRONG_PHASE);
     close_job(scene);

@@ -42,7 +42,7 @@ static void release(struct scene *scene)
     scene_pass(scene, SCENE_SEGMENT_S + 1);
     STAGE_PLAY(&scene->stage, STAGE_OTHER, ledger_release, &scene->job);
     scene_read(scene);
-    assert_int_equal(scene->record.phase, GAME_PHASE_OPEN);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_OPEN);
 }
 
 /* ---- what is looked at ------------------------------------------------------------- */
@@ -58,7 +58,7 @@ ATTACK(endless_luck)
     }
     scene_rounds(scene, GAME_LEG_MAX - 1, &right);
     scene_settle(scene, STAGE_SOLVER, GAME_LEG_MAX - 1);
-    assert_int_equal(scene->record.finalized, GAME_LEG_MAX);
+    assert_int_equal(scene->record.state.finalized, GAME_LEG_MAX);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000 * GAME_LEG_MAX);
 }
 
@@ -93,7 +93,7 @@ ATTACK(the_last_segment_never_comes)
     }
     release(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2500);
-    assert_int_equal(scene->record.committed, 0);
+    assert_int_equal(scene->record.state.committed, 0);
     scene_enlist(scene, STAGE_SECOND, 4);
     scene_accept(scene, STAGE_OTHER);
     commit(scene, STAGE_OTHER, SCENE_SEGMENTS);
@@ -101,7 +101,7 @@ ATTACK(the_last_segment_never_comes)
         scene_draw(scene, i);
     }
     scene_end_segment(scene, SCENE_SEGMENTS - 1, &right);
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_OTHER), 3000);
     scene_see(scene, scene_gain(scene, STAGE_SECOND), 300);
@@ -120,13 +120,13 @@ ATTACK(stopping_before_the_deadline)
     while (stage_clock(&scene->stage) + SCENE_SEGMENT_S <= scene->terms.deadline_s) {
         scene_pass(scene, SCENE_SEGMENT_S - 60);
         commit(scene, STAGE_SOLVER, 1);
-        scene_draw(scene, scene->record.committed - 1);
-        if (scene->record.leg_start > 0) {
+        scene_draw(scene, scene->record.state.committed - 1);
+        if (scene->record.state.leg_start > 0) {
             break;
         }
     }
-    assert_int_equal(scene->record.leg_start, scene->record.committed);
-    assert_true(scene->record.segments[scene->record.committed - 1].committed.time_s +
+    assert_int_equal(scene->record.state.leg_start, scene->record.state.committed);
+    assert_true(scene->record.segments[scene->record.state.committed - 1].committed.time_s +
                     SCENE_SEGMENT_S >
                 scene->terms.deadline_s);
 }
@@ -161,7 +161,7 @@ ATTACK(commit_all_and_abandon)
     scene_draw(scene, 0);
     scene_rounds(scene, 0, &unseen);
     scene_settle(scene, STAGE_CLIENT, 0);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -20000 - 6500);
@@ -207,7 +207,7 @@ ATTACK(a_refusal_blocked_by_an_own_claim)
                      GAME_CLAIMS_OPEN);
     scene_timeout(scene, STAGE_CLIENT, &claim);
     scene_settle(scene, STAGE_CLIENT, 0);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_party_gain(scene, solver_and_friend, 2), -2000 - 500);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2000 - 400);
@@ -231,18 +231,18 @@ ATTACK(a_job_that_goes_on_after_a_void)
     scene_rounds(scene, 1, &unseen);
     scene_settle(scene, STAGE_OTHER, 1);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 1000 - 2000);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     assert_int_equal(SCENE_REFUSAL(scene, STAGE_SECOND, ledger_enlist, &scene->job, &scene->terms,
                                    1, &no_path, &no_contact),
                      GAME_BARRED);
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_resume, &scene->job,
-               scene->record.missing_escrow + scene->record.missing_pool);
+               scene->record.state.missing_escrow + scene->record.state.missing_pool);
     scene_enlist(scene, STAGE_SECOND, 3);
     scene_accept(scene, STAGE_OTHER);
     commit(scene, STAGE_OTHER, 2);
     scene_end_segment(scene, 1, &right);
     scene_end_segment(scene, 2, &right);
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_OTHER), 2000);
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 100);

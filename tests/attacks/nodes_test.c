@@ -42,10 +42,10 @@ static void depart_all(struct scene *scene, int player)
     const struct address *owner = signer_address(scene->stage.signers[player]);
 
     scene_read(scene);
-    for (uint32_t i = 0; i < scene->record.entry_count;) {
+    for (uint32_t i = 0; i < scene->record.state.entries;) {
         if (address_equal(&scene->record.entries[i].owner, owner)) {
-            STAGE_PLAY(&scene->stage, player, ledger_depart, &scene->job, scene->record.generation,
-                       i);
+            STAGE_PLAY(&scene->stage, player, ledger_depart, &scene->job,
+                       scene->record.state.generation, i);
             scene_read(scene);
         } else {
             i++;
@@ -113,7 +113,7 @@ ATTACK(blind_enlistment)
     crowd.serving.hides_job = true;
     crowd_live(&crowd, 6 * HOUR_S);
     scene_read(scene);
-    assert_int_equal(scene->record.entry_count, 0);
+    assert_int_equal(scene->record.state.entries, 0);
     crowd.serving.hides_job = false;
     crowd_until(&crowd, crowd_has_panel, DAY_S);
     scene_accept(scene, STAGE_SOLVER);
@@ -139,8 +139,8 @@ ATTACK(ransom_of_the_last_state)
     crowd.serving.hides_from = SCENE_SEGMENTS - 1;
     commit(&crowd, SCENE_SEGMENTS);
     crowd_until(&crowd, crowd_is_open, 5 * DAY_S);
-    assert_int_equal(scene->record.finalized, SCENE_SEGMENTS - 1);
-    assert_true(scene->record.barred);
+    assert_int_equal(scene->record.state.finalized, SCENE_SEGMENTS - 1);
+    assert_true(scene->record.state.barred);
     close_job(&crowd);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 2000 - 2000);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2200 - 1000 - 700);
@@ -160,7 +160,7 @@ ATTACK(the_last_segment_never_comes)
     take_job(&crowd);
     commit(&crowd, SCENE_SEGMENTS - 1);
     crowd_until(&crowd, crowd_is_open, 3 * DAY_S);
-    assert_int_equal(scene->record.finalized, 0);
+    assert_int_equal(scene->record.state.finalized, 0);
     close_job(&crowd);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -10000 / 8);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), 0);
@@ -192,7 +192,7 @@ static void friend_is_right(struct crowd *crowd)
     static const struct scene_verdicts verdicts = {.of = {[STAGE_FRIEND] = GAME_VERDICT_RIGHT}};
     struct scene *scene = crowd->scene;
 
-    for (uint32_t i = scene->record.finalized; i < scene->record.drawn; i++) {
+    for (uint32_t i = scene->record.state.finalized; i < scene->record.state.drawn; i++) {
         scene_say(scene, i, &verdicts);
     }
 }
@@ -228,7 +228,7 @@ static void friend_denies(struct crowd *crowd)
     static const struct scene_verdicts verdicts = {.unseen = {[STAGE_FRIEND] = true}};
     struct scene *scene = crowd->scene;
 
-    for (uint32_t i = scene->record.finalized; i < scene->record.drawn; i++) {
+    for (uint32_t i = scene->record.state.finalized; i < scene->record.state.drawn; i++) {
         scene_say(scene, i, &verdicts);
     }
 }
@@ -308,7 +308,7 @@ static void guess_and_copy(struct crowd *crowd)
     uint32_t place = 0;
     int player = 0;
 
-    if (scene->record.drawn == 0 || scene->record.finalized > 0) {
+    if (scene->record.state.drawn == 0 || scene->record.state.finalized > 0) {
         return;
     }
     scene_say(scene, 0, &verdicts);
@@ -318,7 +318,7 @@ static void guess_and_copy(struct crowd *crowd)
     }
     for (uint32_t i = 0; i < scene->record.seat_count && player == STAGE_FRIEND; i++) {
         if (scene->record.seats[i].place == place &&
-            scene->record.seats[i].phase == GAME_SEAT_REVEALED) {
+            scene->record.seats[i].state.phase == GAME_SEAT_REVEALED) {
             assert_int_equal(scene_challenge_unsealed(scene, STAGE_SECOND, 0, STAGE_FRIEND, 7),
                              GAME_NOT_SEALED);
             crowd->play = NULL;
@@ -361,7 +361,7 @@ ATTACK(one_gwei)
     scene_open_job(scene);
     crowd_live(&crowd, 6 * HOUR_S);
     scene_read(scene);
-    assert_int_equal(scene->record.entry_count, 0);
+    assert_int_equal(scene->record.state.entries, 0);
     close_job(&crowd);
     scene_see(scene, crowd_gains(&crowd), 0);
     crowd_close(&crowd);
@@ -432,7 +432,7 @@ ATTACK(a_node_sent_to_its_own_loopback)
     crowd_live(&crowd, HOUR_S);
     assert_int_equal(count_calls(listener), 0);
     scene_read(scene);
-    assert_int_equal(scene->record.entry_count, 0);
+    assert_int_equal(scene->record.state.entries, 0);
     crowd.nodes[0].node.options.contact_reach = HTTP_REACH_ANY;
     crowd_live(&crowd, HOUR_S);
     assert_true(count_calls(listener) > 0);

@@ -23,10 +23,10 @@ static void depart_all(struct scene *scene, int player)
     const struct address *owner = signer_address(scene->stage.signers[player]);
 
     scene_read(scene);
-    for (uint32_t i = 0; i < scene->record.entry_count;) {
+    for (uint32_t i = 0; i < scene->record.state.entries;) {
         if (address_equal(&scene->record.entries[i].owner, owner)) {
-            STAGE_PLAY(&scene->stage, player, ledger_depart, &scene->job, scene->record.generation,
-                       i);
+            STAGE_PLAY(&scene->stage, player, ledger_depart, &scene->job,
+                       scene->record.state.generation, i);
             scene_read(scene);
         } else {
             i++;
@@ -42,13 +42,13 @@ ATTACK(dead_entries)
     scene_enlist(scene, STAGE_VERIFIER, 2);
     scene_enlist(scene, STAGE_FRIEND, DEAD);
     depart_all(scene, STAGE_FRIEND);
-    assert_int_equal(scene->record.entry_count, 2);
+    assert_int_equal(scene->record.state.entries, 2);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), 0);
     scene_accept(scene, STAGE_SOLVER);
     scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
     assert_int_equal(scene_segment(scene, 0).panel, 2);
     scene_end_segment(scene, 0, &right);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000);
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), -2000 + 100);
 }
@@ -112,7 +112,7 @@ ATTACK(blind_enlistment)
     scene_accept(scene, STAGE_SOLVER);
     scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
     scene_end_segment(scene, 0, &one_comes);
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 0);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 1000);
@@ -141,7 +141,7 @@ ATTACK(a_seat_that_is_kept_late)
     assert_int_equal(SCENE_REFUSAL(scene, STAGE_VERIFIER, ledger_reveal, &verdict), GAME_TOO_LATE);
     scene_pass(scene, 4 * SCENE_CLAIM_S + 1);
     scene_settle(scene, STAGE_SOLVER, 0); /* nobody said anything: it is final */
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 0);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -1000);
@@ -162,7 +162,7 @@ ATTACK(a_pool_drained_by_denials)
     scene_accept(scene, STAGE_SOLVER);
     scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
     scene_end_segment(scene, 0, &right);
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 1000);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), 0);

@@ -169,7 +169,7 @@ static void test_a_pause_while_a_job_runs(void **state)
         scene_end_segment(&scene, i, &right);
         see_owed(&scene, STAGE_SOLVER);
     }
-    assert_int_equal(scene.record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene.record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(&scene);
     pause_token(&scene, false);
     withdraw_all(&scene);
@@ -251,8 +251,8 @@ static void test_a_pause_after_a_void(void **state)
     scene_draw(&scene, 0);
     scene_rounds(&scene, 0, &unseen);
     scene_settle(&scene, STAGE_CLIENT, 0);
-    assert_true(scene.record.barred);
-    missing = scene.record.missing_escrow + scene.record.missing_pool;
+    assert_true(scene.record.state.barred);
+    missing = scene.record.state.missing_escrow + scene.record.state.missing_pool;
     assert_int_equal(SCENE_REFUSAL(&scene, STAGE_CLIENT, ledger_resume, &scene.job, missing),
                      GAME_WRONG_TOKEN);
     pause_token(&scene, false);

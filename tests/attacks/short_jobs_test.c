@@ -56,7 +56,7 @@ static void accept_short_job(struct scene *scene, uint32_t segments, uint32_t co
 static void commit_ahead(struct scene *scene, uint32_t lie)
 {
     while (
-        scene->record.committed < scene->record.segment_count &&
+        scene->record.state.committed < scene->record.state.segments &&
         solver_policy_has_room(&scene->record, ECONOMY_AHEAD_USUAL, stage_clock(&scene->stage))) {
         scene_commit(scene, STAGE_SOLVER, lie);
     }
@@ -65,10 +65,10 @@ static void commit_ahead(struct scene *scene, uint32_t lie)
 /* Draws the first leg; the segment that ends it. There must be one, or the solver waits in vain. */
 static uint32_t draw_leg(struct scene *scene)
 {
-    uint32_t index = scene->record.drawn;
+    uint32_t index = scene->record.state.drawn;
 
     for (;;) {
-        assert_true(index < scene->record.committed);
+        assert_true(index < scene->record.state.committed);
         scene_draw(scene, index);
         if (scene->record.segments[index].draw.covered) {
             return index;
@@ -94,11 +94,11 @@ static void play_honest(struct scene *scene, uint32_t segments, uint32_t coverag
     const int64_t price = (int64_t)segments * REWARD;
 
     accept_short_job(scene, segments, coverage_ppm, false);
-    while (scene->record.phase == GAME_PHASE_RUNNING) {
+    while (scene->record.state.phase == GAME_PHASE_RUNNING) {
         commit_ahead(scene, SCENE_STEPS);
         end_leg(scene, &right);
     }
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), price);
     scene_see(scene, scene_party_gain(scene, payer_and_panel, 3), -price);
@@ -135,11 +135,11 @@ static void deny_job(struct scene *scene, uint32_t segments)
 
     accept_short_job(scene, segments, GAME_PPM, true);
     commit_ahead(scene, SCENE_STEPS);
-    open = scene->record.committed;
+    open = scene->record.state.committed;
     assert_true(open <= ECONOMY_AHEAD_USUAL);
     price = open < segments ? (open + 1) * REWARD : (int64_t)segments * REWARD;
     end_leg(scene, &denied);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_close_job, &scene->job);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -price);

@@ -51,7 +51,7 @@ ATTACK(a_slow_job)
         scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
         scene_draw(scene, i + 1);
     }
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 0);
     scene_see(scene, scene_gain(scene, STAGE_SECOND), 0);
@@ -103,11 +103,11 @@ ATTACK(a_trickle)
     commit_for_twelve(scene, 0, 1);
     scene_rounds(scene, 0, &some_say_so);
     for (uint32_t i = 0; i < scene->record.seat_count; i++) {
-        unseen += scene->record.seats[i].phase == GAME_SEAT_UNSEEN;
+        unseen += scene->record.seats[i].state.phase == GAME_SEAT_UNSEEN;
     }
     assert_true(unseen > 0);
     scene_settle(scene, STAGE_CLIENT, 0);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2200);
@@ -126,7 +126,7 @@ ATTACK(a_trickle_beside_two_friends)
     commit_for_twelve(scene, 2, 1);
     scene_rounds(scene, 0, &friends_are_served);
     scene_settle(scene, STAGE_CLIENT, 0);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_party_gain(scene, cheat_and_friend, 2), -2000);
     scene_see(scene, scene_gain(scene, STAGE_VERIFIER), 0);

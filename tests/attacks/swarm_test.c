@@ -24,8 +24,8 @@ static void answer_all(struct scene *scene)
         for (uint32_t i = 0; i < scene->record.claim_count; i++) {
             struct job_record_claim claim = scene->record.claims[i];
 
-            open |= claim.open;
-            if (claim.open && claim.phase == GAME_CLAIM_CALLED) {
+            open |= job_record_claim_is_open(&claim);
+            if (job_record_claim_is_open(&claim) && claim.state.phase == GAME_CLAIM_CALLED) {
                 scene_answer(scene, STAGE_SOLVER, &claim.key);
             }
         }
@@ -37,7 +37,7 @@ static void answer_all(struct scene *scene)
         for (uint32_t i = 0; i < scene->record.claim_count; i++) {
             struct job_record_claim claim = scene->record.claims[i];
 
-            if (claim.open && claim.phase == GAME_CLAIM_TRIED) {
+            if (job_record_claim_is_open(&claim) && claim.state.phase == GAME_CLAIM_TRIED) {
                 scene_timeout(scene, STAGE_CLIENT, &claim.key);
             }
         }
@@ -77,7 +77,7 @@ ATTACK(nine_claims_at_once)
         }
         scene_settle(scene, STAGE_CLIENT, i);
     }
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     assert_int_equal(job_record_open_claims(&scene->record), 0);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -bonds);
@@ -113,8 +113,8 @@ ATTACK(sixteen_claims_price_nobody_out)
     scene_read(scene);
     for (uint32_t i = 0; i < scene->record.claim_count; i++) {
         if (hash32_equal(&scene->record.claims[i].key, &alarm)) {
-            assert_true(scene->record.claims[i].open);
-            assert_true(scene->record.claims[i].rank < GAME_RANK_OUTSIDER);
+            assert_true(job_record_claim_is_open(&scene->record.claims[i]));
+            assert_true(scene->record.claims[i].state.rank < GAME_RANK_OUTSIDER);
         }
     }
     scene_pass(scene, SCENE_CLOCK_S + 1);
@@ -144,7 +144,8 @@ static void play_until_convicted(struct scene *scene, const struct hash32 *claim
         for (uint32_t i = 0; i < scene->record.claim_count; i++) {
             struct job_record_claim open = scene->record.claims[i];
 
-            if (open.open && open.phase == GAME_CLAIM_CALLED && !hash32_equal(&open.key, claim)) {
+            if (job_record_claim_is_open(&open) && open.state.phase == GAME_CLAIM_CALLED &&
+                !hash32_equal(&open.key, claim)) {
                 scene_answer(scene, STAGE_SOLVER, &open.key);
             }
         }
@@ -153,7 +154,8 @@ static void play_until_convicted(struct scene *scene, const struct hash32 *claim
         for (uint32_t i = 0; i < scene->record.claim_count && !scene->record.convicted; i++) {
             struct job_record_claim open = scene->record.claims[i];
 
-            if (open.open && open.deadline_s > 0 && stage_clock(&scene->stage) > open.deadline_s) {
+            if (job_record_claim_is_open(&open) && open.state.deadline_s > 0 &&
+                stage_clock(&scene->stage) > open.state.deadline_s) {
                 scene_timeout(scene, STAGE_VERIFIER, &open.key);
                 scene_read(scene);
             }
@@ -186,7 +188,7 @@ ATTACK(a_full_queue_of_claims_about_another_segment)
     for (uint32_t i = 0; i < scene->record.claim_count; i++) {
         struct job_record_claim open = scene->record.claims[i];
 
-        if (open.phase == GAME_CLAIM_CALLED) { /* as late as it may */
+        if (open.state.phase == GAME_CLAIM_CALLED) { /* as late as it may */
             scene_answer(scene, STAGE_SOLVER, &open.key);
         }
     }
@@ -198,13 +200,13 @@ ATTACK(a_full_queue_of_claims_about_another_segment)
     for (uint32_t i = 0; i < scene->record.claim_count; i++) {
         struct job_record_claim open = scene->record.claims[i];
 
-        if (open.phase == GAME_CLAIM_TRIED) {
+        if (open.state.phase == GAME_CLAIM_TRIED) {
             scene_timeout(scene, STAGE_VERIFIER, &open.key);
         }
     }
     claim = scene_claim(scene, STAGE_VERIFIER, 0, 1, GAME_OUTSIDERS_MAX - GAME_ACTIVE_MAX);
     play_until_convicted(scene, &claim);
-    assert_int_equal(scene->record.finalized, 0);
+    assert_int_equal(scene->record.state.finalized, 0);
     assert_true(scene_party_gain(scene, attackers, 4) < -20000); /* the stake, and half of bonds */
 }
 
@@ -227,7 +229,7 @@ ATTACK(a_claim_in_the_last_second)
     scene_pass(scene, SCENE_CLOCK_S + 1);
     scene_timeout(scene, STAGE_SOLVER, &claim);
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
     assert_true(stage_clock(&scene->stage) - before < 2 * SCENE_CLOCK_S);
     scene_see(scene, scene_gain(scene, STAGE_FRIEND), -1000);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000 + 1000 + 500);

@@ -36,7 +36,7 @@ ATTACK(waiting_for_a_late_draw)
 static bool first_round(const struct scene *scene)
 {
     for (uint32_t i = 0; i < scene->record.seat_count; i++) {
-        if (scene->record.seats[i].phase == GAME_SEAT_REVEALED) {
+        if (scene->record.seats[i].state.phase == GAME_SEAT_REVEALED) {
             return scene->record.seats[i].round == 0;
         }
     }

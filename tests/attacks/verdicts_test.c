@@ -74,8 +74,8 @@ ATTACK(disproved_partners_and_then_silence)
     assert_int_equal(scene_challenge(scene, STAGE_OTHER, 0, STAGE_FRIEND, 7), GAME_REFUSED_NOT);
     scene_pass(scene, 2 * SCENE_CLAIM_S + 1); /* one claim time more */
     scene_settle(scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene->record.phase, GAME_PHASE_OPEN);
-    assert_true(scene->record.barred);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_OPEN);
+    assert_true(scene->record.state.barred);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
 }
 

@@ -32,7 +32,7 @@ static int64_t count_unseen(const struct scene *scene)
     int64_t count = 0;
 
     for (uint32_t i = 0; i < scene->record.seat_count; i++) {
-        count += scene->record.seats[i].phase == GAME_SEAT_UNSEEN;
+        count += scene->record.seats[i].state.phase == GAME_SEAT_UNSEEN;
     }
     return count;
 }
@@ -54,9 +54,9 @@ ATTACK(thirty_two_bytes)
     scene_rounds(scene, 0, &unseen);
     looked = count_unseen(scene);
     scene_settle(scene, STAGE_CLIENT, 0);
-    assert_int_equal(scene->record.phase, GAME_PHASE_OPEN);
-    assert_int_equal(scene->record.finalized, 0);
-    assert_true(scene->record.barred);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_OPEN);
+    assert_int_equal(scene->record.state.finalized, 0);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2200); /* with the fees of two segments */
@@ -73,7 +73,7 @@ ATTACK(a_keeper_that_refuses_what_it_did_not_get)
     STAGE_PLAY(&scene->stage, STAGE_OTHER, ledger_refuse, &scene->job);
     scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + SCENE_CLAIM_S + 1);
     scene_settle(scene, STAGE_CLIENT, 0);
-    assert_true(scene->record.barred);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2200);
@@ -153,8 +153,8 @@ ATTACK(ransom_of_the_last_state)
     scene_rounds(scene, 2, &unseen);
     assert_true(count_unseen(scene) >= 12);
     scene_settle(scene, STAGE_CLIENT, 2);
-    assert_int_equal(scene->record.finalized, 2);
-    assert_true(scene->record.barred);
+    assert_int_equal(scene->record.state.finalized, 2);
+    assert_true(scene->record.state.barred);
     close_job(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 2000 - 2000);
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -2200 - 1000 - 700);
@@ -183,7 +183,7 @@ static int64_t fees_of_rights(const struct scene *scene, uint32_t rights)
     for (uint32_t i = 0; i < scene->record.seat_count; i++) {
         const struct job_record_seat *seat = &scene->record.seats[i];
 
-        if (seat->phase == GAME_SEAT_REVEALED) {
+        if (seat->state.phase == GAME_SEAT_REVEALED) {
             fees += seat->round == 0 ? fee : fee - fee / 8;
         }
     }
@@ -215,7 +215,7 @@ static int64_t serve_friends(struct scene *scene, uint32_t friends, uint32_t pan
     gain = leg_is_final(&segment.tally) ? 1000000 + fees_of_rights(scene, segment.tally.rights)
                                         : -2000000;
     scene_settle(scene, STAGE_CLIENT, 0);
-    if (scene->record.phase == GAME_PHASE_OPEN) {
+    if (scene->record.state.phase == GAME_PHASE_OPEN) {
         STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_close_job, &scene->job);
     }
     scene_depart(scene);

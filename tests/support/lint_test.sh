@@ -184,6 +184,9 @@ check five_lines_may_stand_twice 0 repeated
 printf "/* y */\nint z;\n$six" >base/two.c
 check six_lines_that_stand_twice_are_found 1 repeated
 check the_list_takes_them 0 repeated --write
+check a_listed_pair_without_a_reason_is_found 1 repeated
+sed -i 's/6:.*/6: said twice to be heard/' scripts/lint-repeats.txt
+check the_list_keeps_a_reason 0 repeated --write
 check what_is_listed_may_stay 0 repeated
 printf 'int g;\n' | tee -a base/one.c >>base/two.c
 check a_listed_pair_may_not_grow 1 repeated

@@ -9,6 +9,7 @@
 
 #include "base/http/http_reach.h"
 #include "engine/rules/rule.h"
+#include "proofs/bundle/checkpoint_file.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
 #include "proofs/format/safetensors.h"
@@ -278,31 +279,10 @@ struct wanted_state {
     const struct digest *root;
 };
 
-static enum status load_tensor(struct machine *machine, const struct safetensors *file,
-                               uint32_t tensor, struct error *error)
-{
-    const struct tensor *shape = &machine->tape->tensors[tensor];
-    const struct safetensors_entry *entry;
-    enum status status;
-    void *bytes;
-
-    TRY(safetensors_find_tensor(&entry, file, shape, error));
-    bytes = malloc(entry->size);
-    if (bytes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", shape->name);
-    }
-    TRY_OUT(safetensors_read(file, error, bytes, entry, entry->size, 0));
-    TRY_OUT(machine->backend->write(machine, tensor, bytes, error));
-out:
-    free(bytes);
-    return status;
-}
-
 /* Loads the file into the machine and hashes what the machine holds. */
 static enum status take_state(void *context, const char *path, struct error *error)
 {
     const struct wanted_state *wanted = context;
-    const struct tape *tape = wanted->machine->tape;
     struct safetensors file;
     struct digest root;
     enum status status = safetensors_open(&file, error, path);
@@ -310,9 +290,7 @@ static enum status take_state(void *context, const char *path, struct error *err
     if (status != STATUS_OK) {
         return status;
     }
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
-        status = load_tensor(wanted->machine, &file, tape->states[i].before, error);
-    }
+    status = checkpoint_file_load(wanted->machine, &file, error);
     safetensors_close(&file);
     TRY(status);
     TRY(state_root_of(&root, wanted->machine, error));

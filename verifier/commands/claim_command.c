@@ -9,6 +9,7 @@
 
 #include "base/hex.h"
 #include "chain/codec/hex_data.h"
+#include "chain/codec/wei_json.h"
 #include "chain/commands/commands.h"
 #include "verifier/commands/node_setup.h"
 #include "verifier/dispute/claim_evidence.h"
@@ -219,7 +220,8 @@ static enum status check_time(const struct claiming *claiming, struct error *err
     const struct store_segment *segment = &claiming->segment;
     uint64_t now_s = claiming->setup.node.clock.time_s;
 
-    if (segment->phase != GAME_PHASE_RUNNING || segment->committed.index < segment->finalized) {
+    if (segment->state.phase != GAME_PHASE_RUNNING ||
+        segment->committed.index < segment->state.finalized) {
         return error_set(error, STATUS_REFUSED, "the segment is final, or its job at an end");
     }
     return now_s <= node_claim_end(segment) || segment->job_claims > 0
@@ -294,14 +296,6 @@ static enum status would_win(struct claiming *claiming, struct error *error)
 
 /* ---- what is staked -------------------------------------------------------------------- */
 
-static json_t *amount_json(wei amount)
-{
-    char text[WEI_TEXT_SIZE];
-
-    wei_print_plain(text, amount);
-    return json_string(text);
-}
-
 /* A quarter of the stake goes to the claimant of the lowest rank. */
 static wei prize(const struct claiming *claiming)
 {
@@ -317,11 +311,11 @@ static json_t *view_of(const struct claiming *claiming)
     hex_write(job, claiming->job.bytes, HASH32_SIZE, true);
     hex_write(claim, claiming->claim.bytes, HASH32_SIZE, true);
     address_print(accused, &claiming->segment.committed.solver);
-    return json_pack(
-        "{s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s}", "job", job, "step",
-        (json_int_t)claiming->job_step, "segment", (json_int_t)claiming->segment.committed.index,
-        "accused", accused, "claim", claim, "bond_wei", amount_json(claiming->bond), "prize_wei",
-        amount_json(prize(claiming)), "outcome", claiming->outcome, "why", claiming->why);
+    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s}", "job", job, "step",
+                     (json_int_t)claiming->job_step, "segment",
+                     (json_int_t)claiming->segment.committed.index, "accused", accused, "claim",
+                     claim, "bond_wei", wei_json(claiming->bond), "prize_wei",
+                     wei_json(prize(claiming)), "outcome", claiming->outcome, "why", claiming->why);
 }
 
 static void show_stake(const struct claiming *claiming, FILE *out)

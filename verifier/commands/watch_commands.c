@@ -85,9 +85,9 @@ static void print_moment(char text[MOMENT_SIZE], uint64_t time_s)
 
 static const char *turn_name(const struct job_record_claim *claim)
 {
-    return claim->deadline_s == 0              ? "nobody"
-           : claim->turn == GAME_TURN_CLAIMANT ? "claimant"
-                                               : "solver";
+    return claim->state.deadline_s == 0              ? "nobody"
+           : claim->state.turn == GAME_TURN_CLAIMANT ? "claimant"
+                                                     : "solver";
 }
 
 /* ---- for programs ------------------------------------------------------- */
@@ -119,14 +119,15 @@ static json_t *job_json(const struct job_record *job, uint64_t now_s)
 {
     json_t *segments = json_array();
 
-    for (uint32_t i = job->finalized; i < job->committed; i++) {
+    for (uint32_t i = job->state.finalized; i < job->state.committed; i++) {
         (void)json_array_append_new(segments, segment_json(job, i, now_s));
     }
     return json_pack("{s:o, s:s, s:i, s:i, s:i, s:I, s:I, s:o}", "job", hex_json(&job->key),
-                     "phase", job_status_phase(job), "segments", (int)job->segment_count,
-                     "committed", (int)job->committed, "final", (int)job->finalized, "due",
-                     (json_int_t)(job->phase == GAME_PHASE_RUNNING ? job->due_s : 0),
-                     "refused_until", (json_int_t)job->refused_until_s, "waiting", segments);
+                     "phase", job_status_phase(job), "segments", (int)job->state.segments,
+                     "committed", (int)job->state.committed, "final", (int)job->state.finalized,
+                     "due",
+                     (json_int_t)(job->state.phase == GAME_PHASE_RUNNING ? job->state.due_s : 0),
+                     "refused_until", (json_int_t)job->state.refused_until_s, "waiting", segments);
 }
 
 static void add_claims(json_t *claims, const struct job_record *job)
@@ -134,12 +135,12 @@ static void add_claims(json_t *claims, const struct job_record *job)
     for (uint32_t i = 0; i < job->claim_count; i++) {
         const struct job_record_claim *claim = &job->claims[i];
 
-        if (claim->open) {
+        if (job_record_claim_is_open(claim)) {
             (void)json_array_append_new(
                 claims, json_pack("{s:o, s:o, s:i, s:i, s:s, s:I}", "claim", hex_json(&claim->key),
                                   "job", hex_json(&job->key), "segment", (int)claim->index, "step",
                                   (int)claim->step, "turn", turn_name(claim), "until",
-                                  (json_int_t)claim->deadline_s));
+                                  (json_int_t)claim->state.deadline_s));
         }
     }
 }
@@ -165,7 +166,7 @@ static json_t *view_json(const struct watching *watching)
     json_t *alarms = json_array();
 
     for (uint32_t i = 0; i < board->count; i++) {
-        if (board->jobs[i].phase != GAME_PHASE_CLOSED) {
+        if (board->jobs[i].state.phase != GAME_PHASE_CLOSED) {
             (void)json_array_append_new(jobs, job_json(&board->jobs[i], watching->clock.time_s));
         }
         add_claims(claims, &board->jobs[i]);
@@ -215,20 +216,21 @@ static void print_job(struct sheet *sheet, const struct job_record *job, uint64_
 
     hex_encode(key, job->key.bytes, HASH32_SIZE);
     sheet_print(sheet, "job 0x%.16s  %s  committed %u of %u, final %u", key, job_status_phase(job),
-                job->committed, job->segment_count, job->finalized);
-    if (job->phase == GAME_PHASE_RUNNING && !job->ended && job->due_s > 0 &&
-        job->committed < job->segment_count) {
-        print_moment(moment, job->due_s);
+                job->state.committed, job->state.segments, job->state.finalized);
+    if (job->state.phase == GAME_PHASE_RUNNING && !job->state.ended && job->state.due_s > 0 &&
+        job->state.committed < job->state.segments) {
+        print_moment(moment, job->state.due_s);
         sheet_print(sheet, "  next due %s", moment);
     }
     sheet_print(sheet, "\n");
-    for (uint32_t i = job->finalized; i < job->committed && shown < SEGMENTS_SHOWN_MAX; i++) {
+    for (uint32_t i = job->state.finalized; i < job->state.committed && shown < SEGMENTS_SHOWN_MAX;
+         i++) {
         print_segment(sheet, job, i, now_s);
         shown++;
     }
-    if (job->finalized + shown < job->committed) {
+    if (job->state.finalized + shown < job->state.committed) {
         sheet_print(sheet, "  and %u segments after these\n",
-                    job->committed - job->finalized - shown);
+                    job->state.committed - job->state.finalized - shown);
     }
 }
 
@@ -239,11 +241,11 @@ static void print_claims(struct sheet *sheet, const struct job_record *job)
         char key[HEX_SIZE(HASH32_SIZE)];
         char moment[MOMENT_SIZE];
 
-        if (!claim->open) {
+        if (!job_record_claim_is_open(claim)) {
             continue;
         }
         hex_encode(key, claim->key.bytes, HASH32_SIZE);
-        print_moment(moment, claim->deadline_s);
+        print_moment(moment, claim->state.deadline_s);
         sheet_print(sheet, "claim 0x%.16s  segment %u step %u  %s's turn until %s\n", key,
                     claim->index, claim->step, turn_name(claim), moment);
     }
@@ -273,7 +275,7 @@ static void print_view(struct sheet *sheet, const struct watching *watching)
     const struct board *board = &watching->board;
 
     for (uint32_t i = 0; i < board->count; i++) {
-        if (board->jobs[i].phase != GAME_PHASE_CLOSED) {
+        if (board->jobs[i].state.phase != GAME_PHASE_CLOSED) {
             print_job(sheet, &board->jobs[i], watching->clock.time_s);
         }
     }

@@ -100,10 +100,10 @@ static enum status read_dispute(const struct dispute_ports *ports, struct disput
     dispute->claim = claim->key;
     dispute->step = claim->step;
     dispute->trace_root = claim->trace_root;
-    dispute->turn = claim->turns;
+    dispute->turn = claim->state.turns;
     dispute->ours = dispute_is_ours_to_move(ports, claim);
     dispute->follows = dispute_is_followed(ports, claim);
-    dispute->late = claim->deadline_s > 0 && ports->time_s > claim->deadline_s;
+    dispute->late = claim->state.deadline_s > 0 && ports->time_s > claim->state.deadline_s;
     dispute->overtaken = claim->overtaken;
     dispute->move_max = ports->move_max;
     if ((!dispute->ours && !dispute->follows) || dispute->late || dispute->overtaken) {
@@ -132,7 +132,7 @@ static enum status plan_end(const struct dispute_ports *ports, enum action_kind 
     if (kind == ACTION_TIMEOUT) { /* of this turn: another may run out later */
         size_t size = strlen(action.name);
 
-        (void)snprintf(action.name + size, sizeof(action.name) - size, "/%u", claim->turns);
+        (void)snprintf(action.name + size, sizeof(action.name) - size, "/%u", claim->state.turns);
     }
     status = action_find(ports->store, &before, action.name, error);
     if (status == STATUS_NOT_FOUND) {
@@ -233,7 +233,7 @@ static enum status carry_dispute(void *context, const void *row, struct error *e
     case DISPUTE_RUN:
         return start_child(ports, &dispute, &segment, error);
     case DISPUTE_TIMEOUT:
-        return plan_end(ports, ACTION_TIMEOUT, claim, claim->deadline_s, error);
+        return plan_end(ports, ACTION_TIMEOUT, claim, claim->state.deadline_s, error);
     case DISPUTE_LAPSE:
         return plan_end(ports, ACTION_LAPSE, claim, 0, error);
     case DISPUTE_MISSED:

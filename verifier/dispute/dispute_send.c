@@ -111,14 +111,15 @@ static uint32_t attempt_of(const struct action *action)
 
 bool dispute_is_ours_to_move(const struct dispute_ports *ports, const struct store_dispute *claim)
 {
-    return claim->phase == GAME_CLAIM_TRIED && claim->turn == GAME_TURN_CLAIMANT &&
-           address_equal(&claim->lead, ledger_get_own(ports->ledger));
+    return claim->state.phase == GAME_CLAIM_TRIED && claim->state.turn == GAME_TURN_CLAIMANT &&
+           address_equal(&claim->state.lead, ledger_get_own(ports->ledger));
 }
 
 bool dispute_is_followed(const struct dispute_ports *ports, const struct store_dispute *claim)
 {
-    return claim->ours && claim->phase == GAME_CLAIM_TRIED && claim->turn == GAME_TURN_CLAIMANT &&
-           !address_equal(&claim->lead, ledger_get_own(ports->ledger));
+    return claim->ours && claim->state.phase == GAME_CLAIM_TRIED &&
+           claim->state.turn == GAME_TURN_CLAIMANT &&
+           !address_equal(&claim->state.lead, ledger_get_own(ports->ledger));
 }
 
 /* ---- planning ------------------------------------------------------------------- */
@@ -130,7 +131,7 @@ enum status dispute_plan(const struct dispute_ports *ports, const struct store_d
                             .segment = claim->segment,
                             .claim = claim->key,
                             .number = dispute->turn,
-                            .late_s = claim->deadline_s};
+                            .late_s = claim->state.deadline_s};
 
     name_of(action.name, action.kind, &claim->key, dispute->turn, dispute->attempt);
     return action_plan(ports->store, &action, error);
@@ -171,7 +172,7 @@ enum status dispute_send(const struct dispute_ports *ports, const struct action 
         return error_set(error, STATUS_REFUSED, "the claim is not on the ledger (any more)");
     }
     TRY(status);
-    if (!dispute_is_ours_to_move(ports, &claim) || claim.turns != action->number) {
+    if (!dispute_is_ours_to_move(ports, &claim) || claim.state.turns != action->number) {
         return error_set(error, STATUS_REFUSED, "the dispute stands elsewhere now");
     }
     dispute_move_name(name, action->number, attempt_of(action));

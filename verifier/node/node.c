@@ -151,7 +151,7 @@ struct verdict_db_seal node_seal(const struct node *node, const struct store_seg
     memset(&seal, 0, sizeof(seal));
     seal.place = *ledger_get_place(node->ports.ledger);
     seal.segment = segment->hash;
-    seal.seed = segment->seed;
+    seal.seed = segment->draw.seed;
     seal.seat = place;
     return seal;
 }

@@ -75,8 +75,8 @@ enum status node_seal_again(struct node *node, const struct action *claim, struc
 
 static bool is_over(const struct node *node, const struct store_segment *segment)
 {
-    return segment->is_void || segment->committed.index < segment->finalized ||
-           segment->phase != GAME_PHASE_RUNNING ||
+    return segment->is_void || segment->committed.index < segment->state.finalized ||
+           segment->state.phase != GAME_PHASE_RUNNING ||
            (node->clock.time_s > node_claim_end(segment) && segment->job_claims == 0);
 }
 
@@ -149,7 +149,7 @@ static uint32_t find_false(const struct store_seat *seat, const struct check_res
     struct game_leaves leaves;
     uint32_t at = 0;
 
-    check_result_rights(&leaves, result, &seat->owner, &segment->seed, &segment->hash);
+    check_result_rights(&leaves, result, &seat->owner, &segment->draw.seed, &segment->hash);
     while (at < GAME_LEAVES && memcmp(leaves.tags[at], seat->leaves.tags[at], GAME_TAG_SIZE) == 0) {
         at++;
     }

@@ -73,7 +73,7 @@ static const char *why_not(struct node *node, const struct store_job *job)
     if (job->terms.seats == 0) {
         return "it has no panel";
     }
-    if (address_equal(&job->client, own) || address_equal(&job->solver, own) ||
+    if (address_equal(&job->client, own) || address_equal(&job->state.solver, own) ||
         address_equal(&job->terms.keeper, own)) {
         return "it is our own";
     }
@@ -276,7 +276,7 @@ static enum status reconsider_job(void *context, const void *row, struct error *
     char text[STORE_REASON_MAX];
     enum status status;
 
-    if (job->phase == GAME_PHASE_OPEN && node->clock.time_s > job->terms.deadline_s) {
+    if (job->state.phase == GAME_PHASE_OPEN && node->clock.time_s > job->terms.deadline_s) {
         return give_up(node, &job->key, STORE_DEPART, "its deadline is over", error);
     }
     status = node_policy_terms(node, &refusal, job, error);

@@ -14,7 +14,8 @@
 
 static const char *why_not(const struct node *node, const struct store_segment *segment)
 {
-    if (segment->phase != GAME_PHASE_RUNNING || segment->committed.index < segment->finalized) {
+    if (segment->state.phase != GAME_PHASE_RUNNING ||
+        segment->committed.index < segment->state.finalized) {
         return "it was final, or its job at an end, when it was seen";
     }
     if (address_equal(&segment->committed.solver, ledger_get_own(node->ports.ledger))) {

@@ -200,10 +200,10 @@ enum status node_policy_terms(struct node *node, struct policy_refusal *refusal,
 enum status node_policy_enlist(struct node *node, struct policy_refusal *refusal,
                                const struct store_job *job, struct error *error)
 {
-    const struct parties parties = {.client = job->client,
-                                    .solver =
-                                        address_is_zero(&job->solver) ? job->client : job->solver,
-                                    .job = job->key};
+    const struct parties parties = {
+        .client = job->client,
+        .solver = address_is_zero(&job->state.solver) ? job->client : job->state.solver,
+        .job = job->key};
     struct policy_locked locked;
     struct policy_pace pace;
     bool known = false;

@@ -82,7 +82,8 @@ static enum status read_verdict(struct node *node, bool *is, struct verdict_db_s
         TRY_OUT(is_vouched(node, is, segment, result, verdict->verdict, task, error));
     }
     if (result->outcome == CHECK_PROVEN) {
-        check_result_rights(&verdict->leaves, result, &seat->owner, &segment->seed, &segment->hash);
+        check_result_rights(&verdict->leaves, result, &seat->owner, &segment->draw.seed,
+                            &segment->hash);
     } else {
         verdict->step = result->step;
     }
@@ -129,7 +130,7 @@ static enum status asks_pool(struct node *node, bool *pays, const struct store_s
         return STATUS_OK;
     }
     TRY(ledger_get_job(node->ports.ledger, &job, &segment->job, error));
-    *pays = job.pool / (segment->seats == 0 ? 1 : segment->seats) >= segment->terms.fee;
+    *pays = job.pool / (segment->draw.seats == 0 ? 1 : segment->draw.seats) >= segment->terms.fee;
     return *pays ? STATUS_OK
                  : say_reason(node, segment, seat,
                               "it is not replayed: the fees of the job do not pay all of its seats",
@@ -276,7 +277,7 @@ static struct hash32 salt_of(const struct node *node, const struct store_segment
     uint8_t about[2 * HASH32_SIZE + sizeof(place)];
 
     memcpy(about, segment->hash.bytes, HASH32_SIZE);
-    memcpy(about + HASH32_SIZE, segment->seed.bytes, HASH32_SIZE);
+    memcpy(about + HASH32_SIZE, segment->draw.seed.bytes, HASH32_SIZE);
     endian_store_be32(about + sizeof(about) - sizeof(place), place);
     return verdict_db_derive(node->ports.verdicts, "the salt of a verdict", about, sizeof(about));
 }

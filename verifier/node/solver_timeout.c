@@ -99,11 +99,11 @@ static enum status end_claim(void *context, const void *row, struct error *error
     struct action action = {.kind = dispute->overtaken ? ACTION_LAPSE : ACTION_TIMEOUT,
                             .claim = dispute->key};
 
-    if (!dispute->overtaken &&
-        (dispute->deadline_s == 0 || !is_ours(node, dispute->deadline_s, &dispute->key))) {
+    if (!dispute->overtaken && (dispute->state.deadline_s == 0 ||
+                                !is_ours(node, dispute->state.deadline_s, &dispute->key))) {
         return STATUS_OK;
     }
-    node_name(action.name, action.kind, &dispute->key, dispute->turns);
+    node_name(action.name, action.kind, &dispute->key, dispute->state.turns);
     return plan_move(node, &action, error);
 }
 
@@ -115,7 +115,7 @@ static uint64_t due_since(const struct store_segment *segment, const struct job_
 {
     uint64_t since_s = wait == JOB_SEGMENT_ROUND    ? job_segment_reveal_end(state)
                        : wait == JOB_SEGMENT_VOUCH  ? 0
-                       : job_segment_is_held(state) ? segment->refused_until_s
+                       : job_segment_is_held(state) ? segment->state.refused_until_s
                                                     : job_segment_claim_end(state);
 
     return since_s > segment->finalized_s || wait == JOB_SEGMENT_ROUND ? since_s
@@ -175,7 +175,7 @@ static enum status tend_segment(void *context, const void *row, struct error *er
               : !is_ours(node, since_s, &segment->hash)) {
         return STATUS_OK;
     }
-    node_name(action.name, ACTION_SETTLE, &segment->hash, segment->round);
+    node_name(action.name, ACTION_SETTLE, &segment->hash, segment->draw.round);
     (void)snprintf(action.name + strlen(action.name), sizeof(action.name) - strlen(action.name),
                    "/%s", job_segment_wait_word(wait));
     return plan_move(node, &action, error);
@@ -188,7 +188,7 @@ enum status solver_timeout_settle(struct node *node, const struct action *action
     struct vouch vouch;
     struct game_bytes bytes;
     struct error why; /* a word that is not the keeper's is no failure */
-    enum status status = segment->vouched
+    enum status status = segment->draw.vouched
                              ? STATUS_NOT_FOUND
                              : store_vouch(node->ports.store, &vouch, &segment->hash, error);
 
@@ -214,12 +214,12 @@ static enum status tend_job(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_job *job = row;
-    const bool refused = job->refused_until_s != 0;
-    const uint64_t since_s = refused ? job->refused_until_s : job->due_s;
+    const bool refused = job->state.refused_until_s != 0;
+    const uint64_t since_s = refused ? job->state.refused_until_s : job->state.due_s;
 
-    return since_s != 0 && (!refused || job->committed == job->finalized) &&
+    return since_s != 0 && (!refused || job->state.committed == job->state.finalized) &&
                    is_ours(node, since_s, &job->key)
-               ? plan_of_job(node, ACTION_RELEASE, &job->key, job->generation, error)
+               ? plan_of_job(node, ACTION_RELEASE, &job->key, job->state.generation, error)
                : STATUS_OK;
 }
 
@@ -229,7 +229,7 @@ static enum status tend_pot(void *context, const void *row, struct error *error)
     struct node *node = context;
     const struct store_job *job = row;
 
-    return plan_of_job(node, ACTION_PAY, &job->key, job->unpaid, error);
+    return plan_of_job(node, ACTION_PAY, &job->key, job->state.unpaid, error);
 }
 
 #define OUR_MONEY                                                                                  \

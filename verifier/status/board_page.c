@@ -79,7 +79,7 @@ static bool is_found(const struct job_record *job, const char *words)
     if (has_words(address, words)) {
         return true;
     }
-    address_print(address, &job->solver);
+    address_print(address, &job->state.solver);
     return has_words(address, words);
 }
 
@@ -88,9 +88,9 @@ static bool is_wanted(const struct job_record *job, const char *is, uint64_t now
     const char *phase = board_phase(job, now_s);
 
     return strcmp(is, "open") == 0      ? strcmp(phase, "open") == 0
-           : strcmp(is, "running") == 0 ? job->phase == GAME_PHASE_RUNNING
+           : strcmp(is, "running") == 0 ? job->state.phase == GAME_PHASE_RUNNING
            : strcmp(is, "over") == 0
-               ? job->phase == GAME_PHASE_CLOSED || strcmp(phase, "expired") == 0
+               ? job->state.phase == GAME_PHASE_CLOSED || strcmp(phase, "expired") == 0
                : true;
 }
 
@@ -136,7 +136,7 @@ static int by_reward(const void *left, const void *right)
 {
     const struct shown_job *a = left;
     const struct shown_job *b = right;
-    int first = order(a->reward * a->job->segment_count, b->reward * b->job->segment_count);
+    int first = order(a->reward * a->job->state.segments, b->reward * b->job->state.segments);
 
     return first != 0 ? first : by_newest(left, right);
 }
@@ -206,7 +206,7 @@ static void add_reward(struct sheet *view, const struct shown_job *shown)
     const struct job_record *job = shown->job;
     char text[WEI_TEXT_SIZE];
 
-    currency_print_about(text, &job->currency, shown->reward * job->segment_count);
+    currency_print_about(text, &job->currency, shown->reward * job->state.segments);
     sheet_add(view, SHEET_DETAIL, "Reward", "%s", text);
     if (shown->hour > 0) {
         currency_print_about(text, &job->currency, shown->hour);
@@ -226,13 +226,13 @@ static void add_terms(struct sheet *view, const struct job_record *job)
     currency_print_about(text, &job->currency, terms->stake);
     sheet_add(view, SHEET_DETAIL, "Stake", "%s", text);
     sheet_add(view, SHEET_DETAIL, "Steps", "%" PRIu64 " in %u segments", terms->steps,
-              job->segment_count);
+              job->state.segments);
     if (terms->seats == 0) {
         sheet_add(view, SHEET_DETAIL, "Verified", "by nobody who is paid");
     } else {
         sheet_add(view, SHEET_DETAIL, "Verified", "%.3g %% of the segments, by %u each",
                   terms->coverage_ppm / 1e4, terms->seats);
-        sheet_add(view, SHEET_DETAIL, "Panel", "%u enlisted, %u needed", job->entry_count,
+        sheet_add(view, SHEET_DETAIL, "Panel", "%u enlisted, %u needed", job->state.entries,
                   terms->panel_least);
     }
     terms_period(text, terms->segment_period_s);
@@ -251,8 +251,8 @@ static void add_squares(struct sheet *view, const struct job_record *job, uint64
         .unit = "segment",
         .marks = squares,
         .count = job_view_squares(squares, SQUARES_MAX, marks, job, now_s),
-        .each = job_view_each(job->segment_count, SQUARES_MAX),
-        .total = job->segment_count,
+        .each = job_view_each(job->state.segments, SQUARES_MAX),
+        .total = job->state.segments,
         .words = {"to come", "committed", "final", "being verified", NULL, "disputed or lost"}};
 
     sheet_squares(view, &shown);
@@ -260,18 +260,21 @@ static void add_squares(struct sheet *view, const struct job_record *job, uint64
 
 static void add_progress(struct sheet *view, const struct job_record *job, uint64_t now_s)
 {
-    uint64_t forecast_s =
-        job->finalized < job->committed ? job_status_forecast(job, job->finalized, now_s) : 0;
+    uint64_t forecast_s = job->state.finalized < job->state.committed
+                              ? job_status_forecast(job, job->state.finalized, now_s)
+                              : 0;
 
     sheet_line(view, SHEET_DIM, "%u of %u segments committed, %u final; %u claims open. ",
-               job->committed, job->segment_count, job->finalized, job_record_open_claims(job));
-    if (job->phase == GAME_PHASE_RUNNING && job->committed < job->segment_count && !job->ended) {
+               job->state.committed, job->state.segments, job->state.finalized,
+               job_record_open_claims(job));
+    if (job->state.phase == GAME_PHASE_RUNNING && job->state.committed < job->state.segments &&
+        !job->state.ended) {
         sheet_words(view, SHEET_PLAIN, "The next commit is due ");
-        sheet_when(view, SHEET_PLAIN, job->due_s, now_s);
+        sheet_when(view, SHEET_PLAIN, job->state.due_s, now_s);
         sheet_words(view, SHEET_PLAIN, ". ");
     }
-    if (job->finalized < job->committed) {
-        sheet_words(view, SHEET_PLAIN, "Segment %u is final ", job->finalized);
+    if (job->state.finalized < job->state.committed) {
+        sheet_words(view, SHEET_PLAIN, "Segment %u is final ", job->state.finalized);
         if (forecast_s == 0) {
             sheet_words(view, SHEET_PLAIN, "nobody can say when. ");
         } else {
@@ -317,13 +320,13 @@ static void add_job(struct sheet *view, const struct shown_job *shown, uint64_t 
     add_card(view, &job->card);
     add_reward(view, shown);
     add_terms(view, job);
-    if (job->phase == GAME_PHASE_OPEN) {
+    if (job->state.phase == GAME_PHASE_OPEN) {
         sheet_begin(view, SHEET_DETAIL, "Deadline");
         sheet_when(view, SHEET_PLAIN, job->terms.deadline_s, now_s);
     }
     add_party(view, "Client", &job->client);
-    if (job->phase == GAME_PHASE_RUNNING || job->committed > 0) {
-        add_party(view, "Solver", &job->solver);
+    if (job->state.phase == GAME_PHASE_RUNNING || job->state.committed > 0) {
+        add_party(view, "Solver", &job->state.solver);
         add_progress(view, job, now_s);
     }
     sheet_begin(view, SHEET_SECTION_END, NULL);

@@ -1,5 +1,5 @@
 /*
- * metrics.h - a node's snapshot in the text format of Prometheus (version 0.0.4).
+ * metrics.h - a node's snapshot as figures for Prometheus.
  *
  * Every label has few values, from our own tables; only mirrors and endpoints are named by the
  * operator, and a token by itself. Amounts are in whole coins, exact.
@@ -7,11 +7,9 @@
 #ifndef VERIFIER_STATUS_METRICS_H
 #define VERIFIER_STATUS_METRICS_H
 
-#include "base/buffer.h"
+#include "base/sheet/sheet.h"
 #include "verifier/status/node_snapshot.h"
 
-#define METRICS_SIZE_MAX ((size_t)1 << 20)
-
-void metrics_write(struct buffer *text, const struct node_snapshot *snapshot);
+void metrics_show(struct sheet *sheet, const struct node_snapshot *snapshot);
 
 #endif /* VERIFIER_STATUS_METRICS_H */

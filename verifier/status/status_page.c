@@ -277,23 +277,18 @@ static void add_mirrors(struct sheet *sheet, const struct node_snapshot *snapsho
 
 /* ---- the page ----------------------------------------------------------- */
 
-void status_page_write(struct buffer *page, const struct node_snapshot *snapshot)
+void status_page_show(struct sheet *sheet, const struct node_snapshot *snapshot)
 {
-    struct sheet sheet;
-
-    sheet_init(&sheet);
-    sheet_add(&sheet, SHEET_WINDOW, NULL, "%sLockstep verifier",
+    sheet_add(sheet, SHEET_WINDOW, NULL, "%sLockstep verifier",
               node_snapshot_trouble(snapshot) == NULL ? "" : "! ");
-    add_top(&sheet, snapshot);
-    add_jobs(&sheet, snapshot);
-    add_claims(&sheet, snapshot);
-    add_missed(&sheet, snapshot);
-    add_throughput(&sheet, snapshot);
-    add_mirrors(&sheet, snapshot);
+    add_top(sheet, snapshot);
+    add_jobs(sheet, snapshot);
+    add_claims(sheet, snapshot);
+    add_missed(sheet, snapshot);
+    add_throughput(sheet, snapshot);
+    add_mirrors(sheet, snapshot);
     sheet_add(
-        &sheet, SHEET_FOOTER, NULL,
+        sheet, SHEET_FOOTER, NULL,
         "A step is called proven only where this node ran it again and every bit of the state "
         "after it was the same.");
-    sheet_page_write(page, &sheet, snapshot->now_ms / 1000);
-    sheet_release(&sheet);
 }

@@ -7,11 +7,11 @@
 #ifndef VERIFIER_STATUS_STATUS_PAGE_H
 #define VERIFIER_STATUS_STATUS_PAGE_H
 
-#include "base/buffer.h"
+#include "base/sheet/sheet.h"
 #include "verifier/status/node_snapshot.h"
 
 #define STATUS_PAGE_SIZE_MAX ((size_t)8 << 20)
 
-void status_page_write(struct buffer *page, const struct node_snapshot *snapshot);
+void status_page_show(struct sheet *sheet, const struct node_snapshot *snapshot);
 
 #endif /* VERIFIER_STATUS_STATUS_PAGE_H */

@@ -112,37 +112,38 @@ static void look_at_segment(struct sink *sink, const struct job_record *job, uin
 
 static void look_at_job(struct sink *sink, const struct job_record *job)
 {
-    bool all_there = job->ended || job->committed >= job->segment_count;
+    bool all_there = job->state.ended || job->state.committed >= job->state.segments;
 
-    if (job->phase == GAME_PHASE_OPEN && job->convicted) {
-        add(sink, WATCH_CONVICTED, &job->key, job->committed, 0,
+    if (job->state.phase == GAME_PHASE_OPEN && job->convicted) {
+        add(sink, WATCH_CONVICTED, &job->key, job->state.committed, 0,
             "its solver was convicted, and nobody has taken it since");
     }
-    if (job->phase == GAME_PHASE_OPEN && job->barred) {
-        add(sink, WATCH_BARRED, &job->key, job->committed, 0,
+    if (job->state.phase == GAME_PHASE_OPEN && job->state.barred) {
+        add(sink, WATCH_BARRED, &job->key, job->state.committed, 0,
             "what was not final is void, and its price burned: the client must resume or close it");
     }
-    if (job->phase != GAME_PHASE_RUNNING) {
+    if (job->state.phase != GAME_PHASE_RUNNING) {
         return;
     }
-    if (job->refused_until_s != 0) {
-        add(sink, WATCH_REFUSED, &job->key, job->finalized, job->refused_until_s,
+    if (job->state.refused_until_s != 0) {
+        add(sink, WATCH_REFUSED, &job->key, job->state.finalized, job->state.refused_until_s,
             "the %s refuses what is not final: what nobody vouches for becomes void",
             address_equal(&job->refuser, &job->client) ? "client" : "keeper");
     }
-    if (!all_there && job->due_s > 0 && is_near(sink, job->due_s, job->terms.segment_period_s)) {
-        add(sink, WATCH_SOLVER_LATE, &job->key, job->committed, job->due_s, "%s",
-            sink->now_s > job->due_s ? "the solver is late: its stake can be taken"
-                                     : "the solver has little time left for it");
+    if (!all_there && job->state.due_s > 0 &&
+        is_near(sink, job->state.due_s, job->terms.segment_period_s)) {
+        add(sink, WATCH_SOLVER_LATE, &job->key, job->state.committed, job->state.due_s, "%s",
+            sink->now_s > job->state.due_s ? "the solver is late: its stake can be taken"
+                                           : "the solver has little time left for it");
     }
-    for (uint32_t i = job->finalized; i < job->committed; i++) {
+    for (uint32_t i = job->state.finalized; i < job->state.committed; i++) {
         look_at_segment(sink, job, i);
     }
 }
 
 static const char *turn_of(const struct job_record_claim *claim)
 {
-    return claim->turn == GAME_TURN_CLAIMANT ? "the claimant" : "the solver";
+    return claim->state.turn == GAME_TURN_CLAIMANT ? "the claimant" : "the solver";
 }
 
 static void look_at_claims(struct sink *sink, const struct job_record *job)
@@ -151,13 +152,14 @@ static void look_at_claims(struct sink *sink, const struct job_record *job)
         const struct job_record_claim *claim = &job->claims[i];
         uint32_t before = sink->count;
 
-        if (!claim->open) {
+        if (!job_record_claim_is_open(claim)) {
             continue;
         }
-        if (claim->deadline_s > 0 && is_near(sink, claim->deadline_s, job->terms.clock_s)) {
-            add(sink, WATCH_TURN, &job->key, claim->index, claim->deadline_s,
+        if (claim->state.deadline_s > 0 &&
+            is_near(sink, claim->state.deadline_s, job->terms.clock_s)) {
+            add(sink, WATCH_TURN, &job->key, claim->index, claim->state.deadline_s,
                 "it is the turn of %s%s", turn_of(claim),
-                sink->now_s > claim->deadline_s
+                sink->now_s > claim->state.deadline_s
                     ? ", whose clock has run out: it loses its bond or stake"
                     : "");
         } else {

@@ -30,7 +30,7 @@ static enum status rank_job(void *context, const void *row, struct error *error)
     const struct ranking *ranking = context;
     const struct store_job *job = row;
     struct kept_state *state = ranking->state;
-    uint64_t final = (uint64_t)job->finalized * job->terms.segment_steps;
+    uint64_t final = (uint64_t)job->state.finalized * job->terms.segment_steps;
     uint32_t worth;
     int64_t closed_s = 0;
 
@@ -38,12 +38,13 @@ static enum status rank_job(void *context, const void *row, struct error *error)
     TRY(database_number(&ranking->store->sql, &closed_s, 0, error,
                         "SELECT closed_s FROM jobs WHERE key = ?", "b",
                         &(struct database_blob){job->key.bytes, HASH32_SIZE}));
-    worth = job->phase == GAME_PHASE_CLOSED && ranking->now_s > (uint64_t)closed_s + LAST_KEPT_S
-                ? WORTH_NOTHING
-            : state->step == final            ? WORTH_FINAL
-            : job->phase == GAME_PHASE_CLOSED ? WORTH_NOTHING
-            : state->step < final             ? WORTH_PASSED
-                                              : WORTH_NEXT;
+    worth =
+        job->state.phase == GAME_PHASE_CLOSED && ranking->now_s > (uint64_t)closed_s + LAST_KEPT_S
+            ? WORTH_NOTHING
+        : state->step == final                  ? WORTH_FINAL
+        : job->state.phase == GAME_PHASE_CLOSED ? WORTH_NOTHING
+        : state->step < final                   ? WORTH_PASSED
+                                                : WORTH_NEXT;
     state->rank = worth > state->rank ? worth : state->rank;
     return STATUS_OK;
 }

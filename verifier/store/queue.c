@@ -25,7 +25,8 @@ static enum status find_room(struct store *store, bool *full, const struct store
         " WHERE segment = ?3 AND previous = ?4 AND seed = ?5 AND proven = ?6 AND kind = ?7 AND"
         " state IN (:task_waiting, :task_running)) FROM tasks WHERE state = :task_waiting",
         "ibbbbii", (int64_t)store->tasks_max, BLOB(segment->job), BLOB(segment->hash),
-        BLOB(segment->previous), BLOB(segment->seed), (int64_t)task->proven, (int64_t)task->kind);
+        BLOB(segment->previous), BLOB(segment->draw.seed), (int64_t)task->proven,
+        (int64_t)task->kind);
 
     *full = without != 0;
     return status;
@@ -50,8 +51,8 @@ enum status queue_add(struct store *store, bool *full, const struct store_segmen
         " state = iif(state = :task_skipped, :task_waiting, state)",
         "ibibbibiiii", (int64_t)task->kind, BLOB(segment->job), (int64_t)segment->committed.index,
         BLOB(segment->hash), BLOB(segment->previous), (int64_t)segment->committed.steps,
-        BLOB(segment->seed), (int64_t)task->proven, (int64_t)task->extra, (int64_t)task->deadline_s,
-        (int64_t)task->expiry_s);
+        BLOB(segment->draw.seed), (int64_t)task->proven, (int64_t)task->extra,
+        (int64_t)task->deadline_s, (int64_t)task->expiry_s);
 }
 
 enum status queue_again(struct store *store, const struct task *task, uint64_t deadline_s,
@@ -116,7 +117,7 @@ enum status queue_find(struct store *store, struct task *task, enum task_kind ki
                                     TASK_COLUMNS "WHERE t.segment = ? AND t.previous = ? AND"
                                                  " t.seed = ? AND t.proven = ? AND t.kind = ?",
                                     "bbbii", BLOB(segment->hash), BLOB(segment->previous),
-                                    BLOB(segment->seed), (int64_t)proven, (int64_t)kind),
+                                    BLOB(segment->draw.seed), (int64_t)proven, (int64_t)kind),
                      error);
 }
 

@@ -5,8 +5,9 @@
  * version, and sums over its tables (chain/sums): a damaged one is moved to PATH.damaged, and the
  * node begins a new one.
  *
- * Jobs, panels, segments and claims follow from the ledger's events alone: after a
- * reorganization they are dropped and read again. Tasks and actions stay. A loss of power may undo
+ * Jobs, panels, segments and claims are the values of chain/job/job_reduced.h, in rows that
+ * `verifier status` can read. They follow from the ledger's events alone: after a reorganization
+ * they are dropped and read again. Tasks and actions stay. A loss of power may undo
  * the last changes, all of them after some moment: the node then does the same work again, to the
  * same verdicts (verdict_db.h), under the same names. The name of an action follows from its
  * content, so a crash between plan and send neither loses nor doubles a move.
@@ -71,22 +72,10 @@ MUST_CHECK enum status store_take(struct store *store, const struct ledger_entry
 struct store_job {
     struct hash32 key;
     struct address client;
-    struct address solver; /* zero: nobody */
     struct game_terms terms;
-    enum game_phase phase;
-    uint32_t generation;
-    uint32_t segments;
-    uint32_t committed;
-    uint32_t drawn;
-    uint32_t leg_start; /* the first segment behind the last covered one */
-    uint32_t finalized;
-    uint64_t finalized_s; /* the last of them; 0: none is */
-    uint32_t entries;     /* of this generation, */
-    uint32_t ours;        /* and those of ours that are not gone */
-    uint32_t unpaid;      /* the generation whose pot waits; UINT32_MAX: none */
-    uint64_t due_s;       /* of the next segment */
-    uint64_t refused_until_s;
-    bool barred;
+    struct job_reduced state; /* but ended, opened_s and what a void burned: nobody asks here */
+    uint64_t finalized_s;     /* the last segment that is; 0: none is */
+    uint32_t ours;            /* entries of ours that are not gone */
     enum store_wish wish;
     bool has_header; /* of the job: a check has found it */
     uint8_t header[GAME_JOB_HEADER_SIZE];
@@ -106,16 +95,7 @@ struct store_segment {
     struct game_segment committed;
     struct hash32 hash;
     struct digest previous; /* the root of the segment before it; zero for the first */
-    struct hash32 seed;     /* zero: not drawn */
-    bool covered;
-    uint32_t leg_start; /* covered: the first segment of its leg */
-    uint64_t start_s;   /* of the last round, or of the commit */
-    uint32_t round;
-    uint32_t to;    /* the first place behind the last round */
-    uint32_t seats; /* that were drawn */
-    uint32_t rights;
-    uint32_t unseen;
-    bool vouched;     /* the ledger has noted the keeper's vouch */
+    struct job_reduced_segment draw;
     bool vouch_known; /* the keeper has announced one */
     uint32_t open_claims;
     uint32_t job_claims;
@@ -123,15 +103,9 @@ struct store_segment {
     enum store_choice choice;
     struct digest job_id;
     struct game_terms terms;
-    enum game_phase phase; /* of the job */
     struct address client;
-    uint32_t segments; /* of the job, and of these: */
-    uint32_t job_committed;
-    uint32_t drawn;
-    uint32_t job_leg_start;
-    uint32_t finalized;
-    uint64_t finalized_s; /* the last of them then; 0: none is */
-    uint64_t refused_until_s;
+    struct job_reduced state; /* of the job, as store_job has it, but its entries */
+    uint64_t finalized_s;     /* the last of them then; 0: none is */
 };
 
 /* A place that was drawn. */
@@ -140,12 +114,10 @@ struct store_seat {
     struct hash32 job;
     uint32_t index;
     uint32_t place;
-    uint32_t entry;
     struct address owner;
     bool ours;
     bool is_last; /* of the segment's rounds: verdicts can be sealed or revealed */
-    enum game_seat_phase phase;
-    enum game_verdict verdict;
+    struct job_reduced_seat state;
     struct game_leaves leaves; /* of a right that was revealed, */
     struct hash32 salt;        /* ... and its salt */
     struct hash32 seal;        /* what its owner sealed */
@@ -164,16 +136,10 @@ struct store_dispute {
     uint32_t step;
     struct digest pre_state;
     struct digest post_state;
-    uint64_t rank;
-    enum game_claim_phase phase;
-    enum game_turn turn;
-    uint32_t turns;      /* that began */
-    uint64_t deadline_s; /* of this one; 0: nobody's clock runs */
-    struct address lead;
-    struct digest trace_root;  /* what the solver answered */
-    bool ours;                 /* we are among the claimants that are left */
-    bool overtaken;            /* by a conviction with a lower rank, before the solver answered */
-    enum game_outcome outcome; /* when it is closed */
+    struct job_reduced_claim state;
+    struct digest trace_root; /* what the solver answered */
+    bool ours;                /* we are among the claimants that are left */
+    bool overtaken;           /* by a conviction with a lower rank, before the solver answered */
 };
 
 enum store_table {
@@ -286,6 +252,13 @@ MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger
                                         const struct address *own, struct error *error);
 MUST_CHECK enum status store_read_dispute(void *one, sqlite3_stmt *row, struct error *error);
 MUST_CHECK enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error);
+
+/* A segment's draw without its count of seats, from column `at` on. */
+#define STORE_DRAW_COLUMNS                                                                         \
+    "s.seed, s.covered, s.leg_start, s.start_s, s.round, s.places, s.rights, s.unseen, s.vouched"
+#define STORE_DRAW_COUNT 9
+MUST_CHECK enum status store_read_draw(struct job_reduced_segment *draw, sqlite3_stmt *row, int at,
+                                       struct error *error);
 
 /* The columns that the two read. */
 extern const char store_dispute_columns[];

@@ -17,9 +17,10 @@ static enum status add_dispute(struct store *store, const struct game_event *eve
     static const struct digest unknown;
     struct hash32 subject =
         game_subject_hash(&segment->hash, event->step, &event->pre_state, &event->post_state);
+    const struct job_reduced_claim claim = job_reduced_claim_of(event);
     uint8_t rank[RANK_SIZE];
 
-    endian_store_be64(rank, event->rank);
+    endian_store_be64(rank, claim.rank);
     return database_run(
         &store->sql, error,
         "INSERT OR IGNORE INTO disputes (key, job, segment, subject, idx, generation, step, pre,"
@@ -28,32 +29,42 @@ static enum status add_dispute(struct store *store, const struct game_event *eve
         "bbbbiiibbbiibb", BLOB(event->claim), BLOB(event->job), BLOB(segment->hash), BLOB(subject),
         (int64_t)event->index, (int64_t)segment->committed.generation, (int64_t)event->step,
         BLOB(event->pre_state), BLOB(event->post_state), &(struct database_blob){rank, RANK_SIZE},
-        (int64_t)GAME_CLAIM_WAITING, (int64_t)GAME_TURN_ACCUSED, BLOB(event->account),
-        BLOB(unknown));
+        (int64_t)claim.phase, (int64_t)claim.turn, BLOB(claim.lead), BLOB(unknown));
+}
+
+#define CLAIM_COLUMNS "d.phase, d.turn, d.lead, d.deadline_s, d.turns, d.rank, d.outcome"
+#define CLAIM_COUNT   7
+
+static enum status read_claim_state(struct job_reduced_claim *claim, sqlite3_stmt *row,
+                                    struct error *error)
+{
+    uint8_t rank[RANK_SIZE] = {0};
+
+    *claim = (struct job_reduced_claim){
+        .phase = (enum game_claim_phase)sqlite3_column_int(row, 0),
+        .turn = (enum game_turn)sqlite3_column_int(row, 1),
+        .deadline_s = (uint64_t)sqlite3_column_int64(row, 3),
+        .turns = (uint32_t)sqlite3_column_int64(row, 4),
+        .outcome = (enum game_outcome)sqlite3_column_int(row, 6),
+    };
+    if (!database_blob_column(row, 2, claim->lead.bytes, ADDRESS_SIZE) ||
+        !database_blob_column(row, 5, rank, RANK_SIZE)) {
+        return store_damaged(error);
+    }
+    claim->rank = endian_load_be64(rank);
+    return STATUS_OK;
 }
 
 static enum status read_claim(struct store *store, struct job_reduced_claim *claim,
                               const struct game_event *event, struct error *error)
 {
     sqlite3_stmt *row;
-    uint8_t rank[RANK_SIZE] = {0};
-    enum status status = database_first(
-        &row, &store->sql, error,
-        "SELECT phase, turn, lead, deadline_s, turns, rank, outcome FROM disputes WHERE key = ?",
-        "b", BLOB(event->claim));
+    enum status status = database_first(&row, &store->sql, error,
+                                        "SELECT " CLAIM_COLUMNS " FROM disputes d WHERE d.key = ?",
+                                        "b", BLOB(event->claim));
 
-    memset(claim, 0, sizeof(*claim));
     if (status == STATUS_OK) {
-        claim->phase = (enum game_claim_phase)sqlite3_column_int(row, 0);
-        claim->turn = (enum game_turn)sqlite3_column_int(row, 1);
-        claim->deadline_s = (uint64_t)sqlite3_column_int64(row, 3);
-        claim->turns = (uint32_t)sqlite3_column_int64(row, 4);
-        claim->outcome = (enum game_outcome)sqlite3_column_int(row, 6);
-        status = database_blob_column(row, 2, claim->lead.bytes, ADDRESS_SIZE) &&
-                         database_blob_column(row, 5, rank, RANK_SIZE)
-                     ? STATUS_OK
-                     : store_damaged(error);
-        claim->rank = endian_load_be64(rank);
+        status = read_claim_state(claim, row, error);
     }
     database_done(&store->sql, row);
     return status;
@@ -137,41 +148,46 @@ enum status store_take_claim(struct store *store, const struct ledger_entry *ent
 /* ---- disputes, as they stand ------------------------------------------------------ */
 
 const char store_dispute_columns[] =
-    "SELECT d.key, d.job, d.segment, d.subject, d.idx, d.generation, d.step, d.pre, d.post, d.rank,"
-    " d.phase, d.turn, d.turns, d.deadline_s, d.lead, d.trace, d.ours, d.outcome,"
+    "SELECT " CLAIM_COLUMNS ", d.key, d.job, d.segment, d.subject, d.idx, d.generation, d.step,"
+    " d.pre, d.post, d.trace, d.ours,"
     " d.phase NOT IN (:claim_tried, :claim_closed) AND EXISTS (SELECT 1 FROM disputes o WHERE"
     " o.job = d.job AND o.generation = d.generation AND o.phase = :claim_closed AND"
     " o.outcome = :upheld AND o.rank < d.rank) FROM disputes d JOIN jobs j ON j.key = d.job";
 
 enum status store_read_dispute(void *one, sqlite3_stmt *row, struct error *error)
 {
+    enum {
+        KEY = CLAIM_COUNT,
+        JOB,
+        SEGMENT,
+        SUBJECT,
+        INDEX,
+        GENERATION,
+        STEP,
+        PRE,
+        POST,
+        TRACE,
+        OURS,
+        OVERTAKEN,
+    };
     struct store_dispute *dispute = one;
-    uint8_t rank[RANK_SIZE];
 
     memset(dispute, 0, sizeof(*dispute));
-    dispute->index = (uint32_t)sqlite3_column_int64(row, 4);
-    dispute->generation = (uint32_t)sqlite3_column_int64(row, 5);
-    dispute->step = (uint32_t)sqlite3_column_int64(row, 6);
-    dispute->phase = (enum game_claim_phase)sqlite3_column_int(row, 10);
-    dispute->turn = (enum game_turn)sqlite3_column_int(row, 11);
-    dispute->turns = (uint32_t)sqlite3_column_int64(row, 12);
-    dispute->deadline_s = (uint64_t)sqlite3_column_int64(row, 13);
-    dispute->ours = sqlite3_column_int(row, 16) != 0;
-    dispute->outcome = (enum game_outcome)sqlite3_column_int(row, 17);
-    dispute->overtaken = sqlite3_column_int(row, 18) != 0;
-    if (!database_blob_column(row, 0, dispute->key.bytes, HASH32_SIZE) ||
-        !database_blob_column(row, 1, dispute->job.bytes, HASH32_SIZE) ||
-        !database_blob_column(row, 2, dispute->segment.bytes, HASH32_SIZE) ||
-        !database_blob_column(row, 3, dispute->subject.bytes, HASH32_SIZE) ||
-        !database_blob_column(row, 7, dispute->pre_state.bytes, DIGEST_SIZE) ||
-        !database_blob_column(row, 8, dispute->post_state.bytes, DIGEST_SIZE) ||
-        !database_blob_column(row, 9, rank, RANK_SIZE) ||
-        !database_blob_column(row, 14, dispute->lead.bytes, ADDRESS_SIZE) ||
-        !database_blob_column(row, 15, dispute->trace_root.bytes, DIGEST_SIZE)) {
-        return store_damaged(error);
-    }
-    dispute->rank = endian_load_be64(rank);
-    return STATUS_OK;
+    TRY(read_claim_state(&dispute->state, row, error));
+    dispute->index = (uint32_t)sqlite3_column_int64(row, INDEX);
+    dispute->generation = (uint32_t)sqlite3_column_int64(row, GENERATION);
+    dispute->step = (uint32_t)sqlite3_column_int64(row, STEP);
+    dispute->ours = sqlite3_column_int(row, OURS) != 0;
+    dispute->overtaken = sqlite3_column_int(row, OVERTAKEN) != 0;
+    return database_blob_column(row, KEY, dispute->key.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, JOB, dispute->job.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, SEGMENT, dispute->segment.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, SUBJECT, dispute->subject.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, PRE, dispute->pre_state.bytes, DIGEST_SIZE) &&
+                   database_blob_column(row, POST, dispute->post_state.bytes, DIGEST_SIZE) &&
+                   database_blob_column(row, TRACE, dispute->trace_root.bytes, DIGEST_SIZE)
+               ? STATUS_OK
+               : store_damaged(error);
 }
 
 enum status store_outsiders(struct store *store, uint32_t *count, const struct hash32 *job,

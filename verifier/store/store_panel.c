@@ -62,34 +62,19 @@ static enum status read_draw(struct store *store, struct job_reduced_segment *dr
                              const struct game_event *event, struct error *error)
 {
     sqlite3_stmt *row;
-    enum status status = database_first(
-        &row, &store->sql, error,
-        "SELECT rowid, seed, covered, start_s, round, places, rights, unseen, vouched, leg_start"
-        " FROM segments"
-        " WHERE job = ? AND idx = ? AND NOT void",
-        "bi", BLOB(event->job), (int64_t)event->index);
+    enum status status = database_first(&row, &store->sql, error,
+                                        "SELECT " STORE_DRAW_COLUMNS ", s.rowid FROM segments s"
+                                        " WHERE s.job = ? AND s.idx = ? AND NOT s.void",
+                                        "bi", BLOB(event->job), (int64_t)event->index);
 
-    memset(draw, 0, sizeof(*draw));
     if (status == STATUS_OK) {
-        *number = sqlite3_column_int64(row, 0);
-        draw->covered = sqlite3_column_int(row, 2) != 0;
-        draw->start_s = (uint64_t)sqlite3_column_int64(row, 3);
-        draw->round = (uint32_t)sqlite3_column_int64(row, 4);
-        draw->to = (uint32_t)sqlite3_column_int64(row, 5);
-        draw->rights = (uint32_t)sqlite3_column_int64(row, 6);
-        draw->unseen = (uint32_t)sqlite3_column_int64(row, 7);
-        draw->vouched = sqlite3_column_int(row, 8) != 0;
-        draw->leg_start = (uint32_t)sqlite3_column_int64(row, 9);
-        if (sqlite3_column_type(row, 1) != SQLITE_NULL &&
-            !database_blob_column(row, 1, draw->seed.bytes, HASH32_SIZE)) {
-            status = store_damaged(error);
-        }
+        *number = sqlite3_column_int64(row, STORE_DRAW_COUNT);
+        status = store_read_draw(draw, row, 0, error);
     }
     database_done(&store->sql, row);
     return status;
 }
 
-/* A segment that is not drawn has no seed in the table. */
 static enum status write_draw(struct store *store, const struct job_reduced_segment *draw,
                               int64_t number, struct error *error)
 {
@@ -174,7 +159,7 @@ enum status store_places_left(struct store *store, bool *left, const struct stor
     const struct job_panel panel = {
         .context = &seating, .find = find_entry, .is_seated = is_seated};
 
-    *left = job_places_left(&segment->seed, &segment->committed, segment->to, &panel);
+    *left = job_places_left(&segment->draw.seed, &segment->committed, segment->draw.to, &panel);
     return seating.status;
 }
 
@@ -186,7 +171,7 @@ static enum status seat_all(struct store *store, const struct store_segment *seg
     const struct job_panel panel = {
         .context = &seating, .find = find_entry, .is_seated = is_seated};
     struct job_place places[GAME_PLACES_MAX];
-    uint32_t count = job_round_places(places, &segment->seed, &segment->committed, event->from,
+    uint32_t count = job_round_places(places, &segment->draw.seed, &segment->committed, event->from,
                                       event->to, &panel);
 
     TRY(seating.status);
@@ -355,11 +340,11 @@ enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
     memset(seat, 0, sizeof(*seat));
     seat->index = (uint32_t)sqlite3_column_int64(row, 2);
     seat->place = (uint32_t)sqlite3_column_int64(row, 3);
-    seat->entry = (uint32_t)sqlite3_column_int64(row, 4);
+    seat->state.entry = (uint32_t)sqlite3_column_int64(row, 4);
     seat->ours = sqlite3_column_int(row, 6) != 0;
     seat->is_last = sqlite3_column_int(row, 7) != 0;
-    seat->phase = (enum game_seat_phase)sqlite3_column_int(row, 8);
-    seat->verdict = (enum game_verdict)sqlite3_column_int(row, 9);
+    seat->state.phase = (enum game_seat_phase)sqlite3_column_int(row, 8);
+    seat->state.verdict = (enum game_verdict)sqlite3_column_int(row, 9);
     seat->judgement = (enum store_judgement)sqlite3_column_int(row, 11);
     (void)snprintf(seat->reason, sizeof(seat->reason), "%s",
                    (const char *)sqlite3_column_text(row, 13));

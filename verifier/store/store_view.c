@@ -27,6 +27,56 @@ static enum status read_terms(struct game_terms *terms, sqlite3_stmt *row, int c
     return STATUS_OK;
 }
 
+/* What the reducer keeps of a job, but what nobody asks here: entries, ended, opened_s, and what a
+ * void burned. */
+#define STATE_COLUMNS                                                                              \
+    "j.phase, j.solver, j.generation, j.finalized, j.unpaid, j.due_s, j.segments, j.drawn,"        \
+    " j.leg_start, j.refused_until_s, j.barred, (SELECT count(*) FROM segments o WHERE"            \
+    " o.job = j.key AND NOT o.void)"
+#define STATE_COUNT 12
+
+static enum status read_state(struct job_reduced *job, sqlite3_stmt *row, int at,
+                              struct error *error)
+{
+    *job = (struct job_reduced){
+        .phase = (enum game_phase)sqlite3_column_int(row, at),
+        .generation = (uint32_t)sqlite3_column_int64(row, at + 2),
+        .finalized = (uint32_t)sqlite3_column_int64(row, at + 3),
+        .unpaid = (uint32_t)sqlite3_column_int64(row, at + 4),
+        .due_s = (uint64_t)sqlite3_column_int64(row, at + 5),
+        .segments = (uint32_t)sqlite3_column_int64(row, at + 6),
+        .drawn = (uint32_t)sqlite3_column_int64(row, at + 7),
+        .leg_start = (uint32_t)sqlite3_column_int64(row, at + 8),
+        .refused_until_s = (uint64_t)sqlite3_column_int64(row, at + 9),
+        .barred = sqlite3_column_int(row, at + 10) != 0,
+        .committed = (uint32_t)sqlite3_column_int64(row, at + 11),
+    };
+    return sqlite3_column_type(row, at + 1) == SQLITE_NULL ||
+                   database_blob_column(row, at + 1, job->solver.bytes, ADDRESS_SIZE)
+               ? STATUS_OK
+               : store_damaged(error);
+}
+
+/* A segment that is not drawn has no seed in the table. */
+enum status store_read_draw(struct job_reduced_segment *draw, sqlite3_stmt *row, int at,
+                            struct error *error)
+{
+    *draw = (struct job_reduced_segment){
+        .covered = sqlite3_column_int(row, at + 1) != 0,
+        .leg_start = (uint32_t)sqlite3_column_int64(row, at + 2),
+        .start_s = (uint64_t)sqlite3_column_int64(row, at + 3),
+        .round = (uint32_t)sqlite3_column_int64(row, at + 4),
+        .to = (uint32_t)sqlite3_column_int64(row, at + 5),
+        .rights = (uint32_t)sqlite3_column_int64(row, at + 6),
+        .unseen = (uint32_t)sqlite3_column_int64(row, at + 7),
+        .vouched = sqlite3_column_int(row, at + 8) != 0,
+    };
+    return sqlite3_column_type(row, at) == SQLITE_NULL ||
+                   database_blob_column(row, at, draw->seed.bytes, HASH32_SIZE)
+               ? STATUS_OK
+               : store_damaged(error);
+}
+
 /* ---- changes of a job --------------------------------------------------------- */
 
 static enum status forget(struct store *store, struct error *error)
@@ -101,38 +151,21 @@ static enum status take_contact(struct store *store, const struct ledger_entry *
                         (int64_t)entry->number);
 }
 
-/* All but what nobody asks here: entries, ended, opened_s, and what a void burned.
- * STATUS_NOT_FOUND: a job that this log does not open. */
+/* STATUS_NOT_FOUND: a job that this log does not open. */
 static enum status read_reduced(struct store *store, struct job_reduced *job,
                                 struct game_terms *terms, const struct hash32 *key,
                                 struct error *error)
 {
     sqlite3_stmt *row;
     enum status status = database_first(
-        &row, &store->sql, error,
-        "SELECT phase, solver, generation, (SELECT count(*) FROM segments s WHERE s.job = key AND"
-        " NOT s.void), finalized, unpaid, due_s, segments, drawn, leg_start, refused_until_s,"
-        " barred, terms FROM jobs WHERE key = ?",
+        &row, &store->sql, error, "SELECT " STATE_COLUMNS ", j.terms FROM jobs j WHERE j.key = ?",
         "b", KEY(key));
 
-    memset(job, 0, sizeof(*job));
     if (status == STATUS_OK) {
-        job->phase = (enum game_phase)sqlite3_column_int(row, 0);
-        job->generation = (uint32_t)sqlite3_column_int64(row, 2);
-        job->committed = (uint32_t)sqlite3_column_int64(row, 3);
-        job->finalized = (uint32_t)sqlite3_column_int64(row, 4);
-        job->unpaid = (uint32_t)sqlite3_column_int64(row, 5);
-        job->due_s = (uint64_t)sqlite3_column_int64(row, 6);
-        job->segments = (uint32_t)sqlite3_column_int64(row, 7);
-        job->drawn = (uint32_t)sqlite3_column_int64(row, 8);
-        job->leg_start = (uint32_t)sqlite3_column_int64(row, 9);
-        job->refused_until_s = (uint64_t)sqlite3_column_int64(row, 10);
-        job->barred = sqlite3_column_int(row, 11) != 0;
-        status = read_terms(terms, row, 12, error);
-        if (status == STATUS_OK && sqlite3_column_type(row, 1) != SQLITE_NULL &&
-            !database_blob_column(row, 1, job->solver.bytes, ADDRESS_SIZE)) {
-            status = store_damaged(error);
-        }
+        status = read_state(job, row, 0, error);
+    }
+    if (status == STATUS_OK) {
+        status = read_terms(terms, row, STATE_COUNT, error);
     }
     database_done(&store->sql, row);
     return status;
@@ -324,40 +357,27 @@ enum status store_take(struct store *store, const struct ledger_entry *entry,
 /* ---- rows ----------------------------------------------------------------------- */
 
 #define JOB_COLUMNS                                                                                \
-    "SELECT j.key, j.client, j.solver, j.terms, j.phase, j.generation, j.finalized, j.unpaid,"     \
-    " (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.generation = j.generation),"       \
-    " (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.generation = j.generation AND"     \
-    " NOT e.gone AND e.ours), j.due_s, coalesce(w.wish, 0), w.header, j.segments, j.drawn,"        \
-    " j.leg_start, j.refused_until_s, j.barred, (SELECT count(*) FROM segments s WHERE"            \
-    " s.job = j.key AND NOT s.void), j.finalized_s FROM jobs j LEFT JOIN wishes w ON w.job = "     \
+    "SELECT " STATE_COLUMNS ", j.key, j.client, j.terms, (SELECT count(*) FROM entries e WHERE"    \
+    " e.job = j.key AND e.generation = j.generation), (SELECT count(*) FROM entries e WHERE"       \
+    " e.job = j.key AND e.generation = j.generation AND NOT e.gone AND e.ours),"                   \
+    " coalesce(w.wish, 0), w.header, j.finalized_s FROM jobs j LEFT JOIN wishes w ON w.job = "     \
     "j.key"
 
 static enum status read_job(void *one, sqlite3_stmt *row, struct error *error)
 {
+    enum { KEY_AT = STATE_COUNT, CLIENT, TERMS, ENTRIES, OURS, WISH, HEADER, FINALIZED_S };
     struct store_job *job = one;
 
     memset(job, 0, sizeof(*job));
-    TRY(read_terms(&job->terms, row, 3, error));
-    job->phase = (enum game_phase)sqlite3_column_int(row, 4);
-    job->generation = (uint32_t)sqlite3_column_int64(row, 5);
-    job->finalized = (uint32_t)sqlite3_column_int64(row, 6);
-    job->unpaid = (uint32_t)sqlite3_column_int64(row, 7);
-    job->entries = (uint32_t)sqlite3_column_int64(row, 8);
-    job->ours = (uint32_t)sqlite3_column_int64(row, 9);
-    job->due_s = (uint64_t)sqlite3_column_int64(row, 10);
-    job->wish = (enum store_wish)sqlite3_column_int(row, 11);
-    job->has_header = database_blob_column(row, 12, job->header, sizeof(job->header));
-    job->segments = (uint32_t)sqlite3_column_int64(row, 13);
-    job->drawn = (uint32_t)sqlite3_column_int64(row, 14);
-    job->leg_start = (uint32_t)sqlite3_column_int64(row, 15);
-    job->refused_until_s = (uint64_t)sqlite3_column_int64(row, 16);
-    job->barred = sqlite3_column_int(row, 17) != 0;
-    job->committed = (uint32_t)sqlite3_column_int64(row, 18);
-    job->finalized_s = (uint64_t)sqlite3_column_int64(row, 19);
-    return database_blob_column(row, 0, job->key.bytes, HASH32_SIZE) &&
-                   database_blob_column(row, 1, job->client.bytes, ADDRESS_SIZE) &&
-                   (sqlite3_column_type(row, 2) == SQLITE_NULL ||
-                    database_blob_column(row, 2, job->solver.bytes, ADDRESS_SIZE))
+    TRY(read_state(&job->state, row, 0, error));
+    TRY(read_terms(&job->terms, row, TERMS, error));
+    job->state.entries = (uint32_t)sqlite3_column_int64(row, ENTRIES);
+    job->ours = (uint32_t)sqlite3_column_int64(row, OURS);
+    job->wish = (enum store_wish)sqlite3_column_int(row, WISH);
+    job->has_header = database_blob_column(row, HEADER, job->header, sizeof(job->header));
+    job->finalized_s = (uint64_t)sqlite3_column_int64(row, FINALIZED_S);
+    return database_blob_column(row, KEY_AT, job->key.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, CLIENT, job->client.bytes, ADDRESS_SIZE)
                ? STATUS_OK
                : store_damaged(error);
 }
@@ -378,98 +398,82 @@ static enum status read_entry(void *one, sqlite3_stmt *row, struct error *error)
 }
 
 #define SEGMENT_COLUMNS                                                                            \
-    "SELECT s.rowid, s.job, s.idx, s.generation, s.root, s.steps, s.time_s, s.height, s.solver,"   \
-    " s.panel, s.diverged, s.hash, s.previous, s.seed, s.covered, s.leg_start, s.start_s, "        \
-    "s.rights,"                                                                                    \
-    " s.unseen, s.void, s.choice, j.terms, j.phase, j.client, j.finalized, j.finalized_s,"         \
-    " (SELECT count(*) FROM disputes d WHERE d.segment = s.hash AND d.phase <> :claim_closed),"    \
-    " (SELECT count(*) FROM disputes d WHERE d.job = s.job AND d.phase <> :claim_closed AND"       \
-    " d.generation = j.generation), s.round, s.places, s.vouched, j.segments, j.drawn,"            \
-    " j.refused_until_s, j.leg_start, (SELECT count(*) FROM seats p WHERE p.segment = s.hash),"    \
-    " (SELECT count(*) FROM segments o WHERE o.job = s.job AND NOT o.void),"                       \
-    " EXISTS (SELECT 1 FROM vouches v WHERE v.segment = s.hash) FROM segments s JOIN jobs j ON "   \
-    "j.key = s.job"
+    "SELECT " STATE_COLUMNS ", " STORE_DRAW_COLUMNS ", s.rowid, s.job, s.idx, s.generation,"       \
+    " s.root, s.steps, s.time_s, s.height, s.solver, s.panel, s.diverged, s.hash, s.previous,"     \
+    " s.void, s.choice, j.terms, j.client, j.finalized_s, (SELECT count(*) FROM disputes d WHERE"  \
+    " d.segment = s.hash AND d.phase <> :claim_closed), (SELECT count(*) FROM disputes d WHERE"    \
+    " d.job = s.job AND d.phase <> :claim_closed AND d.generation = j.generation), (SELECT"        \
+    " count(*) FROM seats p WHERE p.segment = s.hash), EXISTS (SELECT 1 FROM vouches v WHERE"      \
+    " v.segment = s.hash) FROM segments s JOIN jobs j ON j.key = s.job"
 
 static enum status read_segment(void *one, sqlite3_stmt *row, struct error *error)
 {
+    enum {
+        ROW = STATE_COUNT + STORE_DRAW_COUNT,
+        JOB,
+        INDEX,
+        GENERATION,
+        ROOT,
+        STEPS,
+        TIME_S,
+        HEIGHT,
+        SOLVER,
+        PANEL,
+        DIVERGED,
+        HASH,
+        PREVIOUS,
+        IS_VOID,
+        CHOICE,
+        TERMS,
+        CLIENT,
+        FINALIZED_S,
+        CLAIMS,
+        JOB_CLAIMS,
+        SEATS,
+        VOUCH,
+    };
     struct store_segment *segment = one;
     struct game_segment *committed = &segment->committed;
 
     memset(segment, 0, sizeof(*segment));
-    segment->row = sqlite3_column_int64(row, 0);
-    committed->index = (uint32_t)sqlite3_column_int64(row, 2);
-    committed->generation = (uint32_t)sqlite3_column_int64(row, 3);
-    committed->steps = (uint32_t)sqlite3_column_int64(row, 5);
-    committed->time_s = (uint64_t)sqlite3_column_int64(row, 6);
-    committed->height = (uint64_t)sqlite3_column_int64(row, 7);
-    committed->panel = (uint32_t)sqlite3_column_int64(row, 9);
-    committed->diverged = sqlite3_column_int(row, 10) != 0;
-    segment->covered = sqlite3_column_int(row, 14) != 0;
-    segment->leg_start = (uint32_t)sqlite3_column_int64(row, 15);
-    segment->start_s = (uint64_t)sqlite3_column_int64(row, 16);
-    segment->rights = (uint32_t)sqlite3_column_int64(row, 17);
-    segment->unseen = (uint32_t)sqlite3_column_int64(row, 18);
-    segment->is_void = sqlite3_column_int(row, 19) != 0;
-    segment->choice = (enum store_choice)sqlite3_column_int(row, 20);
-    TRY(read_terms(&segment->terms, row, 21, error));
-    segment->phase = (enum game_phase)sqlite3_column_int(row, 22);
-    segment->finalized = (uint32_t)sqlite3_column_int64(row, 24);
-    segment->finalized_s = (uint64_t)sqlite3_column_int64(row, 25);
-    segment->open_claims = (uint32_t)sqlite3_column_int64(row, 26);
-    segment->job_claims = (uint32_t)sqlite3_column_int64(row, 27);
-    segment->round = (uint32_t)sqlite3_column_int64(row, 28);
-    segment->to = (uint32_t)sqlite3_column_int64(row, 29);
-    segment->vouched = sqlite3_column_int(row, 30) != 0;
-    segment->segments = (uint32_t)sqlite3_column_int64(row, 31);
-    segment->drawn = (uint32_t)sqlite3_column_int64(row, 32);
-    segment->refused_until_s = (uint64_t)sqlite3_column_int64(row, 33);
-    segment->job_leg_start = (uint32_t)sqlite3_column_int64(row, 34);
-    segment->seats = (uint32_t)sqlite3_column_int64(row, 35);
-    segment->job_committed = (uint32_t)sqlite3_column_int64(row, 36);
-    segment->vouch_known = sqlite3_column_int(row, 37) != 0;
+    TRY(read_state(&segment->state, row, 0, error));
+    TRY(store_read_draw(&segment->draw, row, STATE_COUNT, error));
+    TRY(read_terms(&segment->terms, row, TERMS, error));
+    segment->row = sqlite3_column_int64(row, ROW);
+    committed->index = (uint32_t)sqlite3_column_int64(row, INDEX);
+    committed->generation = (uint32_t)sqlite3_column_int64(row, GENERATION);
+    committed->steps = (uint32_t)sqlite3_column_int64(row, STEPS);
+    committed->time_s = (uint64_t)sqlite3_column_int64(row, TIME_S);
+    committed->height = (uint64_t)sqlite3_column_int64(row, HEIGHT);
+    committed->panel = (uint32_t)sqlite3_column_int64(row, PANEL);
+    committed->diverged = sqlite3_column_int(row, DIVERGED) != 0;
+    segment->draw.seats = (uint32_t)sqlite3_column_int64(row, SEATS);
+    segment->is_void = sqlite3_column_int(row, IS_VOID) != 0;
+    segment->choice = (enum store_choice)sqlite3_column_int(row, CHOICE);
+    segment->finalized_s = (uint64_t)sqlite3_column_int64(row, FINALIZED_S);
+    segment->open_claims = (uint32_t)sqlite3_column_int64(row, CLAIMS);
+    segment->job_claims = (uint32_t)sqlite3_column_int64(row, JOB_CLAIMS);
+    segment->vouch_known = sqlite3_column_int(row, VOUCH) != 0;
     segment->job_id = segment->terms.job_id;
-    return database_blob_column(row, 1, segment->job.bytes, HASH32_SIZE) &&
-                   database_blob_column(row, 4, committed->root.bytes, DIGEST_SIZE) &&
-                   database_blob_column(row, 8, committed->solver.bytes, ADDRESS_SIZE) &&
-                   database_blob_column(row, 11, segment->hash.bytes, HASH32_SIZE) &&
-                   database_blob_column(row, 12, segment->previous.bytes, DIGEST_SIZE) &&
-                   (sqlite3_column_type(row, 13) == SQLITE_NULL ||
-                    database_blob_column(row, 13, segment->seed.bytes, HASH32_SIZE)) &&
-                   database_blob_column(row, 23, segment->client.bytes, ADDRESS_SIZE)
+    return database_blob_column(row, JOB, segment->job.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, ROOT, committed->root.bytes, DIGEST_SIZE) &&
+                   database_blob_column(row, SOLVER, committed->solver.bytes, ADDRESS_SIZE) &&
+                   database_blob_column(row, HASH, segment->hash.bytes, HASH32_SIZE) &&
+                   database_blob_column(row, PREVIOUS, segment->previous.bytes, DIGEST_SIZE) &&
+                   database_blob_column(row, CLIENT, segment->client.bytes, ADDRESS_SIZE)
                ? STATUS_OK
                : store_damaged(error);
 }
 
 struct job_segment store_segment_state(const struct store_segment *segment)
 {
-    const uint32_t index = segment->committed.index;
-    const bool tail_ends = segment->drawn == segment->job_committed &&
-                           segment->job_leg_start == segment->finalized &&
-                           index == segment->finalized;
+    struct job_segment found = job_segment_of(&segment->terms, &segment->state, &segment->committed,
+                                              &segment->draw, segment->vouch_known);
 
-    return (struct job_segment){
-        .terms = &segment->terms,
-        .tally = {.wanted =
-                      game_wanted_rights(&segment->terms, &segment->committed, segment->segments),
-                  .rights = segment->rights,
-                  .unseen = segment->unseen,
-                  .round = segment->round,
-                  .drawn = segment->seats,
-                  .to = segment->to,
-                  .vouched = segment->vouched || segment->vouch_known},
-        .height = segment->committed.height,
-        .panel = segment->committed.panel,
-        .start_s = segment->start_s,
-        .refused_until_s = segment->refused_until_s,
-        .open_claims = segment->open_claims,
-        .job_claims = segment->job_claims,
-        .drawn = index < segment->drawn,
-        .next = index == segment->drawn,
-        .covered = segment->covered,
-        .noted = segment->vouched,
-        .places_left = true,
-        .final = index < segment->finalized,
-        .first = segment->covered ? segment->leg_start == segment->finalized : tail_ends};
+    found.open_claims = segment->open_claims;
+    found.job_claims = segment->job_claims;
+    found.places_left = true;
+    return found;
 }
 
 /* ---- visiting --------------------------------------------------------------------- */
@@ -492,7 +496,7 @@ enum status store_visit(struct store *store, enum store_table table, const char 
 {
     size_t size = tables[table].size;
     char *found = malloc(STORE_VISIT_MAX * size);
-    char text[2000];
+    char text[2400];
     uint32_t count = 0;
     enum status status =
         found == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for rows") : STATUS_OK;

@@ -57,7 +57,7 @@ enum {
     LIST_LONG = 0xf7,
 };
 
-static enum status write_item(struct rlp_writer *writer, const struct item *item,
+static enum status write_item(struct byte_writer *writer, const struct item *item,
                               const json_t *block, struct error *error)
 {
     uint8_t bytes[ITEM_SIZE_MAX];
@@ -142,10 +142,10 @@ static const char *stranger_of(const json_t *block)
 static enum status encode_known(uint8_t bytes[GAME_HEADER_MAX], size_t *size, const json_t *block,
                                 struct error *error)
 {
-    struct rlp_writer writer;
+    struct byte_writer writer;
     size_t list;
 
-    rlp_writer_init(&writer, bytes, GAME_HEADER_MAX);
+    byte_writer_init(&writer, bytes, GAME_HEADER_MAX);
     list = rlp_list_begin(&writer);
     for (size_t i = 0; i < ITEMS; i++) {
         if (items[i].fork == NULL || is_there(block, items[i].name)) {
@@ -153,7 +153,7 @@ static enum status encode_known(uint8_t bytes[GAME_HEADER_MAX], size_t *size, co
         }
     }
     rlp_list_end(&writer, list);
-    if (rlp_writer_finish(&writer) != STATUS_OK) {
+    if (byte_writer_finish(&writer) != STATUS_OK) {
         return error_set(error, STATUS_BAD_FORMAT, "the header of a block is too long");
     }
     *size = writer.used;

@@ -1,8 +1,6 @@
 /* rpc_transport.c - see rpc_transport.h. */
 #include "chain/evm/rpc/rpc_transport.h"
 
-#include <curl/curl.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +18,6 @@ enum {
 };
 
 struct rpc_transport {
-    CURL *curl;
     struct curl_slist *headers;
     char label[RPC_LABEL_SIZE];
     char *reply;
@@ -32,13 +29,6 @@ struct rpc_transport {
     void *context;
     struct http_client client;
 };
-
-static pthread_once_t curl_started = PTHREAD_ONCE_INIT;
-
-static void start_curl(void)
-{
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-}
 
 /* Scheme, host and port: up to the first slash after "//", without what stands before an '@'. */
 static void make_label(char label[RPC_LABEL_SIZE], const char *url)
@@ -88,36 +78,25 @@ static size_t receive_bytes(char *bytes, size_t size, size_t count, void *contex
     return more;
 }
 
-/* libcurl's progress callback: anything but 0 ends the transfer. */
-static int look_up(void *context, curl_off_t down, curl_off_t down_now, curl_off_t up,
-                   curl_off_t up_now)
+static bool is_stopped(void *context)
 {
-    struct rpc_transport *transport = context;
+    const struct rpc_transport *transport = context;
 
-    (void)down;
-    (void)down_now;
-    (void)up;
-    (void)up_now;
-    return transport->stopped != NULL && transport->stopped(transport->context) ? 1 : 0;
+    return transport->stopped != NULL && transport->stopped(transport->context);
 }
 
 static bool set_options(struct rpc_transport *transport, const char *url, uint32_t timeout_ms)
 {
-    CURL *curl = transport->curl;
-    bool good;
+    CURL *curl = transport->client.curl;
 
     transport->client.reach = HTTP_REACH_ANY; /* the user names it */
-    good = http_client_set(curl, &transport->client, url, timeout_ms / 2 + 1, 0);
-    good = good && curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_POST, 1L) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_bytes) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_WRITEDATA, transport) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, look_up) == CURLE_OK;
-    good = good && curl_easy_setopt(curl, CURLOPT_XFERINFODATA, transport) == CURLE_OK;
-    return good;
+    return http_client_set(&transport->client, url, timeout_ms / 2 + 1, 0) &&
+           http_client_receive_by(&transport->client, receive_bytes, transport) &&
+           http_client_stop_by(&transport->client, is_stopped, transport) &&
+           curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_POST, 1L) == CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_HTTPHEADER, transport->headers) == CURLE_OK;
 }
 
 struct rpc_transport *rpc_transport_new(const char *url, uint32_t timeout_ms, size_t reply_size_max,
@@ -125,7 +104,6 @@ struct rpc_transport *rpc_transport_new(const char *url, uint32_t timeout_ms, si
 {
     struct rpc_transport *transport = NULL;
 
-    (void)pthread_once(&curl_started, start_curl);
     if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) ||
         strlen(url) > RPC_URL_MAX) {
         (void)error_set(error, STATUS_USAGE,
@@ -139,9 +117,8 @@ struct rpc_transport *rpc_transport_new(const char *url, uint32_t timeout_ms, si
     }
     make_label(transport->label, url);
     transport->reply_size_max = reply_size_max;
-    transport->curl = curl_easy_init();
     transport->headers = curl_slist_append(NULL, "Content-Type: application/json");
-    if (transport->curl == NULL || transport->headers == NULL ||
+    if (http_client_open(&transport->client, error) != STATUS_OK || transport->headers == NULL ||
         curl_slist_append(transport->headers, "Expect:") == NULL ||
         !set_options(transport, url, timeout_ms)) {
         goto no_memory;
@@ -157,7 +134,7 @@ no_memory:
 void rpc_transport_free(struct rpc_transport *transport)
 {
     if (transport != NULL) {
-        curl_easy_cleanup(transport->curl);
+        http_client_close(&transport->client);
         curl_slist_free_all(transport->headers);
         free(transport->reply);
         free(transport);
@@ -204,7 +181,7 @@ enum status rpc_transport_post(struct rpc_transport *transport, const char **rep
                                size_t *reply_size, uint32_t *pause_s, const char *body,
                                size_t body_size, struct error *error)
 {
-    CURL *curl = transport->curl;
+    CURL *curl = transport->client.curl;
     long http_status = 0;
     CURLcode code;
 

@@ -107,6 +107,19 @@ static RULE inline void hash_store(uint8_t *to, const uint32_t state[8])
     }
 }
 
+/* The block with the last byte of so many, the end mark and their count. */
+static RULE inline void hash_end(uint8_t *to, uint32_t state[8], uint32_t w[16], uint32_t last,
+                                 uint32_t bytes)
+{
+    for (uint32_t i = 0; i < 16; i++) {
+        w[i] = 0;
+    }
+    w[0] = last << 24 | UINT32_C(0x00800000);
+    w[15] = bytes * 8;
+    hash_compress(state, w);
+    hash_store(to, state);
+}
+
 /* Four bytes at `at` of `size`, zeros from the end on. Tensors begin at multiples of 64. */
 static RULE inline uint32_t leaf_word(const uint8_t *bytes, uint64_t at, uint64_t size)
 {
@@ -145,13 +158,7 @@ KERNEL(kernel_hash_leaves, struct hash_args)
             }
             hash_compress(state, w);
         }
-        for (uint32_t i = 0; i < 16; i++) {
-            w[i] = 0;
-        }
-        w[0] = before << 24 | UINT32_C(0x00800000);
-        w[15] = (HASH_LEAF + 1) * 8;
-        hash_compress(state, w);
-        hash_store(args.to + leaf * HASH_DIGEST, state);
+        hash_end(args.to + leaf * HASH_DIGEST, state, w, before, HASH_LEAF + 1);
     }
 }
 
@@ -170,13 +177,7 @@ static RULE inline void hash_node(uint8_t *to, const uint8_t *left)
         before = word;
     }
     hash_compress(state, w);
-    for (uint32_t i = 0; i < 16; i++) {
-        w[i] = 0;
-    }
-    w[0] = before << 24 | UINT32_C(0x00800000);
-    w[15] = 65 * 8;
-    hash_compress(state, w);
-    hash_store(to, state);
+    hash_end(to, state, w, before, 65);
 }
 
 /*

@@ -143,20 +143,6 @@ static RULE inline void registers_raise(void)
 }
 
 /* Every sum is named, so that none is read or written on the wrong side. */
-#define GROUP_SUMS_128(sums) \
-    "+r"((sums)[0]), "+r"((sums)[1]), "+r"((sums)[2]), "+r"((sums)[3]), "+r"((sums)[4]), \
-    "+r"((sums)[5]), "+r"((sums)[6]), "+r"((sums)[7]), "+r"((sums)[8]), "+r"((sums)[9]), \
-    "+r"((sums)[10]), "+r"((sums)[11]), "+r"((sums)[12]), "+r"((sums)[13]), "+r"((sums)[14]), \
-    "+r"((sums)[15]), "+r"((sums)[16]), "+r"((sums)[17]), "+r"((sums)[18]), "+r"((sums)[19]), \
-    "+r"((sums)[20]), "+r"((sums)[21]), "+r"((sums)[22]), "+r"((sums)[23]), "+r"((sums)[24]), \
-    "+r"((sums)[25]), "+r"((sums)[26]), "+r"((sums)[27]), "+r"((sums)[28]), "+r"((sums)[29]), \
-    "+r"((sums)[30]), "+r"((sums)[31]), "+r"((sums)[32]), "+r"((sums)[33]), "+r"((sums)[34]), \
-    "+r"((sums)[35]), "+r"((sums)[36]), "+r"((sums)[37]), "+r"((sums)[38]), "+r"((sums)[39]), \
-    "+r"((sums)[40]), "+r"((sums)[41]), "+r"((sums)[42]), "+r"((sums)[43]), "+r"((sums)[44]), \
-    "+r"((sums)[45]), "+r"((sums)[46]), "+r"((sums)[47]), "+r"((sums)[48]), "+r"((sums)[49]), \
-    "+r"((sums)[50]), "+r"((sums)[51]), "+r"((sums)[52]), "+r"((sums)[53]), "+r"((sums)[54]), \
-    "+r"((sums)[55]), "+r"((sums)[56]), "+r"((sums)[57]), "+r"((sums)[58]), "+r"((sums)[59]), \
-    "+r"((sums)[60]), "+r"((sums)[61]), "+r"((sums)[62]), "+r"((sums)[63])
 #define GROUP_SUMS_64(sums) \
     "+r"((sums)[0]), "+r"((sums)[1]), "+r"((sums)[2]), "+r"((sums)[3]), "+r"((sums)[4]), \
     "+r"((sums)[5]), "+r"((sums)[6]), "+r"((sums)[7]), "+r"((sums)[8]), "+r"((sums)[9]), \
@@ -165,6 +151,14 @@ static RULE inline void registers_raise(void)
     "+r"((sums)[20]), "+r"((sums)[21]), "+r"((sums)[22]), "+r"((sums)[23]), "+r"((sums)[24]), \
     "+r"((sums)[25]), "+r"((sums)[26]), "+r"((sums)[27]), "+r"((sums)[28]), "+r"((sums)[29]), \
     "+r"((sums)[30]), "+r"((sums)[31])
+#define GROUP_SUMS_128(sums) \
+    GROUP_SUMS_64(sums), "+r"((sums)[32]), "+r"((sums)[33]), "+r"((sums)[34]), \
+    "+r"((sums)[35]), "+r"((sums)[36]), "+r"((sums)[37]), "+r"((sums)[38]), "+r"((sums)[39]), \
+    "+r"((sums)[40]), "+r"((sums)[41]), "+r"((sums)[42]), "+r"((sums)[43]), "+r"((sums)[44]), \
+    "+r"((sums)[45]), "+r"((sums)[46]), "+r"((sums)[47]), "+r"((sums)[48]), "+r"((sums)[49]), \
+    "+r"((sums)[50]), "+r"((sums)[51]), "+r"((sums)[52]), "+r"((sums)[53]), "+r"((sums)[54]), \
+    "+r"((sums)[55]), "+r"((sums)[56]), "+r"((sums)[57]), "+r"((sums)[58]), "+r"((sums)[59]), \
+    "+r"((sums)[60]), "+r"((sums)[61]), "+r"((sums)[62]), "+r"((sums)[63])
 #define GROUP_NAMES_128 \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \

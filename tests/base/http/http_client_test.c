@@ -12,18 +12,17 @@
 static CURLcode tried(const char *url, bool http_only)
 {
     struct http_client client = {.reach = HTTP_REACH_ANY};
-    CURL *curl = curl_easy_init();
     CURLcode result;
 
-    assert_non_null(curl);
+    assert_int_equal(http_client_open(&client, NULL), STATUS_OK);
     if (http_only) {
-        assert_true(http_client_set(curl, &client, url, 1000, 0));
+        assert_true(http_client_set(&client, url, 1000, 0));
     }
-    assert_int_equal(curl_easy_setopt(curl, CURLOPT_URL, url), CURLE_OK);
-    assert_int_equal(curl_easy_setopt(curl, CURLOPT_NOBODY, 1L), CURLE_OK);
-    assert_int_equal(curl_easy_setopt(curl, CURLOPT_PROXY, ""), CURLE_OK);
-    result = curl_easy_perform(curl);
-    curl_easy_cleanup(curl);
+    assert_int_equal(curl_easy_setopt(client.curl, CURLOPT_URL, url), CURLE_OK);
+    assert_int_equal(curl_easy_setopt(client.curl, CURLOPT_NOBODY, 1L), CURLE_OK);
+    assert_int_equal(curl_easy_setopt(client.curl, CURLOPT_PROXY, ""), CURLE_OK);
+    result = curl_easy_perform(client.curl);
+    http_client_close(&client);
     return result;
 }
 

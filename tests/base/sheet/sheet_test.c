@@ -7,6 +7,7 @@
  */
 #include "base/sheet/sheet.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -249,6 +250,39 @@ static void test_no_words_steer_a_terminal(void **state)
     sheet_release(&sheet);
 }
 
+static void test_figures_are_for_prometheus_alone(void **state)
+{
+    static const char wanted[] =
+        "# HELP jobs Jobs, by phase.\n# TYPE jobs gauge\n"
+        "jobs{phase=\"open\"} 3\n"
+        "jobs{phase=\"a\\\"b\\\\c\\nd?\",kind=\"x\"} 18446744073709551615\n"
+        "# HELP alive Since 1970.\n# TYPE alive counter\nalive 0.5\n";
+    struct sheet sheet;
+    struct buffer text;
+
+    (void)state;
+    sheet_init(&sheet);
+    sheet_add(&sheet, SHEET_TITLE, NULL, "Jobs");
+    sheet_metric(&sheet, "jobs", "gauge", "Jobs, by phase.");
+    sheet_sample(&sheet, "%d", 3);
+    sheet_sample_label(&sheet, "phase", "open");
+    sheet_sample(&sheet, "%" PRIu64, UINT64_MAX);
+    sheet_sample_label(&sheet, "phase", "a\"b\\c\nd\x1b");
+    sheet_sample_label(&sheet, "kind", "x");
+    sheet_figure(&sheet, "alive", "counter", "Since 1970.", 0.5);
+    sheet_add(&sheet, SHEET_FOOTER, NULL, "the end");
+    assert_text(&sheet, "Jobs\n");
+    buffer_init(&text, SHEET_SIZE_MAX);
+    sheet_metrics_write(&text, &sheet);
+    assert_int_equal(text.status, STATUS_OK);
+    assert_string_equal(buffer_text(&text), wanted);
+    buffer_clear(&text);
+    sheet_page_write(&text, &sheet, 0);
+    assert_null(strstr(buffer_text(&text), "alive"));
+    buffer_release(&text);
+    sheet_release(&sheet);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_facts_that_cannot_be_made_are_told),
         cmocka_unit_test(test_no_words_are_markup),
         cmocka_unit_test(test_no_words_steer_a_terminal),
+        cmocka_unit_test(test_figures_are_for_prometheus_alone),
     };
 
     return cmocka_run_group_tests_name("sheet", tests, NULL, NULL);

@@ -13,12 +13,12 @@
 #include "chain/codec/abi.h"
 #include "tests/chain/codec/hex_bytes.h"
 
-static void expect(const struct abi_writer *writer, const char *hex)
+static void expect(const struct byte_writer *writer, const char *hex)
 {
     uint8_t expected[512];
     size_t size = hex_bytes(expected, sizeof(expected), hex);
 
-    assert_int_equal(abi_writer_finish(writer), STATUS_OK);
+    assert_int_equal(byte_writer_finish(writer), STATUS_OK);
     assert_int_equal(writer->used, size);
     assert_memory_equal(writer->bytes, expected, size);
 }
@@ -27,13 +27,13 @@ static void expect(const struct abi_writer *writer, const char *hex)
 static void test_published_examples_are_met(void **state)
 {
     uint8_t bytes[512];
-    struct abi_writer writer;
+    struct byte_writer writer;
     size_t base;
     size_t blob;
     size_t list;
 
     (void)state;
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_selector(&writer, "baz(uint32,bool)");
     abi_put_u64(&writer, 69);
     abi_put_bool(&writer, true);
@@ -41,7 +41,7 @@ static void test_published_examples_are_met(void **state)
                     "0000000000000000000000000000000000000000000000000000000000000045"
                     "0000000000000000000000000000000000000000000000000000000000000001");
 
-    abi_writer_init(&writer, bytes, sizeof(bytes)); /* sam("dave", true, [1,2,3]) */
+    byte_writer_init(&writer, bytes, sizeof(bytes)); /* sam("dave", true, [1,2,3]) */
     abi_put_selector(&writer, "sam(bytes,bool,uint256[])");
     base = writer.used;
     blob = abi_put_offset(&writer);
@@ -107,17 +107,17 @@ static void test_short_input_is_refused(void **state)
 static enum status read_blob(uint64_t offset, uint64_t length, size_t size)
 {
     uint8_t bytes[4 * ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
     struct abi_reader reader;
     const uint8_t *blob;
     size_t blob_size;
 
-    abi_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     abi_put_u64(&writer, offset);
     abi_put_u64(&writer, length);
     abi_put_u64(&writer, 0);
     abi_put_u64(&writer, 0);
-    assert_int_equal(abi_writer_finish(&writer), STATUS_OK);
+    assert_int_equal(byte_writer_finish(&writer), STATUS_OK);
     abi_reader_init(&reader, bytes, size);
     return abi_get_blob(&reader, &blob, &blob_size);
 }

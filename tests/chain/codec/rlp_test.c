@@ -14,12 +14,12 @@
 #include "tests/chain/codec/hex_bytes.h"
 #include "tests/support/chain/rlp_reader.h"
 
-static void expect(const struct rlp_writer *writer, const char *hex)
+static void expect(const struct byte_writer *writer, const char *hex)
 {
     uint8_t expected[256];
     size_t size = hex_bytes(expected, sizeof(expected), hex);
 
-    assert_int_equal(rlp_writer_finish(writer), STATUS_OK);
+    assert_int_equal(byte_writer_finish(writer), STATUS_OK);
     assert_int_equal(writer->used, size);
     assert_memory_equal(writer->bytes, expected, size);
 }
@@ -30,20 +30,20 @@ static void test_published_examples_are_met(void **state)
 {
     const char *lorem = "Lorem ipsum dolor sit amet, consectetur adipisicing elit";
     uint8_t bytes[256];
-    struct rlp_writer writer;
+    struct byte_writer writer;
     size_t list;
     size_t inner;
     size_t innermost;
 
     (void)state;
-    rlp_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     list = rlp_list_begin(&writer);
     rlp_write_bytes(&writer, "cat", 3);
     rlp_write_bytes(&writer, "dog", 3);
     rlp_list_end(&writer, list);
     expect(&writer, "c88363617483646f67");
 
-    rlp_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     rlp_write_bytes(&writer, "", 0);
     rlp_write_u64(&writer, 0);
     rlp_write_bytes(&writer, "\0", 1);
@@ -51,7 +51,7 @@ static void test_published_examples_are_met(void **state)
     rlp_write_u64(&writer, 1024);
     expect(&writer, "8080000f820400");
 
-    rlp_writer_init(&writer, bytes, sizeof(bytes)); /* [ [], [[]], [ [], [[]] ] ] */
+    byte_writer_init(&writer, bytes, sizeof(bytes)); /* [ [], [[]], [ [], [[]] ] ] */
     list = rlp_list_begin(&writer);
     rlp_list_end(&writer, rlp_list_begin(&writer));
     inner = rlp_list_begin(&writer);
@@ -66,7 +66,7 @@ static void test_published_examples_are_met(void **state)
     rlp_list_end(&writer, list);
     expect(&writer, "c7c0c1c0c3c0c1c0");
 
-    rlp_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     rlp_write_bytes(&writer, lorem, strlen(lorem));
     assert_int_equal(writer.used, 58);
     assert_int_equal(bytes[0], 0xb8);
@@ -76,7 +76,7 @@ static void test_published_examples_are_met(void **state)
 static bool reads_as_one_string(const uint8_t *bytes, size_t size)
 {
     struct rlp_reader reader;
-    struct rlp_writer writer;
+    struct byte_writer writer;
     const uint8_t *content;
     size_t content_size;
     uint8_t again[8];
@@ -86,9 +86,9 @@ static bool reads_as_one_string(const uint8_t *bytes, size_t size)
         !rlp_reader_at_end(&reader)) {
         return false;
     }
-    rlp_writer_init(&writer, again, sizeof(again));
+    byte_writer_init(&writer, again, sizeof(again));
     rlp_write_bytes(&writer, content, content_size);
-    assert_int_equal(rlp_writer_finish(&writer), STATUS_OK);
+    assert_int_equal(byte_writer_finish(&writer), STATUS_OK);
     assert_int_equal(writer.used, size);
     assert_memory_equal(again, bytes, size);
     return true;
@@ -167,16 +167,16 @@ static void test_a_full_buffer_is_reported_and_not_passed(void **state)
 
     (void)state;
     for (size_t size = 0; size < 9; size++) {
-        struct rlp_writer writer;
+        struct byte_writer writer;
         size_t list;
 
         memset(bytes, 0xee, sizeof(bytes));
-        rlp_writer_init(&writer, bytes, size);
+        byte_writer_init(&writer, bytes, size);
         list = rlp_list_begin(&writer);
         rlp_write_bytes(&writer, "cat", 3);
         rlp_write_bytes(&writer, "dog", 3);
         rlp_list_end(&writer, list);
-        assert_int_equal(rlp_writer_finish(&writer), STATUS_OVER_LIMIT);
+        assert_int_equal(byte_writer_finish(&writer), STATUS_OVER_LIMIT);
         for (size_t i = size; i < sizeof(bytes); i++) {
             assert_int_equal(bytes[i], 0xee);
         }

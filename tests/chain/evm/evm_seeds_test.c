@@ -111,7 +111,7 @@ static void test_a_draw_without_a_panel_waits_for_no_block(void **state)
     assert_int_equal(try_draw(&scene, &segment, "draw"), STATUS_OK);
     stage_settle_down(&scene.stage, STAGE_OTHER, "draw");
     scene_read(&scene);
-    assert_int_equal(scene.record.drawn, 1);
+    assert_int_equal(scene.record.state.drawn, 1);
     assert_true(scene.record.segments[0].draw.covered);
     scene_close(&scene);
 }

@@ -427,11 +427,11 @@ static void test_strangers_judge_nothing(void **state)
         uint8_t data[ABI_SELECTOR_SIZE + 3 * ABI_WORD_SIZE] = {0};
         uint8_t result[RPC_DATA_MAX];
         struct game_refusal refused;
-        struct abi_writer writer;
+        struct byte_writer writer;
         struct error error;
         size_t size;
 
-        abi_writer_init(&writer, data, sizeof(data));
+        byte_writer_init(&writer, data, sizeof(data));
         abi_put_selector(&writer, signatures[i]);
         assert_int_equal(evm_call(world.rpc, result, sizeof(result), &size, &world.accounts[EVE],
                                   &world.registry, 0, data, sizeof(data), &error),
@@ -446,17 +446,17 @@ static void test_strangers_judge_nothing(void **state)
 static size_t write_act(uint8_t *outer, size_t room, const struct game_move *move)
 {
     uint8_t inner[GAME_MOVE_SIZE_MAX];
-    struct abi_writer writer;
+    struct byte_writer writer;
     size_t size;
     size_t place;
 
     game_move_encode(inner, &size, move);
-    abi_writer_init(&writer, outer, room);
+    byte_writer_init(&writer, outer, room);
     abi_put_selector(&writer, "act(bytes)");
     place = abi_put_offset(&writer);
     abi_set_offset(&writer, place, ABI_SELECTOR_SIZE);
     abi_put_blob(&writer, inner, size);
-    assert_int_equal(abi_writer_finish(&writer), STATUS_OK);
+    assert_int_equal(byte_writer_finish(&writer), STATUS_OK);
     return writer.used;
 }
 
@@ -494,11 +494,11 @@ static bool stole(struct world *world, const struct address *thief)
 {
     uint8_t data[ABI_SELECTOR_SIZE];
     uint8_t word[ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
     struct error error;
     size_t size;
 
-    abi_writer_init(&writer, data, sizeof(data));
+    byte_writer_init(&writer, data, sizeof(data));
     abi_put_selector(&writer, "stole()");
     assert_int_equal(evm_call(world->rpc, word, sizeof(word), &size, &world->accounts[0], thief, 0,
                               data, writer.used, &error),
@@ -540,7 +540,7 @@ static void test_reentrancy_pays_once(void **state)
     tear_down(&world);
 }
 
-static void tell_coin(struct world *world, const struct address *coin, struct abi_writer *writer)
+static void tell_coin(struct world *world, const struct address *coin, struct byte_writer *writer)
 {
     char data[2 * CALL_MAX + 3];
 
@@ -556,15 +556,15 @@ static void give_coins(struct world *world, const struct address *coin, const st
     char data[2 * CALL_MAX + 3];
     char from[ADDRESS_TEXT_SIZE];
     char to[ADDRESS_TEXT_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, "mint(address,uint256)");
     abi_put_address(&writer, thief);
     abi_put_uint256(&writer, &coins);
     tell_coin(world, coin, &writer);
 
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, "approve(address,uint256)");
     abi_put_address(&writer, &world->registry);
     abi_put_uint256(&writer, &coins);
@@ -583,10 +583,10 @@ static void call_back(struct world *world, const struct address *coin, const str
 {
     uint8_t call[CALL_MAX];
     uint8_t inner[GAME_MOVE_SIZE_MAX + 128];
-    struct abi_writer writer;
+    struct byte_writer writer;
     size_t place;
 
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, "behave(bool,bool,uint256,bytes)");
     abi_put_u64(&writer, false);
     abi_put_u64(&writer, false);
@@ -929,13 +929,13 @@ static wei burned(struct world *world)
 {
     uint8_t data[ABI_SELECTOR_SIZE];
     uint8_t word[ABI_WORD_SIZE];
-    struct abi_writer writer;
+    struct byte_writer writer;
     struct uint256 wide;
     struct error error;
     wei amount = 0;
     size_t size;
 
-    abi_writer_init(&writer, data, sizeof(data));
+    byte_writer_init(&writer, data, sizeof(data));
     abi_put_selector(&writer, "burned()");
     assert_int_equal(evm_call(world->rpc, word, sizeof(word), &size, &world->accounts[0],
                               &world->registry, 0, data, writer.used, &error),

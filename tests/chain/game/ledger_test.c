@@ -75,26 +75,26 @@ static void see_progress(struct scene *scene)
     scene_read(scene);
     stage_check(ledger_get_job(scene->stage.ledgers[STAGE_OTHER], &job, &scene->job, &error),
                 &error);
-    assert_int_equal(job.phase, record->phase);
+    assert_int_equal(job.phase, record->state.phase);
     assert_true(address_equal(&job.client, &record->client));
-    assert_int_equal(job.generation, record->generation);
-    assert_int_equal(job.segments, record->segment_count);
-    assert_int_equal(job.committed, record->committed);
-    assert_int_equal(job.drawn, record->drawn);
-    assert_int_equal(job.leg_start, record->leg_start);
-    assert_int_equal(job.finalized, record->finalized);
-    assert_int_equal(job.panel, record->entry_count);
-    assert_int_equal(job.refused_until_s, record->refused_until_s);
+    assert_int_equal(job.generation, record->state.generation);
+    assert_int_equal(job.segments, record->state.segments);
+    assert_int_equal(job.committed, record->state.committed);
+    assert_int_equal(job.drawn, record->state.drawn);
+    assert_int_equal(job.leg_start, record->state.leg_start);
+    assert_int_equal(job.finalized, record->state.finalized);
+    assert_int_equal(job.panel, record->state.entries);
+    assert_int_equal(job.refused_until_s, record->state.refused_until_s);
     assert_true(job.pool == record->pool);
-    assert_true(job.missing_escrow == record->missing_escrow);
-    assert_true(job.missing_pool == record->missing_pool);
-    assert_int_equal(job.barred, record->barred);
-    assert_int_equal(job.ended, record->ended);
+    assert_true(job.missing_escrow == record->state.missing_escrow);
+    assert_true(job.missing_pool == record->state.missing_pool);
+    assert_int_equal(job.barred, record->state.barred);
+    assert_int_equal(job.ended, record->state.ended);
     if (job.phase == GAME_PHASE_RUNNING) {
-        assert_true(address_equal(&job.solver, &record->solver));
-        assert_int_equal(job.due_s, record->due_s);
+        assert_true(address_equal(&job.solver, &record->state.solver));
+        assert_int_equal(job.due_s, record->state.due_s);
     } else if (job.phase == GAME_PHASE_OPEN) {
-        assert_int_equal(job.opened_at_s, record->opened_s);
+        assert_int_equal(job.opened_at_s, record->state.opened_s);
     }
 }
 
@@ -113,14 +113,14 @@ static void accept_with_panel(struct scene *scene, int solver)
 
 static void finish(struct scene *scene, int solver)
 {
-    for (uint32_t i = scene->record.finalized; i < SCENE_SEGMENTS; i++) {
+    for (uint32_t i = scene->record.state.finalized; i < SCENE_SEGMENTS; i++) {
         scene_commit(scene, solver, SCENE_STEPS);
         stage_restart(&scene->stage, solver);
         scene_end_segment(scene, i, &all_right);
         stage_restart(&scene->stage, STAGE_VERIFIER);
         see_progress(scene);
     }
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, solver), 3000);
 }
@@ -151,13 +151,13 @@ static void play_void(enum stage_ledger ledger, const char *name)
     accept_with_panel(&scene, STAGE_SOLVER);
     scene_commit(&scene, STAGE_SOLVER, SCENE_STEPS);
     scene_end_segment(&scene, 0, &all_unseen);
-    assert_true(scene.record.barred);
+    assert_true(scene.record.state.barred);
     see_progress(&scene);
     scene_see(&scene, scene_gain(&scene, STAGE_SOLVER), -2000);
     STAGE_PLAY(&scene.stage, STAGE_CLIENT, ledger_resume, &scene.job,
-               scene.record.missing_escrow + scene.record.missing_pool);
+               scene.record.state.missing_escrow + scene.record.state.missing_pool);
     see_progress(&scene);
-    assert_false(scene.record.barred);
+    assert_false(scene.record.state.barred);
     accept_with_panel(&scene, STAGE_OTHER);
     finish(&scene, STAGE_OTHER);
     scene_see(&scene, scene_gain(&scene, STAGE_SOLVER), -2000);
@@ -183,7 +183,7 @@ static void play_vouch(enum stage_ledger ledger, const char *name)
     see_progress(&scene);
     scene_rounds(&scene, 0, &all_unseen);
     scene_settle(&scene, STAGE_SOLVER, 0);
-    assert_int_equal(scene.record.finalized, 1);
+    assert_int_equal(scene.record.state.finalized, 1);
     scene_pass(&scene, SCENE_SEAL_S + SCENE_REVEAL_S + SCENE_CLAIM_S + 1);
     STAGE_PLAY(&scene.stage, STAGE_OTHER, ledger_release, &scene.job);
     see_progress(&scene);

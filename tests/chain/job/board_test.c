@@ -58,7 +58,7 @@ static uint32_t open_claims(const struct board *board, uint32_t number)
 
     assert_non_null(job);
     assert_int_equal(job->claim_count, 1);
-    return job->claims[0].open;
+    return job_record_claim_is_open(&job->claims[0]);
 }
 
 static void test_an_event_of_a_claim_is_about_its_job_alone(void **state)

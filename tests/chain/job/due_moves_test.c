@@ -39,21 +39,21 @@ struct scene {
 static void scene_make(struct scene *scene, uint32_t committed)
 {
     memset(scene, 0, sizeof(*scene));
-    scene->record = (struct job_record){.phase = GAME_PHASE_RUNNING,
+    scene->record = (struct job_record){.state.phase = GAME_PHASE_RUNNING,
                                         .account = verifier,
                                         .client = client,
-                                        .solver = solver,
-                                        .segment_count = SEGMENTS + 1,
-                                        .committed = committed,
-                                        .drawn = committed,
-                                        .leg_start = committed,
-                                        .due_s = DUE_S,
+                                        .state.solver = solver,
+                                        .state.segments = SEGMENTS + 1,
+                                        .state.committed = committed,
+                                        .state.drawn = committed,
+                                        .state.leg_start = committed,
+                                        .state.due_s = DUE_S,
                                         .segments = scene->segments,
                                         .seats = scene->seats,
                                         .entries = scene->entries,
                                         .bonds = scene->bonds,
                                         .claims = scene->claims,
-                                        .unpaid = UINT32_MAX};
+                                        .state.unpaid = UINT32_MAX};
     scene->record.terms = (struct game_terms){.seats = 1,
                                               .coverage_ppm = GAME_PPM,
                                               .seal_period_s = PERIOD_S,
@@ -75,7 +75,7 @@ static void scene_make(struct scene *scene, uint32_t committed)
                                                                   .rights = 1},
                                                          .seated = 1};
     }
-    scene->record.entry_count = PANEL;
+    scene->record.state.entries = PANEL;
     for (uint32_t i = 0; i < PANEL; i++) {
         scene->entries[i].owner = (struct address){{(uint8_t)(50 + i)}};
     }
@@ -85,15 +85,15 @@ static void scene_make(struct scene *scene, uint32_t committed)
 /* Nobody looks at them. */
 static void uncover(struct scene *scene, uint32_t from)
 {
-    for (uint32_t i = from; i < scene->record.committed; i++) {
+    for (uint32_t i = from; i < scene->record.state.committed; i++) {
         scene->segments[i].draw = (struct job_reduced_segment){.seed = {{1}}, .start_s = COMMIT_S};
     }
-    scene->record.leg_start = from;
+    scene->record.state.leg_start = from;
 }
 
 static void refuse(struct scene *scene, uint64_t at_s)
 {
-    scene->record.refused_until_s = at_s + 3 * PERIOD_S;
+    scene->record.state.refused_until_s = at_s + 3 * PERIOD_S;
 }
 
 static bool next(struct scene *scene, struct due_move *move, uint64_t now_s,
@@ -138,11 +138,10 @@ static void claim(struct scene *scene, uint32_t index, uint64_t rank, bool open)
     *made = (struct job_record_claim){.key = {{(uint8_t)++scene->record.claim_count}},
                                       .index = index,
                                       .solver = solver,
-                                      .rank = rank,
-                                      .open = open,
-                                      .outcome = GAME_UPHELD,
-                                      .phase = GAME_CLAIM_CALLED,
-                                      .deadline_s = CLAIM_END_S + 50};
+                                      .state.rank = rank,
+                                      .state.outcome = GAME_UPHELD,
+                                      .state.phase = open ? GAME_CLAIM_CALLED : GAME_CLAIM_CLOSED,
+                                      .state.deadline_s = CLAIM_END_S + 50};
     scene->segments[index].open_claims += open;
 }
 
@@ -157,7 +156,7 @@ static void test_legs_are_settled_in_order_after_their_claim_time(void **state)
     see_nothing(&scene, CLAIM_END_S, &client);
     assert_int_equal(due_move_after(&scene.record, CLAIM_END_S), CLAIM_END_S);
     for (uint32_t i = 0; i < SEGMENTS; i++) {
-        scene.record.finalized = i;
+        scene.record.state.finalized = i;
         see_settle(&scene, CLAIM_END_S + 1, i, JOB_SEGMENT_DUE);
     }
 }
@@ -173,7 +172,7 @@ static void test_an_uncovered_segment_needs_no_move(void **state)
     scene.segments[0].draw = (struct job_reduced_segment){.seed = {{1}}};
     scene.segments[1].draw =
         (struct job_reduced_segment){.covered = true, .start_s = COMMIT_S, .to = 1, .rights = 1};
-    scene.record.leg_start = 2;
+    scene.record.state.leg_start = 2;
     see_nothing(&scene, CLAIM_END_S, &client);
     see_settle(&scene, CLAIM_END_S + 1, 1, JOB_SEGMENT_DUE);
 }
@@ -211,7 +210,7 @@ static void test_where_the_panel_is_used_up_what_it_said_decides(void **state)
             scene.segments[0].draw.to = GAME_PLACES_MAX;
             scene.segments[0].draw.rights = rights;
             scene.segments[0].draw.unseen = unseen;
-            scene.record.due_s = DEADLINE_S;
+            scene.record.state.due_s = DEADLINE_S;
             see_nothing(&scene, end_s, &client);
             see_settle(&scene, end_s + 1, 0, passes ? JOB_SEGMENT_DUE : JOB_SEGMENT_LOST);
         }
@@ -257,7 +256,7 @@ static void test_segments_are_drawn_in_order_when_their_block_is_there(void **st
     (void)state;
     scene_make(&scene, 2);
     uncover(&scene, 0);
-    scene.record.drawn = 0;
+    scene.record.state.drawn = 0;
     scene.segments[0].draw.seed = (struct hash32){{0}};
     scene.segments[1].draw.seed = (struct hash32){{0}};
     scene.clock.height = 10;
@@ -267,7 +266,7 @@ static void test_segments_are_drawn_in_order_when_their_block_is_there(void **st
     scene.segments[0].committed.height = 90; /* the second waits for the first */
     scene.clock.height = 90;
     see_nothing(&scene, COMMIT_S, &client);
-    scene.record.drawn = 1;
+    scene.record.state.drawn = 1;
     see(&scene, COMMIT_S, &client, DUE_MOVE_DRAW, 1);
 }
 
@@ -279,7 +278,7 @@ static void test_without_a_panel_no_block_is_waited_for(void **state)
     scene_make(&scene, 1);
     uncover(&scene, 0);
     scene.record.terms.seats = 0;
-    scene.record.drawn = 0;
+    scene.record.state.drawn = 0;
     scene.clock.height = 10;
     see_nothing(&scene, COMMIT_S, &client);
     scene.segments[0].committed.panel = 0;
@@ -302,7 +301,7 @@ static void test_claims_are_ended_before_what_they_hold_up(void **state)
     scene.claims[0].index = 1;
     scene.segments[1].open_claims = 1;
     see_nothing(&scene, CLAIM_END_S + 50, &client);
-    scene.record.finalized = 1;
+    scene.record.state.finalized = 1;
     see_nothing(&scene, CLAIM_END_S + 50, &client);
     assert_int_equal(due_move_after(&scene.record, CLAIM_END_S + 50), CLAIM_END_S + 50);
 }
@@ -314,18 +313,18 @@ static void test_an_overtaken_claim_is_lapsed_and_the_pot_is_paid(void **state)
 
     (void)state;
     scene_make(&scene, 0);
-    scene.record.phase = GAME_PHASE_OPEN;
-    scene.record.generation = 1;
-    scene.record.unpaid = 0;
+    scene.record.state.phase = GAME_PHASE_OPEN;
+    scene.record.state.generation = 1;
+    scene.record.state.unpaid = 0;
     claim(&scene, 0, 5, false);
     claim(&scene, 1, 6, true);
     see(&scene, COMMIT_S, &client, DUE_MOVE_LAPSE, 1);
-    scene.claims[1].rank = 4; /* it began earlier, and goes on */
+    scene.claims[1].state.rank = 4; /* it began earlier, and goes on */
     see_nothing(&scene, CLAIM_END_S + 50, &client);
     see(&scene, CLAIM_END_S + 51, &client, DUE_MOVE_TIMEOUT, 1);
-    scene.claims[1].open = false;
+    scene.claims[1].state.phase = GAME_CLAIM_CLOSED;
     see(&scene, COMMIT_S, &client, DUE_MOVE_PAY, 0);
-    scene.record.unpaid = UINT32_MAX;
+    scene.record.state.unpaid = UINT32_MAX;
     see_nothing(&scene, COMMIT_S, &client);
 }
 
@@ -352,7 +351,8 @@ static void test_what_was_over_at_the_refusal_is_paid_first(void **state)
     scene_make(&scene, 1);
     refuse(&scene, CLAIM_END_S + 1);
     see_settle(&scene, CLAIM_END_S + 1, 0, JOB_SEGMENT_DUE);
-    scene.record.finalized = 1; /* nothing was held: then the solver goes, and loses nothing */
+    scene.record.state.finalized =
+        1; /* nothing was held: then the solver goes, and loses nothing */
     see_nothing(&scene, CLAIM_END_S + 1 + 3 * PERIOD_S, &client);
     see(&scene, CLAIM_END_S + 2 + 3 * PERIOD_S, &solver, DUE_MOVE_RELEASE, 0);
 }
@@ -366,9 +366,9 @@ static void test_a_refused_tail_that_nobody_looks_at_is_void(void **state)
     uncover(&scene, 0);
     refuse(&scene, COMMIT_S);
     see_nothing(&scene, COMMIT_S + 3 * PERIOD_S, &client);
-    scene.record.drawn = 1; /* the rest may be covered: it is drawn first */
+    scene.record.state.drawn = 1; /* the rest may be covered: it is drawn first */
     see(&scene, COMMIT_S + 3 * PERIOD_S + 1, &client, DUE_MOVE_DRAW, 1);
-    scene.record.drawn = 2;
+    scene.record.state.drawn = 2;
     see_settle(&scene, COMMIT_S + 3 * PERIOD_S + 1, 0, JOB_SEGMENT_LOST);
 }
 
@@ -421,7 +421,7 @@ static void test_a_late_solver_is_released_by_others(void **state)
 
     (void)state;
     scene_make(&scene, 1);
-    scene.record.finalized = 1;
+    scene.record.state.finalized = 1;
     see_nothing(&scene, DUE_S, &client);
     assert_int_equal(due_move_after(&scene.record, DUE_S), DUE_S);
     see(&scene, DUE_S + 1, &client, DUE_MOVE_RELEASE, 0);
@@ -429,11 +429,11 @@ static void test_a_late_solver_is_released_by_others(void **state)
     see_nothing(&scene, DEADLINE_S, &solver);
     see(&scene, DEADLINE_S + 1, &solver, DUE_MOVE_RELEASE, 0);
     /* What the panel looks at comes first, and a tail is no reason to wait. */
-    scene.record.finalized = 0;
+    scene.record.state.finalized = 0;
     see_settle(&scene, DUE_S + 1, 0, JOB_SEGMENT_DUE);
     uncover(&scene, 0);
     see(&scene, DUE_S + 1, &client, DUE_MOVE_RELEASE, 0);
-    scene.record.drawn = 0;
+    scene.record.state.drawn = 0;
     see(&scene, DUE_S + 1, &client, DUE_MOVE_DRAW, 0);
 }
 
@@ -443,13 +443,13 @@ static void test_an_open_job_is_closed_after_its_deadline(void **state)
 
     (void)state;
     scene_make(&scene, 0);
-    scene.record.phase = GAME_PHASE_OPEN;
+    scene.record.state.phase = GAME_PHASE_OPEN;
     see_nothing(&scene, DEADLINE_S, &client);
     assert_int_equal(due_move_after(&scene.record, DEADLINE_S), DEADLINE_S);
     see(&scene, DEADLINE_S + 1, &verifier, DUE_MOVE_CLOSE, 0);
-    scene.record.phase = GAME_PHASE_CLOSED;
+    scene.record.state.phase = GAME_PHASE_CLOSED;
     see_nothing(&scene, DEADLINE_S + 1, &client);
-    scene.record.phase = GAME_PHASE_NONE;
+    scene.record.state.phase = GAME_PHASE_NONE;
     see_nothing(&scene, DEADLINE_S + 1, &client);
 }
 
@@ -462,8 +462,8 @@ static void test_who_collects_takes_back_what_is_its_own(void **state)
     scene_make(&scene, 0);
     scene.entries[2].owner = verifier;
     see_nothing(&scene, COMMIT_S, &verifier); /* it is still drawn */
-    scene.record.phase = GAME_PHASE_CLOSED;
-    scene.record.generation = 4;
+    scene.record.state.phase = GAME_PHASE_CLOSED;
+    scene.record.state.generation = 4;
     see(&scene, COMMIT_S, &verifier, DUE_MOVE_DEPART, 0);
     assert_true(next(&scene, &move, COMMIT_S, &verifier));
     assert_int_equal(move.entry, 2);

@@ -155,10 +155,10 @@ static void test_a_right_of_a_void_segment_is_disproved_alone(void **state)
     seat(&telling, 0, GAME_VERDICT_RIGHT);
     disprove(&telling, &gone);
     assert_int_equal(telling.record.segments[0].draw.rights, 1);
-    assert_int_equal(telling.record.seats[0].phase, GAME_SEAT_REVEALED);
+    assert_int_equal(telling.record.seats[0].state.phase, GAME_SEAT_REVEALED);
     disprove(&telling, &telling.record.segments[0].committed);
     assert_int_equal(telling.record.segments[0].draw.rights, 0);
-    assert_int_equal(telling.record.seats[0].phase, GAME_SEAT_CLOSED);
+    assert_int_equal(telling.record.seats[0].state.phase, GAME_SEAT_CLOSED);
     job_record_free(&telling.record);
 }
 
@@ -177,12 +177,12 @@ static void test_bonds_outlive_their_panel(void **state)
     /* While the job is open the last entry takes the number of one that goes. */
     tell(&telling, (struct game_event){.kind = GAME_GONE, .entry = 1, .account = client});
     tell(&telling, (struct game_event){.kind = GAME_MOVED, .entry = 4, .to = 1});
-    assert_int_equal(telling.record.entry_count, 4);
+    assert_int_equal(telling.record.state.entries, 4);
     assert_true(address_equal(&telling.record.entries[1].owner, &verifier));
     tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
     tell(&telling, (struct game_event){.kind = GAME_GONE, .entry = 0}); /* lost, for a lie */
     tell(&telling, (struct game_event){.kind = GAME_RELEASED, .account = solver, .amount = 7});
-    assert_int_equal(telling.record.entry_count, 0);
+    assert_int_equal(telling.record.state.entries, 0);
     assert_int_equal(telling.record.bond_count, 2);
     assert_int_equal(telling.record.bonds[0].entry, 1);
     assert_int_equal(telling.record.bonds[1].entry, 3);
@@ -220,10 +220,10 @@ static void test_the_pool_is_known_from_the_events(void **state)
     assert_true(telling.record.burned_stake == 200);
     assert_true(telling.record.burned_escrow == 100);
     assert_true(telling.record.burned_pool == 15);
-    assert_true(telling.record.barred);
+    assert_true(telling.record.state.barred);
     tell(&telling, (struct game_event){.kind = GAME_RESUMED, .escrow = 100, .pool = 15});
     assert_true(telling.record.pool == pool - 10);
-    assert_false(telling.record.barred);
+    assert_false(telling.record.state.barred);
     job_record_free(&telling.record);
 }
 

@@ -273,7 +273,7 @@ static struct ledger_verdict seat_of(struct world *world, int *player, uint32_t 
         if (record.seats[i].segment.index == index) {
             found = true;
             verdict.place = record.seats[i].place;
-            *player = record.seats[i].entry == 0 ? VERIFIER : SECOND;
+            *player = record.seats[i].state.entry == 0 ? VERIFIER : SECOND;
         }
     }
     assert_true(found);
@@ -825,7 +825,7 @@ static void test_convicted_solver_comes_back_only_when_told(void **state)
     view = do_round(&world);
     assert_true(view.ours && view.committed == SEGMENTS);
     record = read_record(&world);
-    assert_int_equal(record.generation, 1);
+    assert_int_equal(record.state.generation, 1);
     job_record_free(&record);
     pass(&world, SEAL_S + REVEAL_S + CLAIM_S + 1);
     assert_true(do_round(&world).collected);

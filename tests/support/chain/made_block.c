@@ -44,7 +44,7 @@ static const struct {
     {"slotNumber", NUMBER, 12},
 };
 
-static void put_number(json_t *json, struct rlp_writer *writer, const char *name, uint64_t value)
+static void put_number(json_t *json, struct byte_writer *writer, const char *name, uint64_t value)
 {
     char text[32];
 
@@ -53,7 +53,7 @@ static void put_number(json_t *json, struct rlp_writer *writer, const char *name
     rlp_write_u64(writer, value);
 }
 
-static void put_bytes(json_t *json, struct rlp_writer *writer, const char *name,
+static void put_bytes(json_t *json, struct byte_writer *writer, const char *name,
                       const uint8_t *bytes, size_t size)
 {
     char text[HEX_DATA_SIZE(BLOOM_SIZE)];
@@ -63,7 +63,7 @@ static void put_bytes(json_t *json, struct rlp_writer *writer, const char *name,
     rlp_write_bytes(writer, bytes, size);
 }
 
-static void put_item(json_t *json, struct rlp_writer *writer, const struct made_block *block,
+static void put_item(json_t *json, struct byte_writer *writer, const struct made_block *block,
                      size_t at)
 {
     uint8_t bytes[BLOOM_SIZE] = {0};
@@ -99,12 +99,12 @@ json_t *made_block(const struct made_block *block, struct hash32 *hash,
 {
     uint8_t bytes[GAME_HEADER_MAX];
     char text[HEX_DATA_SIZE(HASH32_SIZE)];
-    struct rlp_writer writer;
+    struct byte_writer writer;
     json_t *json = json_object();
     enum status status;
     size_t list;
 
-    rlp_writer_init(&writer, bytes, sizeof(bytes));
+    byte_writer_init(&writer, bytes, sizeof(bytes));
     list = rlp_list_begin(&writer);
     for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
         put_item(json, &writer, block, i);
@@ -113,7 +113,7 @@ json_t *made_block(const struct made_block *block, struct hash32 *hash,
         put_number(json, &writer, block->stranger, block->height + 1);
     }
     rlp_list_end(&writer, list);
-    status = rlp_writer_finish(&writer);
+    status = byte_writer_finish(&writer);
     assert(status == STATUS_OK);
     (void)status;
     *hash = keccak256(bytes, writer.used);

@@ -42,20 +42,20 @@ static void see_same_job(struct views *views, const struct job_record *record)
 
     error_init(&error);
     check(store_job(&views->store, &job, &record->key, &error), &error);
-    assert_int_equal(job.phase, record->phase);
+    assert_int_equal(job.state.phase, record->state.phase);
     assert_true(address_equal(&job.client, &record->client));
-    assert_true(address_equal(&job.solver, &record->solver));
-    assert_int_equal(job.generation, record->generation);
-    assert_int_equal(job.segments, record->segment_count);
-    assert_int_equal(job.committed, record->committed);
-    assert_int_equal(job.drawn, record->drawn);
-    assert_int_equal(job.leg_start, record->leg_start);
-    assert_int_equal(job.finalized, record->finalized);
-    assert_int_equal(job.entries, record->entry_count);
-    assert_int_equal(job.unpaid, record->unpaid);
-    assert_int_equal(job.due_s, record->due_s);
-    assert_int_equal(job.refused_until_s, record->refused_until_s);
-    assert_int_equal(job.barred, record->barred);
+    assert_true(address_equal(&job.state.solver, &record->state.solver));
+    assert_int_equal(job.state.generation, record->state.generation);
+    assert_int_equal(job.state.segments, record->state.segments);
+    assert_int_equal(job.state.committed, record->state.committed);
+    assert_int_equal(job.state.drawn, record->state.drawn);
+    assert_int_equal(job.state.leg_start, record->state.leg_start);
+    assert_int_equal(job.state.finalized, record->state.finalized);
+    assert_int_equal(job.state.entries, record->state.entries);
+    assert_int_equal(job.state.unpaid, record->state.unpaid);
+    assert_int_equal(job.state.due_s, record->state.due_s);
+    assert_int_equal(job.state.refused_until_s, record->state.refused_until_s);
+    assert_int_equal(job.state.barred, record->state.barred);
     views->compared++;
 }
 
@@ -71,7 +71,8 @@ static void see_same_segment(struct views *views, const struct job_record *recor
     check(store_segment(&views->store, &found, &record->key, index, &error), &error);
     hash = game_segment_hash(&record->key, &record->segments[index].committed);
     assert_memory_equal(found.hash.bytes, hash.bytes, HASH32_SIZE);
-    assert_memory_equal(found.seed.bytes, record->segments[index].draw.seed.bytes, HASH32_SIZE);
+    assert_memory_equal(found.draw.seed.bytes, record->segments[index].draw.seed.bytes,
+                        HASH32_SIZE);
     state = store_segment_state(&found);
     state.terms = wanted.terms;
     assert_int_equal(state.height, wanted.height);
@@ -105,10 +106,10 @@ static void see_same_seat(struct views *views, const struct job_record *record,
 
     error_init(&error);
     check(store_seat(&views->store, &found, &hash, seat->place, &error), &error);
-    assert_int_equal(found.entry, seat->entry);
+    assert_int_equal(found.state.entry, seat->state.entry);
     assert_true(address_equal(&found.owner, &seat->owner));
-    assert_int_equal(found.phase, seat->phase);
-    assert_int_equal(found.verdict, seat->verdict);
+    assert_int_equal(found.state.phase, seat->state.phase);
+    assert_int_equal(found.state.verdict, seat->state.verdict);
     views->compared++;
 }
 
@@ -122,21 +123,21 @@ static void see_same_claim(struct views *views, const struct job_record_claim *c
     assert_int_equal(found.index, claim->index);
     assert_int_equal(found.generation, claim->generation);
     assert_int_equal(found.step, claim->step);
-    assert_true(found.rank == claim->rank);
-    assert_int_equal(found.phase, claim->phase);
-    assert_int_equal(found.phase != GAME_CLAIM_CLOSED, claim->open);
-    assert_int_equal(found.turn, claim->turn);
-    assert_int_equal(found.turns, claim->turns);
-    assert_int_equal(found.deadline_s, claim->deadline_s);
-    assert_int_equal(found.outcome, claim->outcome);
-    assert_true(address_equal(&found.lead, &claim->lead));
+    assert_true(found.state.rank == claim->state.rank);
+    assert_int_equal(found.state.phase, claim->state.phase);
+    assert_int_equal(found.state.phase != GAME_CLAIM_CLOSED, job_record_claim_is_open(claim));
+    assert_int_equal(found.state.turn, claim->state.turn);
+    assert_int_equal(found.state.turns, claim->state.turns);
+    assert_int_equal(found.state.deadline_s, claim->state.deadline_s);
+    assert_int_equal(found.state.outcome, claim->state.outcome);
+    assert_true(address_equal(&found.state.lead, &claim->state.lead));
     views->compared++;
 }
 
 static void see_same(struct views *views, const struct job_record *record)
 {
     see_same_job(views, record);
-    for (uint32_t i = 0; i < record->committed; i++) {
+    for (uint32_t i = 0; i < record->state.committed; i++) {
         see_same_segment(views, record, i);
     }
     for (uint32_t i = 0; i < record->seat_count; i++) {
@@ -207,24 +208,24 @@ void views_compare(struct views *views, struct local_store *ledger, const struct
     assert_non_null(record);
     see_same(views, record);
     assert_int_equal(local_get(ledger, &kept, LOCAL_JOB, job, 0), STATUS_OK);
-    assert_int_equal(record->phase, kept.phase);
-    assert_int_equal(record->generation, kept.generation);
-    assert_int_equal(record->segment_count, kept.segments);
-    assert_int_equal(record->committed, kept.committed);
-    assert_int_equal(record->drawn, kept.drawn);
-    assert_int_equal(record->leg_start, kept.leg_start);
-    assert_int_equal(record->finalized, kept.finalized);
-    assert_int_equal(record->entry_count, kept.entries);
+    assert_int_equal(record->state.phase, kept.phase);
+    assert_int_equal(record->state.generation, kept.generation);
+    assert_int_equal(record->state.segments, kept.segments);
+    assert_int_equal(record->state.committed, kept.committed);
+    assert_int_equal(record->state.drawn, kept.drawn);
+    assert_int_equal(record->state.leg_start, kept.leg_start);
+    assert_int_equal(record->state.finalized, kept.finalized);
+    assert_int_equal(record->state.entries, kept.entries);
     assert_int_equal(job_record_open_claims(record), kept.open_claims);
     assert_true(record->pool == kept.pool);
-    assert_true(record->missing_escrow == kept.missing_escrow);
-    assert_true(record->missing_pool == kept.missing_pool);
-    assert_int_equal(record->barred, kept.barred);
+    assert_true(record->state.missing_escrow == kept.missing_escrow);
+    assert_true(record->state.missing_pool == kept.missing_pool);
+    assert_int_equal(record->state.barred, kept.barred);
     if (kept.phase == GAME_PHASE_RUNNING) {
-        assert_true(address_equal(&record->solver, &kept.solver));
-        assert_int_equal(record->due_s, kept.due_s);
-        assert_int_equal(record->refused_until_s, kept.refused_until_s);
-        assert_int_equal(record->ended, kept.ended);
+        assert_true(address_equal(&record->state.solver, &kept.solver));
+        assert_int_equal(record->state.due_s, kept.due_s);
+        assert_int_equal(record->state.refused_until_s, kept.refused_until_s);
+        assert_int_equal(record->state.ended, kept.ended);
     }
     for (uint32_t i = kept.finalized; i < kept.committed; i++) {
         see_same_tally(ledger, job, &record->segments[i]);

@@ -106,7 +106,7 @@ void scene_accept(struct scene *scene, int player)
     uint64_t from_s;
 
     scene_read(scene);
-    from_s = scene->record.opened_s + scene->terms.seal_period_s + 1;
+    from_s = scene->record.state.opened_s + scene->terms.seal_period_s + 1;
     if (scene->terms.seats > 0 && hash32_is_zero(&scene->terms.verifiers) && now_s < from_s) {
         scene_pass(scene, (uint32_t)(from_s - now_s));
     }
@@ -141,18 +141,18 @@ void scene_commit(struct scene *scene, int player, uint32_t lie)
     uint32_t index;
 
     scene_read(scene);
-    index = scene->record.committed;
+    index = scene->record.state.committed;
     list.count = steps_of(scene, index);
     fill_states(scene, states, index, lie);
     STAGE_PLAY(&scene->stage, player, ledger_commit, &scene->job, index, &list, false);
     scene_read(scene);
-    assert_int_equal(scene->record.committed, index + 1);
+    assert_int_equal(scene->record.state.committed, index + 1);
 }
 
 struct game_segment scene_segment(struct scene *scene, uint32_t index)
 {
     scene_read(scene);
-    assert_true(index < scene->record.committed);
+    assert_true(index < scene->record.state.committed);
     return scene->record.segments[index].committed;
 }
 
@@ -374,7 +374,7 @@ static enum game_seat_phase seat_phase(const struct scene *scene, uint32_t index
         const struct job_record_seat *seat = &scene->record.seats[i];
 
         if (seat->segment.index == index && seat->place == place) {
-            return seat->phase;
+            return seat->state.phase;
         }
     }
     return GAME_SEAT_CLOSED;
@@ -664,7 +664,7 @@ static void do_job(struct scene *scene)
         scene_end_segment(scene, i, &right);
         restart_all(scene);
     }
-    assert_int_equal(scene->record.phase, GAME_PHASE_CLOSED);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     STAGE_PLAY(&scene->stage, STAGE_SOLVER, ledger_withdraw, account(scene, STAGE_SOLVER));
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 3000);
@@ -687,9 +687,9 @@ static void convict_silence(struct scene *scene)
     scene_timeout(scene, STAGE_CLIENT, &claim);
     scene_pay(scene, STAGE_CLIENT, 0);
     scene_read(scene);
-    assert_int_equal(scene->record.phase, GAME_PHASE_OPEN);
-    assert_int_equal(scene->record.generation, 1);
-    assert_int_equal(scene->record.committed, 0);
+    assert_int_equal(scene->record.state.phase, GAME_PHASE_OPEN);
+    assert_int_equal(scene->record.state.generation, 1);
+    assert_int_equal(scene->record.state.committed, 0);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -20000);
     scene_see(scene, scene_gain(scene, STAGE_SECOND), 5000);
 }

@@ -76,9 +76,9 @@ void stage_tell_token(struct stage *stage, const char *signature, const struct u
 {
     uint8_t call[CALL_SIZE];
     char text[2 * CALL_SIZE + 3];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
-    abi_writer_init(&writer, call, sizeof(call));
+    byte_writer_init(&writer, call, sizeof(call));
     abi_put_selector(&writer, signature);
     for (size_t i = 0; i < count; i++) {
         abi_put_uint256(&writer, &numbers[i]);

@@ -130,12 +130,12 @@ static void play_direct(struct twins *twins, const struct game_move *move, uint3
 {
     uint8_t clock[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
     uint8_t *bytes = malloc(game_move_size(move));
-    struct abi_writer writer;
+    struct byte_writer writer;
     json_t *receipt;
     size_t size;
 
     assert_non_null(bytes);
-    abi_writer_init(&writer, clock, sizeof(clock));
+    byte_writer_init(&writer, clock, sizeof(clock));
     abi_put_selector(&writer, "setClock(uint256,uint256)");
     abi_put_u64(&writer, twins->now_s);
     abi_put_u64(&writer, twins->height);
@@ -203,7 +203,7 @@ static json_t *play_on_contracts(struct twins *twins)
     size_t room = twins->script.size + 256;
     uint8_t *bytes = malloc(room);
     char *data = malloc(2 * room + 3);
-    struct abi_writer writer;
+    struct byte_writer writer;
     json_t *receipt;
     size_t base;
     size_t place;
@@ -211,13 +211,13 @@ static json_t *play_on_contracts(struct twins *twins)
     assert_non_null(bytes);
     assert_non_null(data);
     assert_int_equal(twins->script.status, STATUS_OK);
-    abi_writer_init(&writer, bytes, room);
+    byte_writer_init(&writer, bytes, room);
     abi_put_selector(&writer, "play(bytes)");
     base = writer.used;
     place = abi_put_offset(&writer);
     abi_set_offset(&writer, place, base);
     abi_put_blob(&writer, twins->script.data, twins->script.size);
-    assert_int_equal(abi_writer_finish(&writer), STATUS_OK);
+    assert_int_equal(byte_writer_finish(&writer), STATUS_OK);
     hex_write(data, bytes, writer.used, true);
     receipt = anvil_send(twins->rpc, 0, &twins->driver, data, "0x8ac7230489e80000"); /* 10 ether */
     free(bytes);
@@ -459,12 +459,12 @@ static void start_registry(struct twins *twins, const struct address *registry)
 {
     uint8_t bytes[ABI_SELECTOR_SIZE + 2 * ABI_WORD_SIZE];
     char data[2 * sizeof(bytes) + 3];
-    struct abi_writer writer;
+    struct byte_writer writer;
 
     twins->registry = *registry;
     twins->place = anvil_place(twins->rpc, registry);
     if (!twins->direct) {
-        abi_writer_init(&writer, bytes, sizeof(bytes));
+        byte_writer_init(&writer, bytes, sizeof(bytes));
         abi_put_selector(&writer, "use(address,address)");
         abi_put_address(&writer, registry);
         abi_put_address(&writer, &twins->referee);

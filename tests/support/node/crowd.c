@@ -338,7 +338,8 @@ static void keep_segment(struct crowd *crowd, uint32_t index)
 static void run_keeper(struct crowd *crowd)
 {
     scene_read(crowd->scene);
-    for (uint32_t i = crowd->scene->record.finalized; i < crowd->scene->record.committed; i++) {
+    for (uint32_t i = crowd->scene->record.state.finalized;
+         i < crowd->scene->record.state.committed; i++) {
         keep_segment(crowd, i);
     }
 }
@@ -371,7 +372,7 @@ static void pass(struct crowd *crowd, uint32_t seconds)
 
     scene_pass(scene, seconds);
     scene_read(scene);
-    if (scene->stage.anvil == NULL && scene->record.drawn < scene->record.committed) {
+    if (scene->stage.anvil == NULL && scene->record.state.drawn < scene->record.state.committed) {
         scene_pass_blocks(scene, 1);
     }
 }
@@ -399,8 +400,9 @@ void crowd_until(struct crowd *crowd, bool (*is_so)(const struct job_record *rec
         }
         if (passed_s >= most_s) {
             fail_msg("after %u s: phase %u, %u of %u committed segments final; the solver: %s",
-                     passed_s, crowd->scene->record.phase, crowd->scene->record.finalized,
-                     crowd->scene->record.committed, crowd->view.trouble);
+                     passed_s, crowd->scene->record.state.phase,
+                     crowd->scene->record.state.finalized, crowd->scene->record.state.committed,
+                     crowd->view.trouble);
         }
         crowd_live(crowd, CROWD_STEP_S);
     }
@@ -408,17 +410,17 @@ void crowd_until(struct crowd *crowd, bool (*is_so)(const struct job_record *rec
 
 bool crowd_has_panel(const struct job_record *record)
 {
-    return record->entry_count >= record->terms.panel_least;
+    return record->state.entries >= record->terms.panel_least;
 }
 
 bool crowd_is_open(const struct job_record *record)
 {
-    return record->phase == GAME_PHASE_OPEN;
+    return record->state.phase == GAME_PHASE_OPEN;
 }
 
 bool crowd_is_closed(const struct job_record *record)
 {
-    return record->phase == GAME_PHASE_CLOSED;
+    return record->state.phase == GAME_PHASE_CLOSED;
 }
 
 void crowd_part(struct crowd *crowd)
@@ -426,7 +428,7 @@ void crowd_part(struct crowd *crowd)
     scene_depart(crowd->scene);
     crowd_live(crowd, 2 * CROWD_STEP_S);
     scene_read(crowd->scene);
-    for (uint32_t i = 0; i < crowd->scene->record.entry_count; i++) {
+    for (uint32_t i = 0; i < crowd->scene->record.state.entries; i++) {
         assert_true(crowd->scene->record.entries[i].gone);
     }
 }

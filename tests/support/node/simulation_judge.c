@@ -139,7 +139,7 @@ static void judge_verdict(struct simulation *simulation, const struct game_event
         const struct job_record_seat *seat = &record->seats[i];
 
         if (seat->place != event->place || seat->segment.index != event->index ||
-            node_of(simulation, &seat->owner) == NULL || event->index >= record->committed) {
+            node_of(simulation, &seat->owner) == NULL || event->index >= record->state.committed) {
             continue;
         }
         simulation->result->rights += event->verdict == GAME_VERDICT_RIGHT;
@@ -157,7 +157,7 @@ static void judge_disproved(struct simulation *simulation, const struct game_eve
     const struct simulation_job *job = job_of(simulation, &event->job);
 
     simulation->result->disproved++;
-    if (event->entry < job->record.entry_count &&
+    if (event->entry < job->record.state.entries &&
         node_of(simulation, &job->record.entries[event->entry].owner) != NULL) {
         simulation_wrong(simulation, "an honest right was disproved");
     }
@@ -169,7 +169,7 @@ static void count_query(struct simulation *simulation, const struct hash32 *clai
         const struct job_record *record = &simulation->jobs[i].record;
 
         for (uint32_t k = 0; k < record->claim_count; k++) {
-            struct simulation_node *node = node_of(simulation, &record->claims[k].lead);
+            struct simulation_node *node = node_of(simulation, &record->claims[k].state.lead);
 
             if (hash32_equal(&record->claims[k].key, claim) && node != NULL) {
                 node->lost += record->terms.query_fee;
@@ -207,8 +207,8 @@ static void judge_final(struct simulation *simulation, const struct game_event *
     simulation->result->finals++;
     for (uint32_t i = event->index + 1 - event->count; i <= event->index; i++) {
         simulation->result->diverged +=
-            i < job->record.committed && job->record.segments[i].committed.diverged;
-        if (i >= job->record.committed || !has_lie(simulation, &job->record, i, &step)) {
+            i < job->record.state.committed && job->record.segments[i].committed.diverged;
+        if (i >= job->record.state.committed || !has_lie(simulation, &job->record, i, &step)) {
             continue;
         }
         simulation->result->lies++;

@@ -160,7 +160,7 @@ static void lead_claims(struct simulation *simulation, struct simulation_job *jo
 {
     for (uint32_t i = 0; i < job->record.claim_count && job->queries; i++) {
         const struct job_record_claim *claim = &job->record.claims[i];
-        struct virtual_evidence evidence = {'q', (uint8_t)claim->turns};
+        struct virtual_evidence evidence = {'q', (uint8_t)claim->state.turns};
         struct game_subject subject = {.client = simulation->accounts[PLAYER_CLIENT],
                                        .salt = job->terms.salt,
                                        .step = claim->step,
@@ -170,15 +170,16 @@ static void lead_claims(struct simulation *simulation, struct simulation_job *jo
         struct error error;
         char name[LEDGER_NAME_MAX];
 
-        if (!claim->open || claim->phase != GAME_CLAIM_TRIED || claim->turn != GAME_TURN_CLAIMANT ||
-            !is(simulation, player, &claim->lead)) {
+        if (!job_record_claim_is_open(claim) || claim->state.phase != GAME_CLAIM_TRIED ||
+            claim->state.turn != GAME_TURN_CLAIMANT ||
+            !is(simulation, player, &claim->state.lead)) {
             continue;
         }
         error_init(&error);
         made_job(subject.job_header, &id, job->first);
         (void)snprintf(name, sizeof(name), "lead/%02x%02x/%u", claim->key.bytes[0],
-                       claim->key.bytes[1], claim->turns);
-        if (claim->turns % 3 == 2) {
+                       claim->key.bytes[1], claim->state.turns);
+        if (claim->state.turns % 3 == 2) {
             evidence.kind = 'c';
             forgive(ledger_convict(ledger_of(simulation, player), name, &claim->key, &subject,
                                    &evidence, sizeof(evidence), &error));
@@ -202,12 +203,12 @@ static void slander(struct simulation *simulation, struct simulation_job *job)
     char name[LEDGER_NAME_MAX];
     uint32_t index;
 
-    if (!job->slandered || record->phase != GAME_PHASE_RUNNING ||
-        record->committed == record->finalized || !chance(simulation, 30)) {
+    if (!job->slandered || record->state.phase != GAME_PHASE_RUNNING ||
+        record->state.committed == record->state.finalized || !chance(simulation, 30)) {
         return;
     }
     error_init(&error);
-    index = record->finalized;
+    index = record->state.finalized;
     if (make_case(simulation, job, &shown, index, record->segments[index].committed.steps - 1)) {
         return; /* that would be true */
     }
@@ -265,11 +266,11 @@ static void say(struct simulation *simulation, const struct simulation_job *job,
     error_init(&error);
     (void)snprintf(name, sizeof(name), "%s/%02x%02x%02x/%u", sealing ? "seal" : "reveal",
                    hash.bytes[0], hash.bytes[1], hash.bytes[2], seat->place);
-    if (sealing && seat->phase == GAME_SEAT_NONE && job->manner == MANNER_UNSEEN) {
+    if (sealing && seat->state.phase == GAME_SEAT_NONE && job->manner == MANNER_UNSEEN) {
         forgive(ledger_unseen(ledger, name, &job->record.key, &seat->segment, seat->place, &error));
-    } else if (sealing && seat->phase == GAME_SEAT_NONE) {
+    } else if (sealing && seat->state.phase == GAME_SEAT_NONE) {
         forgive(ledger_seal(ledger, name, &verdict, &error));
-    } else if (!sealing && seat->phase == GAME_SEAT_SEALED) {
+    } else if (!sealing && seat->state.phase == GAME_SEAT_SEALED) {
         if (verdict.verdict == GAME_VERDICT_FALSE) {
             (void)make_case(simulation, job, &shown, seat->segment.index, verdict.step);
             forgive(ledger_alarm(ledger, name, &verdict, &shown, &error));
@@ -293,7 +294,7 @@ static void play_seats(struct simulation *simulation, struct simulation_job *job
     char name[LEDGER_NAME_MAX];
 
     error_init(&error);
-    if (record->phase == GAME_PHASE_OPEN && record->accepts == 0) {
+    if (record->state.phase == GAME_PHASE_OPEN && record->accepts == 0) {
         (void)snprintf(name, sizeof(name), "enlist/%" PRIu64, job->terms.salt);
         forgive(ledger_enlist(ledger_of(simulation, PLAYER_SEAT), name, &record->key, &job->terms,
                               denies(job) ? 1 : SEAT_ENTRIES, &no_path, &no_contact, &error));
@@ -301,7 +302,8 @@ static void play_seats(struct simulation *simulation, struct simulation_job *job
     for (uint32_t i = 0; i < record->seat_count && job->manner != MANNER_ABSENT; i++) {
         const struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->segment.index < record->committed && is(simulation, PLAYER_SEAT, &seat->owner) &&
+        if (seat->segment.index < record->state.committed &&
+            is(simulation, PLAYER_SEAT, &seat->owner) &&
             seat->round == record->segments[seat->segment.index].draw.round) {
             say(simulation, job, seat, record->segments[seat->segment.index].draw.start_s);
         }
@@ -323,10 +325,10 @@ static void answer(struct simulation *simulation, enum simulation_player player,
 
     error_init(&error);
     (void)snprintf(name, sizeof(name), "answer/%02x%02x%02x/%u", claim->key.bytes[0],
-                   claim->key.bytes[1], claim->key.bytes[2], claim->turns);
-    if (claim->phase == GAME_CLAIM_CALLED) {
+                   claim->key.bytes[1], claim->key.bytes[2], claim->state.turns);
+    if (claim->state.phase == GAME_CLAIM_CALLED) {
         forgive(ledger_answer(ledger, name, &claim->key, &root, &error));
-    } else if (claim->phase == GAME_CLAIM_TRIED && claim->queried_size > 0) {
+    } else if (claim->state.phase == GAME_CLAIM_TRIED && claim->queried_size > 0) {
         forgive(ledger_reply(ledger, name, &claim->key, &queried, reply, sizeof(reply), &error));
     }
 }
@@ -335,22 +337,23 @@ static void commit(struct simulation *simulation, struct simulation_job *job,
                    enum simulation_player player)
 {
     const struct job_record *record = &job->record;
-    const uint32_t index = record->committed;
+    const uint32_t index = record->state.committed;
     const struct simulation_list *list;
     struct game_hashes states;
     struct error error;
     char name[LEDGER_NAME_MAX];
     bool diverged;
 
-    if (index == record->segment_count || record->ended || record->refused_until_s != 0 ||
-        now_s(simulation) > record->due_s || (player == PLAYER_CHEAT && index >= job->vanishes)) {
+    if (index == record->state.segments || record->state.ended ||
+        record->state.refused_until_s != 0 || now_s(simulation) > record->state.due_s ||
+        (player == PLAYER_CHEAT && index >= job->vanishes)) {
         return;
     }
     list = make_list(simulation, &diverged, job, index, player == PLAYER_CHEAT);
     states = hashes_of(list);
     error_init(&error);
     (void)snprintf(name, sizeof(name), "commit/%" PRIu64 "/%u/%u/%02x/%d", job->terms.salt,
-                   record->generation, index, list->root.bytes[0], diverged);
+                   record->state.generation, index, list->root.bytes[0], diverged);
     forgive(ledger_commit(ledger_of(simulation, player), name, &record->key, index, &states,
                           diverged, &error));
 }
@@ -364,23 +367,26 @@ static void play_solver(struct simulation *simulation, struct simulation_job *jo
     char name[LEDGER_NAME_MAX];
 
     error_init(&error);
-    if (record->phase == GAME_PHASE_OPEN && wants && !record->barred &&
+    if (record->state.phase == GAME_PHASE_OPEN && wants && !record->state.barred &&
         now_s(simulation) + SEGMENT_S < job->terms.deadline_s &&
-        now_s(simulation) > record->opened_s + SEAL_S &&
-        record->entry_count >= job->terms.panel_least && record->entry_count >= job->terms.seats) {
+        now_s(simulation) > record->state.opened_s + SEAL_S &&
+        record->state.entries >= job->terms.panel_least &&
+        record->state.entries >= job->terms.seats) {
         (void)snprintf(name, sizeof(name), "accept/%" PRIu64 "/%u", job->terms.salt,
                        record->accepts);
         forgive(ledger_accept(ledger_of(simulation, player), name, &record->key, &job->terms,
                               &no_path, &no_contact, &error));
     }
-    if (record->phase == GAME_PHASE_RUNNING && is(simulation, player, &record->solver)) {
+    if (record->state.phase == GAME_PHASE_RUNNING &&
+        is(simulation, player, &record->state.solver)) {
         commit(simulation, job, player);
     }
     for (uint32_t i = 0; i < record->claim_count; i++) {
         const struct job_record_claim *claim = &record->claims[i];
 
-        if (claim->open && claim->turn == GAME_TURN_ACCUSED && claim->deadline_s > 0 &&
-            is(simulation, player, &claim->solver) && (player == PLAYER_HONEST || job->answers)) {
+        if (job_record_claim_is_open(claim) && claim->state.turn == GAME_TURN_ACCUSED &&
+            claim->state.deadline_s > 0 && is(simulation, player, &claim->solver) &&
+            (player == PLAYER_HONEST || job->answers)) {
             answer(simulation, player, claim);
         }
     }
@@ -397,30 +403,30 @@ static void play_client(struct simulation *simulation, struct simulation_job *jo
     char name[LEDGER_NAME_MAX];
 
     error_init(&error);
-    if (record->phase == GAME_PHASE_NONE && simulation->now_ms >= job->opens_ms) {
+    if (record->state.phase == GAME_PHASE_NONE && simulation->now_ms >= job->opens_ms) {
         (void)snprintf(name, sizeof(name), "open/%" PRIu64, job->terms.salt);
         if (job->terms.deadline_s == 0) {
             job->terms.deadline_s = now_s(simulation) + DEADLINE_S;
         }
         forgive(ledger_open_job(ledger, name, &key, &job->terms, &no_contact, &error));
     }
-    if (record->phase == GAME_PHASE_OPEN && record->barred) {
+    if (record->state.phase == GAME_PHASE_OPEN && record->state.barred) {
         (void)snprintf(name, sizeof(name), "resume/%" PRIu64 "/%u", job->terms.salt,
-                       record->generation);
+                       record->state.generation);
         forgive(ledger_resume(ledger, name, &record->key,
-                              record->missing_escrow + record->missing_pool, &error));
+                              record->state.missing_escrow + record->state.missing_pool, &error));
     }
-    if (record->phase == GAME_PHASE_OPEN && job->closes && record->accepts > 0) {
+    if (record->state.phase == GAME_PHASE_OPEN && job->closes && record->accepts > 0) {
         (void)snprintf(name, sizeof(name), "close/%" PRIu64, job->terms.salt);
         forgive(ledger_close_job(ledger, name, &record->key, &error));
     }
-    if (record->phase == GAME_PHASE_RUNNING && job->stops && record->committed == 1) {
+    if (record->state.phase == GAME_PHASE_RUNNING && job->stops && record->state.committed == 1) {
         (void)snprintf(name, sizeof(name), "stop/%" PRIu64 "/%u", job->terms.salt,
-                       record->generation);
+                       record->state.generation);
         forgive(ledger_stop(ledger, name, &record->key, &error));
     }
-    if (record->phase == GAME_PHASE_RUNNING && job->refuses && record->generation == 0 &&
-        record->committed > record->finalized) {
+    if (record->state.phase == GAME_PHASE_RUNNING && job->refuses &&
+        record->state.generation == 0 && record->state.committed > record->state.finalized) {
         (void)snprintf(name, sizeof(name), "refuse/%" PRIu64, job->terms.salt);
         forgive(ledger_refuse(ledger, name, &record->key, &error));
     }
@@ -447,7 +453,7 @@ static void play_anybody(struct simulation *simulation, struct simulation_job *j
  * the seats' own is collected in any. */
 static bool makes_moves(struct simulation *simulation, const struct simulation_job *job)
 {
-    return job->record.phase == GAME_PHASE_CLOSED ||
+    return job->record.state.phase == GAME_PHASE_CLOSED ||
            (job->terms.deadline_s > 0 && now_s(simulation) > job->terms.deadline_s) ||
            (!simulation->forsaken && chance(simulation, 40));
 }
@@ -466,8 +472,8 @@ static bool is_withheld(const struct simulation *simulation)
 {
     const struct simulation_job *job = &simulation->jobs[0];
 
-    return job->withholds && job->record.phase == GAME_PHASE_RUNNING &&
-           is(simulation, PLAYER_CHEAT, &job->record.solver);
+    return job->withholds && job->record.state.phase == GAME_PHASE_RUNNING &&
+           is(simulation, PLAYER_CHEAT, &job->record.state.solver);
 }
 
 void simulation_play(struct simulation *simulation)
@@ -497,7 +503,7 @@ void simulation_play(struct simulation *simulation)
 
 static bool job_waits_for(char what[SIMULATION_WAIT_MAX], const struct job_record *record)
 {
-    for (uint32_t i = 0; i < record->entry_count; i++) {
+    for (uint32_t i = 0; i < record->state.entries; i++) {
         if (!record->entries[i].gone) {
             (void)snprintf(what, SIMULATION_WAIT_MAX, "entry %u of %02x%02x is not gone", i,
                            record->entries[i].owner.bytes[0], record->entries[i].owner.bytes[1]);
@@ -505,14 +511,15 @@ static bool job_waits_for(char what[SIMULATION_WAIT_MAX], const struct job_recor
         }
     }
     for (uint32_t i = 0; i < record->claim_count; i++) {
-        if (record->claims[i].open) {
+        if (job_record_claim_is_open(&record->claims[i])) {
             (void)snprintf(what, SIMULATION_WAIT_MAX, "claim %u is open", i);
             return true;
         }
     }
     (void)snprintf(what, SIMULATION_WAIT_MAX, "%s",
-                   record->phase != GAME_PHASE_CLOSED ? "it is not closed" : "a pot is not paid");
-    return record->phase != GAME_PHASE_CLOSED || record->unpaid != UINT32_MAX;
+                   record->state.phase != GAME_PHASE_CLOSED ? "it is not closed"
+                                                            : "a pot is not paid");
+    return record->state.phase != GAME_PHASE_CLOSED || record->state.unpaid != UINT32_MAX;
 }
 
 bool simulation_waits_for(char what[SIMULATION_WAIT_MAX], const struct simulation *simulation)

@@ -252,6 +252,16 @@ static void begin_check(struct store *store, uint8_t job, uint32_t index)
     OK(queue_begin(store, &task, now_ms, &error));
 }
 
+static void page_of(struct buffer *page, const struct node_snapshot *snapshot)
+{
+    struct sheet sheet;
+
+    sheet_init(&sheet);
+    status_page_show(&sheet, snapshot);
+    sheet_page_write(page, &sheet, snapshot->now_ms / 1000);
+    sheet_release(&sheet);
+}
+
 /* The first attempt counts from its start: a segment whose check runs is not one without answer. */
 static void test_a_segment_whose_check_runs_is_being_checked(void **state)
 {
@@ -270,7 +280,7 @@ static void test_a_segment_whose_check_runs_is_being_checked(void **state)
     assert_int_equal(snapshot->job[0].cells[31].mark, NODE_SNAPSHOT_CHECKING);
     assert_int_equal(snapshot->job[0].cells[17].mark, NODE_SNAPSHOT_UNTOLD);
     buffer_init(&page, STATUS_PAGE_SIZE_MAX);
-    status_page_write(&page, snapshot);
+    page_of(&page, snapshot);
     assert_non_null(strstr(buffer_text(&page), "></i>being checked</span>"));
     assert_non_null(strstr(buffer_text(&page), "1 being checked"));
     buffer_release(&page);
@@ -441,11 +451,15 @@ static void read_metrics(const char *text)
 
 static void metrics_of(struct buffer *text, const struct node_snapshot *snapshot)
 {
+    struct sheet sheet;
     struct error error;
 
     error_init(&error);
-    buffer_init(text, METRICS_SIZE_MAX);
-    metrics_write(text, snapshot);
+    buffer_init(text, STATUS_PAGE_SIZE_MAX);
+    sheet_init(&sheet);
+    metrics_show(&sheet, snapshot);
+    sheet_metrics_write(text, &sheet);
+    sheet_release(&sheet);
     OK(buffer_check(text, &error, "metrics"));
 }
 
@@ -561,12 +575,16 @@ static void test_dashboard_and_alerts_name_only_metrics_that_exist(void **state)
     static struct node_snapshot snapshot;
     static const struct job_view view;
     static const struct keeper_counts none;
+    struct sheet sheet;
     struct buffer text;
 
     (void)state;
     snapshot.has_money = true;
     metrics_of(&text, &snapshot);
-    keep_metrics_write(&text, &none, &view);
+    sheet_init(&sheet);
+    keep_metrics_show(&sheet, &none, &view);
+    sheet_metrics_write(&text, &sheet);
+    sheet_release(&sheet);
     see_known("packaging/grafana.json", buffer_text(&text));
     see_known("packaging/alerts.yml", buffer_text(&text));
     buffer_release(&text);
@@ -662,7 +680,7 @@ static void test_page_stands_alone_and_escapes_foreign_text(void **state)
     make_store(&store, small_path("page.db"));
     snapshot = look(&store);
     buffer_init(&page, STATUS_PAGE_SIZE_MAX);
-    status_page_write(&page, snapshot);
+    page_of(&page, snapshot);
     assert_int_equal(page.status, STATUS_OK);
     for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
         assert_null(strstr(buffer_text(&page), nowhere[i]));
@@ -869,7 +887,7 @@ static void test_page_does_not_scroll_sideways_from_390_pixels_up(void **state)
                            1, &error));
     snapshot = look(&store);
     buffer_init(&page, STATUS_PAGE_SIZE_MAX);
-    status_page_write(&page, snapshot);
+    page_of(&page, snapshot);
     buffer_init(&file, 8 * STATUS_PAGE_SIZE_MAX);
     add_frames(&file, &page);
     OK(file_write(path, &error, file.data, file.size, 0600));
@@ -908,13 +926,12 @@ static void test_endpoints_are_shown_with_reason_and_since_when(void **state)
     OK(store_put_endpoints(&store, endpoints, 2, &error));
     OK(store_put_endpoints(&store, endpoints, 2, &error));
     snapshot = look(&store);
-    buffer_init(&text, 8 * STATUS_PAGE_SIZE_MAX);
-    metrics_write(&text, snapshot);
+    metrics_of(&text, snapshot);
     for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
         assert_non_null(strstr(buffer_text(&text), metrics[i]));
     }
     buffer_clear(&text);
-    status_page_write(&text, snapshot);
+    page_of(&text, snapshot);
     assert_non_null(strstr(buffer_text(&text), "Endpoint <code>https://two:8545</code> is ill"));
     assert_null(strstr(buffer_text(&text), "https://one:8545"));
     free(snapshot);
