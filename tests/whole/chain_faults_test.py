@@ -4,8 +4,10 @@ Method: whole games of real programs on anvil. A block is taken away as soon as 
 which requests an endpoint answers wrongly, and how, follows from their number."""
 
 import os
+import re
 import sys
 import time
+import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import town as stage  # noqa: E402
@@ -104,15 +106,16 @@ def take_away(town, kind, depth):
     town.rpc("anvil_reorg", min(above + 1, depth - 1), [])
 
 
-def take_back(town, kind, beyond):
-    """What is in a block deep enough to count as final is gone, with some blocks below it."""
+def take_back(town, kind, beyond, see=lambda: time.sleep(SEEN_S)):
+    """What is in a block deep enough to count as final is gone, with some blocks below it. All who
+    made a move there see() it as final before."""
     town.until_count_at_least(1, kind)
     height = town.events(kind)[-1]["height"]
     head = int(town.rpc("eth_blockNumber"), 16)
     if head < height + DEPTH:
         town.rpc("anvil_mine", hex(height + DEPTH - head))
         head = height + DEPTH
-    time.sleep(SEEN_S)  # the programs see it as final
+    see()
     head = int(town.rpc("eth_blockNumber"), 16)
     town.rpc("anvil_reorg", max(head - height + 1, DEPTH + beyond), [])
 
@@ -127,7 +130,7 @@ def a_chain_that_takes_back_what_was_final_costs_time_only():
         take_back(town, "committed", 2)
         town.until_count(SEGMENTS, "committed", key)
         places = ["--mirror", town.serve("cheat", town.path("cheat.run"))[1]]
-        node = town.verifier(*places)
+        node = town.verifier("--page", "0", *places)
         take_back(town, "drawn", 3)
         take_back(town, "sealed a verdict", 4)
         pass_sealing(town)
@@ -136,7 +139,23 @@ def a_chain_that_takes_back_what_was_final_costs_time_only():
         take_back(town, "convicted", 8)
         town.until_count(1, "convicted", key)
         assert "took back" in node.said() + cheat.said(), node.said()
+        town.rpc("anvil_mine", hex(8))  # what is taken back below is the client's alone
+
+        town.ask("client", "job", "close", key)
+        take_back(town, "closed", 7, lambda: town.ask("client", "job", "collect"))
+        assert town.count("closed", key) == 0
+        town.ask("client", "job", "close", key)
+        town.until_count(1, "closed", key)
+        town.until(lambda: reopened(node) >= 2, "the metric counts the node's seal and claim")
         assert node.stop() == 0, node.said()
+
+
+def reopened(node):
+    """How many moves of a node were final, and are open again: LockstepMovesReopened asks for it."""
+    page = re.search(r"http://\S+", node.said()).group()
+    ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+    text = ask(page + "metrics", timeout=60).read().decode()
+    return int(re.search(r"^lockstep_moves_reopened_total (\d+)$", text, re.M).group(1))
 
 
 def hear(process, words, after=""):

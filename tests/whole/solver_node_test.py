@@ -447,6 +447,7 @@ def a_job_whose_training_fails_is_given_back():
         town.pass_time(5 * PERIOD_S + 1)  # the time of its first segment
         town.until_count(1, "released", key)
         town.until(lambda: jobs_of(town, "greedy").get("lost") == 1, "it is lost")
+        assert re.search(r"job %s is lost: its training failed \d+ times in a row" % key[:14], broken.said())
         page = re.search(r"http://\S+", broken.said()).group()
         ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
         assert "<b>Works, and has lost jobs</b>" in ask(page, timeout=60).read().decode()

@@ -63,9 +63,11 @@ static enum status keep_reopened(struct node *node, struct error *error)
 
     TRY(ledger_reopened(node->ports.ledger, &count, error));
     TRY(store_number(node->ports.store, &kept, "reopened", error));
-    return (uint64_t)kept == count
-               ? STATUS_OK
-               : store_set_number(node->ports.store, "reopened", (int64_t)count, error);
+    if ((uint64_t)kept == count) {
+        return STATUS_OK;
+    }
+    TRY(signing_guard_reopen(node, error));
+    return store_set_number(node->ports.store, "reopened", (int64_t)count, error);
 }
 
 /* *reached false: the ledger cannot be reached now. The work that does not need it goes on. */

@@ -374,3 +374,27 @@ enum status signing_guard_round(struct node *node, bool *busy, struct error *err
     }
     return STATUS_OK;
 }
+
+enum status signing_guard_reopen(struct node *node, struct error *error)
+{
+    struct action *actions = node->actions;
+    char after[LEDGER_NAME_MAX + 1] = "";
+    uint32_t count;
+
+    do {
+        TRY(action_list_done(node->ports.store, actions, &count, after, error));
+        for (uint32_t i = 0; i < count; i++) {
+            struct ledger_outcome outcome;
+            enum status status = ledger_look(node->ports.ledger, &outcome, actions[i].name, error);
+
+            if (status == STATUS_OK && outcome.state != LEDGER_MOVE_FINAL) {
+                status = set_state(node, &actions[i], ACTION_SENT, actions[i].due_s, "", error);
+            }
+            if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+                return status;
+            }
+            memcpy(after, actions[i].name, sizeof(after));
+        }
+    } while (count == QUEUE_ACTIONS_MAX);
+    return STATUS_OK;
+}

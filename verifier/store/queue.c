@@ -373,6 +373,19 @@ enum status action_list(struct store *store, struct action *actions, uint32_t *c
                             read_action, error);
 }
 
+enum status action_list_done(struct store *store, struct action *actions, uint32_t *count,
+                             const char *after, struct error *error)
+{
+    sqlite3_stmt *row =
+        database_query(&store->sql, error,
+                       ACTION_COLUMNS "WHERE state = :action_done AND name > ? ORDER BY name"
+                                      " LIMIT ?",
+                       "ti", after, (int64_t)QUEUE_ACTIONS_MAX);
+
+    return database_collect(&store->sql, actions, count, row, sizeof(*actions), QUEUE_ACTIONS_MAX,
+                            read_action, error);
+}
+
 enum status action_set(struct store *store, const struct action *action, enum action_state state,
                        uint64_t due_s, const char *trouble, struct error *error)
 {

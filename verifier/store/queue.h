@@ -121,6 +121,9 @@ MUST_CHECK enum status action_find(struct store *store, struct action *action, c
 MUST_CHECK enum status action_list(struct store *store, struct action *actions, uint32_t *count,
                                    enum action_state state, uint64_t now_s, uint64_t height,
                                    struct error *error);
+/* Moves that are done, by their names, from behind `after`; at most QUEUE_ACTIONS_MAX. */
+MUST_CHECK enum status action_list_done(struct store *store, struct action *actions,
+                                        uint32_t *count, const char *after, struct error *error);
 MUST_CHECK enum status action_set(struct store *store, const struct action *action,
                                   enum action_state state, uint64_t due_s, const char *trouble,
                                   struct error *error);

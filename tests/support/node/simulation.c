@@ -268,7 +268,8 @@ static void begin_calm(struct simulation *simulation)
 static void reorganize(struct simulation *simulation)
 {
     if (simulation->depth > 0) {
-        const uint64_t depth = 1 + below(simulation, simulation->depth);
+        const bool deep = below(simulation, 4) == 0; /* what was final is taken back too */
+        const uint64_t depth = 1 + below(simulation, simulation->depth + (deep ? 8 : 0));
 
         simulation_show(simulation, "%" PRIu64 " blocks are taken back", depth);
         virtual_chain_reorganize(simulation->chain, depth);

@@ -242,6 +242,26 @@ static void follow(struct virtual_ledger *ledger)
     must(ledger, database_end(&ledger->index, STATUS_OK, &ledger->error));
 }
 
+static void look_back(struct virtual_ledger *ledger)
+{
+    for (uint32_t i = 0; i < ledger->outbox_count; i++) {
+        struct virtual_intent *intent = &ledger->outbox[i];
+        bool final = intent->sent && is_final(ledger, &ledger->chain->moves[intent->number]);
+
+        ledger->reopened += intent->final && !final;
+        intent->final = final;
+    }
+}
+
+static enum status count_reopened(void *self, uint64_t *count, struct error *error)
+{
+    const struct virtual_ledger *ledger = self;
+
+    (void)error;
+    *count = ledger->reopened;
+    return STATUS_OK;
+}
+
 static enum status work(void *self, struct error *error)
 {
     struct virtual_ledger *ledger = self;
@@ -258,6 +278,7 @@ static enum status work(void *self, struct error *error)
             send(ledger, intent);
         }
     }
+    look_back(ledger);
     follow(ledger);
     return end_call(last, STATUS_OK, error);
 }
@@ -394,6 +415,7 @@ static const struct ledger_backend backend = {
     .close = close_nothing,
     .submit = submit,
     .look = look,
+    .reopened = count_reopened,
     .work = work,
     .behind = behind,
     .next = next,

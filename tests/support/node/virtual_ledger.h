@@ -23,6 +23,7 @@ struct virtual_intent {
     wei value; /* and what goes with it */
     bool sent;
     bool refused; /* before it was sent, because the rules would */
+    bool final;   /* when the ledger last worked */
     struct game_refusal refusal;
     uint32_t number; /* of the move on the chain */
 };
@@ -41,6 +42,7 @@ struct virtual_ledger {
     struct database index;
     struct virtual_intent *outbox;
     uint32_t outbox_count;
+    uint64_t reopened; /* intents that were final, until a reorganization */
     struct error error;
     uint8_t payload[GAME_LOG_SIZE_MAX];
     char contradicted[LEDGER_NAME_MAX + 1]; /* a name under which two moves were submitted */

@@ -56,6 +56,7 @@ static struct rpc *client_of(struct rpc_server *const *servers, size_t count,
         urls[i] = rpc_server_url(servers[i]);
     }
     rpc_options_init(&options);
+    assert_in_range(options.tell_after_s, 1, 60); /* of what lasts the log tells within a minute */
     options.urls = urls;
     options.url_count = count;
     options.wait_ms_first = 1;
