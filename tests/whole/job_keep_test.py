@@ -126,7 +126,7 @@ def test_a_keeper_without_money_says_what_it_cannot_do():
         keeper, _ = keep(here, key, who="poor")
         see_wants(keeper, BOND, False, 0)
         assert keeper.stop() == 0, keeper.said()
-        keeper, _ = keep(here, key, "--no-replay", who="poor")
+        keeper, _ = keep(here, key, "--no-replay", "--known", here.people["verifier"], who="poor")
         assert "it wants a bond" not in keeper.said(), "it claims nothing"
         assert keeper.stop() == 0, keeper.said()
 
