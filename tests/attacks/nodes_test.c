@@ -34,7 +34,10 @@ enum {
     DEAD = 16, /* entries in one move, at most */
     NOBODY = 0,
     LONG_REPLAY_S = 12 * HOUR_S, /* more than all rounds take */
+    FARMED_ROUNDS = 3,           /* 1, 2 and 4 seats that deny, so that eight are right */
 };
+
+#define MEGABYTE ((uint64_t)1 << 20)
 
 /* All entries of a player go. */
 static void depart_all(struct scene *scene, int player)
@@ -367,6 +370,142 @@ ATTACK(one_gwei)
     crowd_close(&crowd);
 }
 
+/* States of eight gigabytes, over lines of so many megabytes a second: the first segment measures
+ * them. Of the others nothing comes in time, though somebody answers. */
+static void open_lines(struct crowd *crowd, struct scene *scene, const uint64_t megabytes_s[2])
+{
+    static const char *const mirrors[] = {"http://mirror.example"};
+
+    crowd_open(crowd, scene, 2);
+    scene->terms.seats = 2;
+    scene->terms.panel_least = 2;
+    for (uint32_t i = 0; i < crowd->node_count; i++) {
+        crowd->nodes[i].node.options.mirrors = mirrors;
+        crowd->nodes[i].node.options.mirror_count = 1;
+        crowd->nodes[i].checks.state_bytes = 8192 * MEGABYTE;
+        crowd->nodes[i].checks.line_bytes_s = megabytes_s[i] * MEGABYTE;
+    }
+    take_job(crowd);
+    commit(crowd, 1);
+    crowd_live(crowd, HOUR_S);
+    crowd->serving.hides_from = 1;
+    commit(crowd, SCENE_SEGMENTS - 1);
+}
+
+static uint32_t count_denials(struct crowd *crowd, uint32_t node)
+{
+    const struct address *owner = signer_address(crowd->nodes[node].signer);
+    uint32_t count = 0;
+
+    scene_read(crowd->scene);
+    for (uint32_t i = 0; i < crowd->scene->record.seat_count; i++) {
+        const struct job_record_seat *seat = &crowd->scene->record.seats[i];
+
+        count += seat->phase == GAME_SEAT_UNSEEN && address_equal(&seat->owner, owner);
+    }
+    return count;
+}
+
+/* A line that takes more than half of the seal period says nothing about the solver. */
+ATTACK(a_line_that_is_too_slow)
+{
+    static const uint64_t megabytes_s[] = {2, 100};
+    struct crowd crowd;
+
+    open_lines(&crowd, scene, megabytes_s);
+    crowd_live(&crowd, 2 * HOUR_S);
+    assert_int_equal(count_denials(&crowd, 0), 0);
+    assert_int_equal(count_denials(&crowd, 1), SCENE_SEGMENTS - 1);
+    crowd_close(&crowd);
+}
+
+/* So a panel whose lines are all too slow takes nothing of an honest solver. */
+ATTACK(a_panel_with_slow_lines)
+{
+    static const uint64_t megabytes_s[] = {1, 2};
+    struct crowd crowd;
+
+    open_lines(&crowd, scene, megabytes_s);
+    crowd_until(&crowd, crowd_is_closed, 5 * DAY_S);
+    crowd_part(&crowd);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 3000);
+    scene_see(scene, crowd_gains(&crowd), 2 * 100);
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -3000 - 2 * 100);
+    crowd_close(&crowd);
+}
+
+static uint32_t replays;
+
+static void count_replays(const struct check_request *request)
+{
+    replays += !request->trial && !request->states;
+}
+
+/* It denies until many rights are wanted, and is right then: when they are paid the pool is empty. */
+static void farm(struct scene *scene)
+{
+    static const struct scene_verdicts farms = {.unseen = {[STAGE_FRIEND] = true}};
+    static const struct scene_verdicts reaps = {.of = {[STAGE_FRIEND] = GAME_VERDICT_RIGHT}};
+
+    scene_draw(scene, 0);
+    for (int i = 0; i < FARMED_ROUNDS; i++) {
+        scene_round(scene, 0, &farms, NULL);
+        scene_settle(scene, STAGE_FRIEND, 0);
+    }
+    scene_round(scene, 0, &reaps, NULL);
+    scene_pass(scene, GAME_WAITS_MAX * scene->terms.claim_period_s);
+    scene_settle(scene, STAGE_FRIEND, 0);
+    assert_int_equal(scene->record.finalized, 1);
+}
+
+static int64_t count_passed_seats(struct crowd_node *node)
+{
+    int64_t count = 0;
+    struct error error;
+
+    error_init(&error);
+    stage_check(database_number(&node->store.sql, &count, 0, &error,
+                                "SELECT count(*) FROM seats WHERE ours AND reason LIKE"
+                                " 'it is not replayed: the fees%'",
+                                ""),
+                &error);
+    return count;
+}
+
+/* A farmer has had all fees before the node was there. The node sits, and replays nothing: nobody
+ * would pay for it. */
+ATTACK(a_pool_that_pays_no_more)
+{
+    static const int party[] = {STAGE_CLIENT, STAGE_FRIEND};
+    struct crowd crowd;
+
+    crowd_open(&crowd, scene, 1);
+    crowd.fetch = count_replays;
+    crowd.nodes[0].node.options.entries = 4;
+    crowd.nodes[0].node.options.extra = 0;
+    crowd.serving.hides_job = true;
+    replays = 0;
+    scene->terms.steps = 2 * (uint64_t)SCENE_STEPS;
+    scene->terms.segment_period_s = 2 * DAY_S;
+    scene_open_job(scene);
+    scene_enlist(scene, STAGE_FRIEND, DEAD);
+    scene_accept(scene, STAGE_SOLVER);
+    commit(&crowd, 1);
+    farm(scene);
+    crowd.serving.hides_job = false;
+    crowd_live(&crowd, HOUR_S);
+    commit(&crowd, 1);
+    crowd_until(&crowd, crowd_is_closed, 5 * DAY_S);
+    assert_true(count_passed_seats(&crowd.nodes[0]) > 0);
+    assert_int_equal(replays, 0);
+    crowd_part(&crowd);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 2000);
+    scene_see(scene, crowd_gains(&crowd), 0);
+    scene_see(scene, scene_party_gain(scene, party, 2), -2000);
+    assert_true(scene_gain(scene, STAGE_FRIEND) > (2 * 3 - 1) * 100);
+    crowd_close(&crowd);
+}
+
 /* ---- a node that is sent to its own machine ------------------------------------------------ */
 
 enum {
@@ -443,7 +582,7 @@ ATTACK(a_node_sent_to_its_own_loopback)
 /* ---- which of them ------------------------------------------------------------------------ */
 
 enum {
-    TESTS = 12,
+    TESTS = 15,
 };
 
 static bool is_any_named(const struct CMUnitTest tests[TESTS], const char *pattern)
@@ -471,6 +610,9 @@ int main(int argc, char **argv)
         EMBEDDED(a_challenge_that_is_copied),
         EMBEDDED(one_gwei),
         EMBEDDED(a_node_sent_to_its_own_loopback),
+        EMBEDDED(a_line_that_is_too_slow),
+        EMBEDDED(a_panel_with_slow_lines),
+        EMBEDDED(a_pool_that_pays_no_more),
     };
     const struct CMUnitTest soak[TESTS] = {
         CHAIN(dead_entries),
@@ -485,6 +627,9 @@ int main(int argc, char **argv)
         CHAIN(a_challenge_that_is_copied),
         CHAIN(one_gwei),
         CHAIN(a_node_sent_to_its_own_loopback),
+        CHAIN(a_line_that_is_too_slow),
+        CHAIN(a_panel_with_slow_lines),
+        CHAIN(a_pool_that_pays_no_more),
     };
     int failed;
 

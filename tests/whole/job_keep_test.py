@@ -24,9 +24,9 @@ def open_kept(here, *more):
     return job, key
 
 
-def keep(here, key, *more):
+def keep(here, key, *more, who="keeper"):
     """Returns the process, and what its page is."""
-    keeper = here.start("keeper", "job", "keep", key, "--serve", "127.0.0.1:0", "--poll", "1s",
+    keeper = here.start(who, "job", "keep", key, "--serve", "127.0.0.1:0", "--poll", "1s",
                         "--page", "0", "--mirror", here.mirror, "--data", DATA, *more)
     here.until(lambda: "keeping job" in keeper.said(), "the keeper is there")
     page = re.search(r"the keeper at (\S+)", keeper.said()).group(1)
@@ -69,11 +69,25 @@ def has(here, who, wanted):
     assert lost == 0 if here.chain is None else 0 <= lost < GAS, (who, lost)
 
 
+def see_wants(keeper, bond, gas, purse):
+    """It says how much money a claim of its own takes, louder where it has less, and what it cannot
+    do without."""
+    wants = re.search(r"(\S+) keeper: to claim what a replay finds false it wants a bond of ([0-9.]+) eth"
+                      r"(| and gas: at most 8 million of it in a dispute); the account has ([0-9.]+)"
+                      r" eth\. Without them it protects only against withholding", keeper.said())
+    assert wants is not None, keeper.said()
+    assert wants.group(3) != "" if gas else wants.group(3) == "", wants.group(0)
+    assert [round(float(wants.group(i)) * 1000) for i in (2, 4)] == [
+        bond * 1000 // ETHER, purse * 1000 // ETHER], wants.group(0)
+    assert (wants.group(1) == "warn") == (purse < bond), wants.group(0)
+
+
 def a_panel_sleeps(on_chain):
     with Town(PEOPLE, on_chain) as here:
         job, key = open_kept(here)
         serve_job(here, job)
         keeper, page = keep(here, key)
+        see_wants(keeper, BOND, on_chain, PURSE)
         solver = here.solve("solver", job, key)
         here.until_count(SEGMENTS, "committed", key)
         here.until(lambda: "%d covered ones wait, %d with their states" % (SEGMENTS, SEGMENTS) in
@@ -101,6 +115,20 @@ def test_a_keeper_vouches_for_a_panel_that_sleeps():
 
 def test_the_same_on_a_chain():
     a_panel_sleeps(True)
+
+
+def test_a_keeper_without_money_says_what_it_cannot_do():
+    with Town(PEOPLE) as here:
+        here.people["poor"] = here.ask("poor", "wallet", "new", "--light")["address"]
+        job = here.new_job("a.job")
+        key = here.open_job(job, "--keeper", here.people["poor"])
+        serve_job(here, job)
+        keeper, _ = keep(here, key, who="poor")
+        see_wants(keeper, BOND, False, 0)
+        assert keeper.stop() == 0, keeper.said()
+        keeper, _ = keep(here, key, "--no-replay", "--known", here.people["verifier"], who="poor")
+        assert "it wants a bond" not in keeper.said(), "it claims nothing"
+        assert keeper.stop() == 0, keeper.said()
 
 
 def give_all_but_the_last(here, job):
@@ -296,6 +324,7 @@ def test_a_client_resumes_stops_and_refuses():
 
 if __name__ == "__main__":
     sys.exit(main([test_a_keeper_vouches_for_a_panel_that_sleeps,
+                   test_a_keeper_without_money_says_what_it_cannot_do,
                    test_a_keeper_computes_what_a_solver_hides,
                    test_a_keeper_claims_what_nobody_looked_at,
                    test_what_a_keeper_cannot_have_it_refuses,

@@ -116,14 +116,16 @@ static struct tape *column(int64_t rows, int64_t columns)
 struct cost {
     const char *name;
     bool rows; /* each move has a row of its own */
+    uint32_t by_claimant;
     uint64_t sum;
     uint64_t most;
 };
 
-static void count(struct court *court, struct cost *cost, const char *what)
+static void count(struct court *court, struct cost *cost, int player, const char *what)
 {
     char row[96];
 
+    cost->by_claimant += player == COURT_CLAIMANT;
     cost->sum += court->twins.gas;
     cost->most = court->twins.gas > cost->most ? court->twins.gas : cost->most;
     if (cost->rows && what != NULL) {
@@ -136,10 +138,11 @@ static void measure(struct court *court, struct cost *cost, enum game_move_kind 
                     const struct buffer *payload, const char *what)
 {
     struct game_move move = court_move(court, kind, payload->data, payload->size);
+    const int player = kind == GAME_REPLY ? COURT_SOLVER : COURT_CLAIMANT;
 
     assert_true(payload->size <= GAME_PAYLOAD_MAX);
-    court_done(court, &move, kind == GAME_REPLY ? COURT_SOLVER : COURT_CLAIMANT);
-    count(court, cost, what);
+    court_done(court, &move, player);
+    count(court, cost, player, what);
 }
 
 /* Question, answer and evidence of a false part. */
@@ -175,11 +178,11 @@ static void convict(struct court *court, struct cost *cost, struct tape *tape,
     exhibit_set(&exhibit, target, element_cut(exhibit_rule(&exhibit, target) ^ 1, dtype));
     court_commit(court, &exhibit.context, 1, 1);
     claim = court_seal(court);
-    count(court, cost, "seal claim");
+    count(court, cost, COURT_CLAIMANT, "seal claim");
     court_done(court, &claim, COURT_CLAIMANT);
-    count(court, cost, "claim");
+    count(court, cost, COURT_CLAIMANT, "claim");
     court_answer(court);
-    count(court, cost, "answer");
+    count(court, cost, COURT_SOLVER, "answer");
     exhibit_evidence(&evidence, &exhibit, target);
     if (evidence.size <= FRAUD_PROOF_WHOLE_MAX) {
         measure(court, cost, GAME_CONVICT, &evidence, "convict");
@@ -192,7 +195,9 @@ static void convict(struct court *court, struct cost *cost, struct tape *tape,
     exhibit_close(&exhibit);
 }
 
-static void convict_in_rows(struct court *court, const char *name, struct tape *tape, uint64_t most)
+/* most: gas of it all; transactions: of the claimant, from its seal to the verdict. */
+static void convict_in_rows(struct court *court, const char *name, struct tape *tape, uint64_t most,
+                            uint32_t transactions)
 {
     struct evidence_target target = {.element = 77 % tape->tensors[tape->ops[0].outputs[0]].count};
     struct cost cost = {.name = name, .rows = true};
@@ -200,6 +205,7 @@ static void convict_in_rows(struct court *court, const char *name, struct tape *
 
     convict(court, &cost, tape, &target);
     assert_true(cost.sum < most);
+    assert_int_equal(cost.by_claimant, transactions);
     (void)snprintf(row, sizeof(row), "seal to verdict, %s", name);
     check(court, row, cost.sum);
     court_pay(court);
@@ -214,11 +220,11 @@ static void test_conviction_costs_what_it_may(void **state)
     (void)state;
     assert_non_null(court);
     court_open_direct(court);
-    convict_in_rows(court, "K = 768", product(1024, 768, 768), MOST_768);
-    convict_in_rows(court, "K = 3072", product(1024, 768, 3072), MOST_3072);
-    convict_in_rows(court, "K = 50257", product(64, 64, 50257), MOST);
-    convict_in_rows(court, "K = 524288", product(2, 2, 524288), MOST);
-    convict_in_rows(court, "a peak down a column", column(1024, 768), MOST);
+    convict_in_rows(court, "K = 768", product(1024, 768, 768), MOST_768, 3);
+    convict_in_rows(court, "K = 3072", product(1024, 768, 3072), MOST_3072, 3);
+    convict_in_rows(court, "K = 50257", product(64, 64, 50257), MOST, 4);
+    convict_in_rows(court, "K = 524288", product(2, 2, 524288), MOST, 4);
+    convict_in_rows(court, "a peak down a column", column(1024, 768), MOST, 4);
     court_close(court);
     free(court);
 }

@@ -552,7 +552,8 @@ static enum status take_check(void *context, uint64_t *number, struct check_resu
 
 enum status market_node_try_open(struct market_node *node, struct error *error)
 {
-    struct node_ports ports = {.ledger = node->ledger, .store = &node->store, .now_ms = now_ms};
+    struct node_ports ports = {
+        .ledger = node->ledger, .store = &node->store, .keep = node->keep, .now_ms = now_ms};
     const char *folder = node->market->folders[MARKET_VERIFIER];
     char path[700];
     enum status status;

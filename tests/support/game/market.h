@@ -120,7 +120,8 @@ struct market_node {
     struct store store;
     struct verdict_db *verdicts;
     struct workers *workers;
-    const char *program; /* that checks; NULL: the one that runs */
+    const char *program;     /* that checks; NULL: the one that runs */
+    const struct keep *keep; /* NULL: nothing is kept */
     struct node node;
     struct node_options options;
     const char *mirrors[8];

@@ -16,6 +16,7 @@ enum {
     QUERIES_MAX = 4,
     MOVE_MAX = 65536,
     TRIAL_NS = 1000000, /* that a step takes */
+    NS_PER_S = 1000000000,
 };
 
 bool virtual_is_false(const struct digest *pre_state, const struct digest *post_state, bool ends)
@@ -298,6 +299,17 @@ static void do_other_work(const struct virtual_checks *checks, struct check_resu
     result->compute_ns = checks->step_ms == 0 ? TRIAL_NS : checks->step_ms * 1000000;
 }
 
+/* A child counts what comes, and how long that takes. */
+static void weigh_states(const struct virtual_checks *checks, struct check_result *result,
+                         const struct virtual_running *place)
+{
+    result->wanted_bytes = checks->state_bytes;
+    if (place->answer == ANSWER_TRUTH && checks->line_bytes_s > 0 && result->mirror_count > 0) {
+        result->mirrors[0].bytes = checks->state_bytes;
+        result->fetch_ns = checks->state_bytes * NS_PER_S / checks->line_bytes_s;
+    }
+}
+
 static void answer(struct virtual_checks *checks, const struct virtual_running *place,
                    struct check_result *result)
 {
@@ -309,6 +321,9 @@ static void answer(struct virtual_checks *checks, const struct virtual_running *
         result->mirrors[i].good = place->answer == ANSWER_TRUTH;
         result->mirrors[i].bad = lies;
         result->mirrors[i].silent = place->answer == ANSWER_SILENCE;
+    }
+    if (place->request->states) {
+        weigh_states(checks, result, place);
     }
     switch (place->answer) {
     case ANSWER_TRUTH:

@@ -6,14 +6,19 @@
  */
 #include "tests/support/test.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/hex.h"
 #include "proofs/mirror/kept.h"
 #include "tests/support/dispute/cheat.h"
 #include "tests/support/game/market.h"
+#include "verifier/check/check.h"
+#include "verifier/node/node_children.h"
+#include "verifier/store/keep.h"
 
 enum {
     STEPS = 12,
@@ -23,6 +28,7 @@ enum {
     RUNS = 14,
     JOBS_SOAK = 200,
     JOBS = 24,
+    TWO_WEEKS_S = 14 * 86400 - 3600, /* but for what passes meanwhile */
 };
 
 static struct job *small_mlp(uint64_t seed)
@@ -507,6 +513,145 @@ static void test_a_false_right_is_challenged(void **state)
     market_close(&market);
 }
 
+/* ---- what is kept ------------------------------------------------------------ */
+
+/* Everything that a seat of this segment fetches comes from one mirror. */
+static void see_served(struct market_node *node, const struct hash32 *job, uint32_t index,
+                       const char *mirror)
+{
+    const struct game_segment about = market_segment(node->market, job, index);
+    const struct hash32 hash = game_segment_hash(job, &about);
+    struct check_result *result = calloc(1, sizeof(*result));
+    struct check_request *request = NULL;
+    struct store_segment segment;
+    struct error error;
+
+    assert_non_null(result);
+    error_init(&error);
+    assert_int_equal(store_segment_by_hash(&node->store, &segment, &hash, &error), STATUS_OK);
+    assert_int_equal(node_request(&node->node, &request, &segment, &error), STATUS_OK);
+    request->states = true;
+    request->mirror_count = 1;
+    (void)snprintf(request->mirrors[0], sizeof(request->mirrors[0]), "%s", mirror);
+    (void)snprintf(request->cache, sizeof(request->cache), "%s", small_path("other-cache"));
+    check_run(result, request, NULL, NULL);
+    if (result->outcome != CHECK_PROVEN || result->mirrors[0].good == 0) {
+        fail_msg("segment %u from %s: %s", index, mirror, result->reason);
+    }
+    free(request);
+    free(result);
+}
+
+/* Of all states between segments, those from one step to another. */
+static void see_kept(const struct keep *keep, const struct digest *id, uint64_t from, uint64_t to)
+{
+    for (uint64_t step = 0; step <= STEPS; step += SEGMENT) {
+        if (kept_has(keep->folder, id, step) != (step >= from && step <= to)) {
+            fail_msg("the state before step %llu is%s kept", (unsigned long long)step,
+                     step >= from && step <= to ? " not" : "");
+        }
+    }
+}
+
+static uint64_t size_of_state(const struct keep *keep, const struct digest *id, uint64_t step)
+{
+    uint64_t size = 0;
+
+    for (enum kept_part part = KEPT_JOB; part <= KEPT_PIECES; part++) {
+        char path[FILE_PATH_MAX];
+        struct stat about;
+        struct error error;
+
+        error_init(&error);
+        assert_int_equal(kept_path(path, keep->folder, id, step, part, &error), STATUS_OK);
+        assert_int_equal(stat(path, &about), 0);
+        size += (uint64_t)about.st_size;
+    }
+    return size;
+}
+
+/* Of what is worth as much, it would be the first to go. */
+static void make_old(const struct keep *keep, const struct digest *id, uint64_t step)
+{
+    const struct timespec times[2] = {{1, 0}, {1, 0}};
+    char path[FILE_PATH_MAX];
+    struct error error;
+
+    error_init(&error);
+    for (enum kept_part part = KEPT_STATE; part <= KEPT_PIECES; part++) {
+        assert_int_equal(kept_path(path, keep->folder, id, step, part, &error), STATUS_OK);
+        assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    }
+}
+
+/* Nobody said anything about the first segment. */
+static void see_last_two_final(struct market *market, struct market_node *node,
+                               const struct hash32 *job)
+{
+    market_node_settle(node);
+    market_pass_time(market, MARKET_SEAL_S + 1);
+    market_node_settle(node);
+    market_pass_time(market, MARKET_REVEAL_S + GAME_WAITS_MAX * MARKET_CLAIM_S);
+    for (uint32_t i = 0; i < SEGMENTS; i++) {
+        market_settle(market, job, i);
+    }
+    market_node_settle(node);
+    assert_int_equal(market_job(market, job).phase, GAME_PHASE_CLOSED);
+    assert_int_equal(market_count(market, GAME_FEE_PAID, verifier(market)), 2);
+}
+
+/* A seat's start and end are here until the leg is final, also when the solver has gone; of a job
+ * that is closed the last state stays for two weeks, though there is room for no other. */
+static void test_both_states_of_a_seat_are_kept_and_served(void **state)
+{
+    uint64_t random = 17;
+    const char *path = run_path(9201);
+    const char *gone = run_path(9202);
+    struct job *made = small_mlp(10);
+    const struct digest id = made->id;
+    struct keep keep = {0};
+    struct keep tight = {0};
+    struct market_node node;
+    struct market market;
+    struct hash32 job;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    market_open(&market, true, "keep");
+    cheat_bundle_new(path, made, CHEAT_NOT, 0, &random);
+    job = market_accept(&market, path);
+    market_commit_some(&market, &job, path, 0, 1);
+    (void)market_draw(&market, MARKET_VERIFIER, &job, 0);
+    market_pass_time(&market, MARKET_SEAL_S + 1); /* the node was away */
+    assert_int_equal(keep_open(&keep, small_path("kept"), "127.0.0.1:0", 1 << 20, &error),
+                     STATUS_OK);
+    market_node_defaults(&node, &market, path);
+    node.options.extra = 0;
+    node.keep = &keep;
+    market_node_open(&node);
+    market_commit_some(&market, &job, path, 1, 2);
+    (void)market_draw(&market, MARKET_CLIENT, &job, 1);
+    market_node_settle(&node);
+    assert_int_equal(rename(path, gone), 0);
+    see_kept(&keep, &id, SEGMENT, 2 * SEGMENT);
+    see_served(&node, &job, 1, kept_url(keep.folder));
+    assert_int_equal(rename(gone, path), 0);
+    market_commit_some(&market, &job, path, 2, SEGMENTS);
+    (void)market_draw(&market, MARKET_CLIENT, &job, 2);
+    see_last_two_final(&market, &node, &job);
+    see_kept(&keep, &id, SEGMENT, STEPS);
+    make_old(&keep, &id, STEPS);
+    tight.folder = keep.folder;
+    tight.bytes_max = size_of_state(&keep, &id, STEPS);
+    assert_int_equal(keep_sweep(&tight, &node.store, node.node.clock.time_s + TWO_WEEKS_S, &error),
+                     STATUS_OK);
+    see_kept(&keep, &id, STEPS, STEPS);
+    market_node_close(&node);
+    keep_close(&keep);
+    market_close(&market);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -521,10 +666,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_cannot_be_had_is_unseen),
         cmocka_unit_test(test_who_reaches_nobody_says_nothing),
         cmocka_unit_test(test_a_false_right_is_challenged),
+        cmocka_unit_test(test_both_states_of_a_seat_are_kept_and_served),
     };
 
     if (workers_asked(argc, argv)) {
         return workers_serve(&dispute_child);
+    }
+    if (argc > 1) { /* one alone: its name, with * for any letters */
+        cmocka_set_test_filter(argv[1]);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
