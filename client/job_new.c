@@ -15,6 +15,8 @@
 #include "client/graph/job_graph.h"
 #include "client/job_list.h"
 #include "client/job_new_options.h"
+#include "client/recipe/recipe_options.h"
+#include "client/show/job_sheet.h"
 #include "client/tokens/job_rows.h"
 #include "client/tokens/job_tokens.h"
 #include "engine/models/layouts.h"
@@ -390,8 +392,8 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     TRY(job_new_model(&model_options, options, error));
     job_new_model_name(name, &model_options, options);
     TRY(measure_data(&model_options, &rows[0], options, error));
-    TRY(job_new_settle_steps(&model_options, options, error));
-    TRY(measure_held_out(&model_options, &rows[1], options, error));
+    TRY_OUT(recipe_options_settle(&model_options, options, error));
+    TRY_OUT(measure_held_out(&model_options, &rows[1], options, error));
     terms->steps = model_options.steps;
     terms->segment_length = least_of(options_number(options, "segment-steps"), terms->steps);
     count = list_files(files, rows, options, model_options.lora.rank == 0 ? NULL : base);
@@ -407,7 +409,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         first_state_check_frozen(&weights, model.tape, model.frozen, model.frozen_count, error));
     TRY_OUT(run_file_roots(terms, &roots, model.tape, files, count, error));
     TRY_OUT(check_rows(rows, &model, roots, error));
-    if (model_options.lora.rank == 0) {
+    if (model_options.lora.rank == 0 || model_options.lora.whole[0] != '\0') {
         TRY_OUT(give_first_state(terms, model.tape, options, error));
     }
     terms->model = name;
@@ -423,6 +425,7 @@ out:
     weights_close(&weights);
     free(roots);
     model_release(&model);
+    recipe_options_release(&model_options);
     calibration_release(&calibration);
     return status;
 }
@@ -432,9 +435,14 @@ static enum status job_of_graph(struct job **job, struct job_terms *terms,
 {
     struct model_options model;
 
+    enum status status;
+
     TRY(job_new_model(&model, options, error));
-    TRY(job_new_settle_steps(&model, options, error));
-    return job_graph_make(job, terms, &model, options, error);
+    TRY_OUT(recipe_options_settle(&model, options, error));
+    TRY_OUT(job_graph_make(job, terms, &model, options, error));
+out:
+    recipe_options_release(&model);
+    return status;
 }
 
 static enum status job_of_tape(struct job **job, struct job_terms *terms,
@@ -484,149 +492,12 @@ static enum status make_job(struct job **job, const struct options *options, str
                                                  : job_of_model(job, &terms, options, error);
 }
 
-/* What is read, and as what pictures. */
-static void print_shapes(struct sheet *sheet, const struct job *job)
-{
-    const struct tape *tape = job->tape;
-    uint32_t at = 0;
-
-    for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        const struct tensor *tensor = &tape->tensors[id];
-
-        if (tensor->role == ROLE_DATA) {
-            char root[HEX_SIZE(DIGEST_SIZE)];
-
-            sheet_print(sheet, "  %-10s %s (%" PRIu64, tensor->name, dtype_name(tensor->dtype),
-                        tensor->dims[0]);
-            for (uint32_t i = 1; i < tensor->rank; i++) {
-                sheet_print(sheet, ", %" PRIu64, tensor->dims[i]);
-            }
-            hex_encode(root, job->data_roots[at++].bytes, DIGEST_SIZE);
-            sheet_print(sheet, "), root %.16s...\n", root);
-        }
-    }
-    for (uint32_t i = 0; i < tape->op_count; i++) {
-        if (tape->ops[i].kind == OP_IM2COL) {
-            const int64_t *image = tape->ops[i].attributes;
-
-            sheet_print(sheet,
-                        "  pictures   %" PRId64 " high, %" PRId64 " wide, %" PRId64 " channels\n",
-                        image[IMAGE_HEIGHT], image[IMAGE_WIDTH], image[IMAGE_CHANNELS]);
-            return;
-        }
-    }
-}
-
-static void print_memory(struct sheet *sheet, const struct step_memory *memory)
-{
-    char text[STEP_MEMORY_TEXT];
-
-    step_memory_text(text, memory->cpu);
-    sheet_print(sheet, "a step       on a CPU   %s; the data stays in its files\n", text);
-    if (memory->data_hoist < memory->data) {
-        sheet_print(sheet, "             of which it reads %.2f MiB, with --hoist %.2f MiB\n",
-                    (double)memory->data / 1048576.0, (double)memory->data_hoist / 1048576.0);
-    }
-    step_memory_text(text, memory->gpu);
-    sheet_print(sheet, "             on a GPU   %s\n", text);
-}
-
-/* Whole rows and how often, or windows. */
-static void print_rows(struct sheet *sheet, const struct job_facts *facts)
-{
-    const uint64_t step = facts->micro_batches * facts->batch;
-
-    if (facts->rows == 0) {
-        sheet_print(sheet,
-                    "windows      of %" PRIu64 " tokens, drawn from any place with replacement\n",
-                    facts->length);
-        return;
-    }
-    if (facts->in_order) {
-        sheet_print(sheet, "rows         %" PRIu64 " of %" PRIu64 " tokens, in their order\n",
-                    facts->rows, facts->length);
-        return;
-    }
-    sheet_print(sheet, "rows         %" PRIu64 " of %" PRIu64 " tokens, each %" PRIu64 " time%s",
-                facts->rows, facts->length, facts->epochs, facts->epochs == 1 ? "" : "s");
-    if (facts->rows_of_next == 0) {
-        sheet_print(sheet, "\n");
-    } else if (facts->rows_of_next < step) {
-        sheet_print(sheet, "; the last step takes %" PRIu64 " rows of the next epoch\n",
-                    facts->rows_of_next);
-    } else {
-        sheet_print(sheet, ", and %" PRIu64 " once more\n", facts->rows_of_next);
-    }
-}
-
-static void print_job(struct sheet *sheet, const struct job *job, const struct step_memory *memory)
-{
-    struct tape_footprint footprint = tape_footprint(job->tape);
-    const struct tape *brief = job->tape->brief;
-    const uint64_t keep = job_keep_default(job);
-    struct buffer precision;
-    struct job_facts facts;
-    char id[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(id, job->id.bytes, DIGEST_SIZE);
-    sheet_print(sheet, "job          %s\n", id);
-    if (job->title[0] != '\0') {
-        sheet_print(sheet, "title        %s\n", job->title);
-    }
-    job_facts(&facts, job);
-    sheet_print(sheet, "model        %s%s%" PRIu64 " parameters\n", job->model,
-                job->model[0] == '\0' ? "" : "; ", facts.parameters);
-    if (facts.tokens + facts.samples > 0) {
-        sheet_print(sheet, "learns from  %" PRIu64 " %s\n", facts.tokens + facts.samples,
-                    facts.tokens > 0 ? "tokens" : "samples");
-    }
-    if (facts.tokens > 0) {
-        print_rows(sheet, &facts);
-    }
-    sheet_print(sheet, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n",
-                job->steps, job_segments(job), job->segment_length);
-    if (brief != NULL) {
-        sheet_print(sheet,
-                    "program      %u operations on %u tensors; %u micro-batches of %u of them, in "
-                    "groups of %u\n",
-                    brief->op_count, brief->tensor_count, brief->repeat.times,
-                    brief->repeat.op_count, brief->repeat.group);
-    } else {
-        sheet_print(sheet, "program      %u operations on %u tensors\n", job->tape->op_count,
-                    job->tape->tensor_count);
-    }
-    sheet_print(sheet, "state        %u tensors, %.2f MiB; a checkpoint is as large\n",
-                job->tape->state_count, (double)footprint.state / 1048576.0);
-    sheet_print(sheet, "a run        %.2f MiB on disk, with ",
-                (double)job_bundle_bytes(job, keep, 0) / 1048576.0);
-    if (keep == 0) {
-        sheet_print(sheet, "all checkpoints\n");
-    } else {
-        sheet_print(sheet, "the newest %" PRIu64 " checkpoints\n", keep);
-    }
-    sheet_print(sheet, "data         %u tensor%s, %.2f MiB\n", job->data_count,
-                job->data_count == 1 ? "" : "s", (double)footprint.data / 1048576.0);
-    print_shapes(sheet, job);
-    hex_encode(id, job->first_state_root.bytes, DIGEST_SIZE);
-    sheet_print(sheet, "first state  %s, root %.16s...\n",
-                job->first_state_given ? "given as a checkpoint" : "drawn from the seed", id);
-    sheet_print(sheet, "rules        version %u\n", job->rules_version);
-    buffer_init(&precision, SHEET_SIZE_MAX);
-    job_precision_print(&precision, job->tape);
-    sheet_print(sheet, "%s", buffer_text(&precision));
-    buffer_release(&precision);
-    print_memory(sheet, memory);
-    if (job->requirements.memory != 0) {
-        sheet_print(sheet, "needs        %.2f MiB of memory\n",
-                    (double)job->requirements.memory / 1048576.0);
-    }
-}
-
 /* Tokens of a language model; a tape's data say nothing that we know. */
 static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const struct job *job,
                                   const struct options *options, struct error *error)
 {
     const char *path = options_list_item(options, "data", 0);
+    const char *mask = options_text(options, "mask");
     struct job_rows rows;
     struct job_facts facts;
     uint32_t id = 0;
@@ -642,14 +513,19 @@ static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const
     if (job_rows_is(path)) {
         TRY(job_rows_open(&rows, path, error));
         path = rows.paths[ROW_TOKENS];
+        mask = rows.paths[ROW_MASK];
     }
-    return job_tokens_look(tokens, error, path, job->tape->tensors[id].dtype, UINT32_MAX,
-                           options_text(options, "base"), facts.length);
+    TRY(job_tokens_look(tokens, error, path, job->tape->tensors[id].dtype, UINT32_MAX,
+                        options_text(options, "base"), facts.length));
+    return mask == NULL ? STATUS_OK : job_tokens_count_mask(tokens, mask, error);
 }
 
 static void print_tokens(struct sheet *sheet, const struct job_tokens *tokens)
 {
     sheet_print(sheet, "tokens       the largest is %" PRIu32 "\n", tokens->largest);
+    if (tokens->masked) {
+        sheet_print(sheet, "mask         %.3g %% of the tokens count\n", 100.0 * tokens->counted);
+    }
     if (tokens->first.size > 0) {
         sheet_print(sheet, "first row    %s\n", buffer_text(&tokens->first));
     } else if (tokens->unread.status != STATUS_OK) {
@@ -657,9 +533,36 @@ static void print_tokens(struct sheet *sheet, const struct job_tokens *tokens)
     }
 }
 
-/* tokens is NULL where nobody looked at them. */
+/* Of a folder with a text part, what the training leaves as it is. */
+static void print_beside(struct sheet *sheet, const char *base)
+{
+    struct weights weights = {0};
+    struct error none;
+    uint64_t count = 0;
+    uint64_t size = 0;
+
+    error_init(&none);
+    if (weights_open(&weights, base, &none) != STATUS_OK) {
+        return;
+    }
+    for (uint32_t i = 0; i < weights.entry_count; i++) {
+        if (weights_is_beside(&weights, weights.entries[i].entry->name)) {
+            count++;
+            size += weights.entries[i].entry->size;
+        }
+    }
+    if (weights.text_part) {
+        sheet_set(sheet, "tensors_left", json_integer((json_int_t)count));
+        sheet_print(sheet,
+                    "leaves       %" PRIu64 " tensors beside the text part, %.2f MiB, as they are\n",
+                    count, (double)size / 1048576.0);
+    }
+    weights_close(&weights);
+}
+
+/* tokens is NULL where nobody looked at them; base is the folder of a new job, or NULL. */
 static int emit_job(struct command_context *context, const struct job *job, const char *path,
-                    const struct job_tokens *tokens)
+                    const struct job_tokens *tokens, const char *base)
 {
     struct step_memory memory;
     struct sheet sheet;
@@ -673,11 +576,17 @@ static int emit_job(struct command_context *context, const struct job *job, cons
     sheet_merge(&sheet, job_json(job));
     sheet_set(&sheet, "step_memory", step_memory_json(&memory));
     sheet_set(&sheet, "precision", job_precision_json(job->tape));
-    print_job(&sheet, job, &memory);
+    job_sheet_print(&sheet, job, &memory);
     if (tokens != NULL) {
         sheet_set(&sheet, "largest_token", json_integer(tokens->largest));
+        if (tokens->masked) {
+            sheet_set(&sheet, "mask_share", json_real(tokens->counted));
+        }
         sheet_set(&sheet, "first_row", json_string(buffer_text(&tokens->first)));
         print_tokens(&sheet, tokens);
+    }
+    if (base != NULL) {
+        print_beside(&sheet, base);
     }
     if (path != NULL) {
         sheet_set(&sheet, "path", json_string(path));
@@ -701,7 +610,8 @@ int job_new_run(struct command_context *context)
     TRY_OUT(look_at_tokens(&tokens, &looked, job, context->options, &error));
     TRY_OUT(job_write(job, path, &error));
 out:
-    code = status == STATUS_OK ? emit_job(context, job, path, looked ? &tokens : NULL)
+    code = status == STATUS_OK ? emit_job(context, job, path, looked ? &tokens : NULL,
+                                          options_text(context->options, "base"))
                                : command_fail(context, &error);
     job_tokens_release(&tokens);
     job_free(job);
@@ -770,7 +680,7 @@ out:
     } else if (text != NULL) {
         code = command_say(context, json_pack("{s:s}", "tape", text), "%s", text);
     } else {
-        code = emit_job(context, job, NULL, NULL);
+        code = emit_job(context, job, NULL, NULL, NULL);
     }
     free(text);
     job_free(job);

@@ -13,6 +13,9 @@
 #include "proofs/format/base_config.h"
 #include "proofs/job/job_check.h"
 
+/* Tokens of a sequence where nobody says how many, and the base takes more. */
+#define LENGTH_USUAL_MAX 1024
+
 /* ---- options ------------------------------------------------------------ */
 
 const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
@@ -31,30 +34,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "FOLDER",
      .help = "fine-tune this model: a folder of Hugging Face with config.json and .safetensors "
              "(GPT-2, Llama, Mistral, Qwen, Gemma, Phi, OLMo, Granite, GLM, Pythia and others)"},
-    {.name = "lora",
-     .heading = "model",
-     .often = true,
-     .kind = OPTION_INTEGER,
-     .value = "RANK",
-     .minimum = 1,
-     .maximum = 65535,
-     .help = "train adapters of this rank beside the weights of --base, which stay as they are"},
-    {.name = "lora-alpha",
-     .heading = "model",
-     .kind = OPTION_REAL,
-     .value = "A",
-     .help = "adapters count A / RANK times (default: twice the rank)"},
-    {.name = "lora-dropout",
-     .heading = "model",
-     .kind = OPTION_REAL,
-     .value = "P",
-     .help = "share of their input that dropout drops (default: 0)"},
-    {.name = "target",
-     .heading = "model",
-     .kind = OPTION_TEXT,
-     .value = "NAMES",
-     .help = "layers that get adapters, such as q_proj,v_proj, or all-linear (default: as PEFT, "
-             "q_proj,v_proj or the joined layer)"},
+    LORA_OPTIONS,
     {.name = "tape",
      .heading = "model",
      .kind = OPTION_TEXT,
@@ -118,7 +98,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "N",
      .fallback = "300",
      .minimum = 1,
-     .maximum = JOB_NEW_STEPS_MAX,
+     .maximum = RECIPE_STEPS_MAX,
      .help = "how many steps to train"},
     {.name = "epochs",
      .heading = "training",
@@ -199,7 +179,8 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_INTEGER,
      .value = "N",
      .maximum = 1000000,
-     .help = "tokens of a sequence (default: 64)"},
+     .help = "tokens of a sequence (default: 64; with --base as many as the model takes, at most "
+             "1024)"},
     {.name = "positions",
      .heading = "model",
      .kind = OPTION_INTEGER,
@@ -270,62 +251,7 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .kind = OPTION_FLAG,
      .help = "only answer: each step's logits and the sum of the losses are the state, and the "
              "weights of --first-state stay as they are"},
-    {.name = "optimizer",
-     .heading = "training",
-     .kind = OPTION_CHOICE,
-     .value = "NAME",
-     .choices = "adamw|sgd",
-     .fallback = "adamw",
-     .help = "how parameters are updated"},
-    {.name = "schedule",
-     .heading = "training",
-     .kind = OPTION_CHOICE,
-     .value = "NAME",
-     .choices = "constant|linear|cosine",
-     .fallback = "linear",
-     .help = "how the learning rate falls after the warm-up"},
-    {.name = "rate",
-     .heading = "training",
-     .often = true,
-     .kind = OPTION_REAL,
-     .value = "X",
-     .help = "learning rate after the warm-up (default: 0.001)"},
-    {.name = "rate-min",
-     .heading = "training",
-     .kind = OPTION_REAL,
-     .value = "X",
-     .help = "learning rate at the end (default: 0.0001, or a tenth of a rate below that)"},
-    {.name = "warmup",
-     .heading = "training",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .maximum = 10000000,
-     .help = "steps of the warm-up (default: 20, or a tenth where there are not more steps)"},
-    {.name = "decay",
-     .heading = "training",
-     .kind = OPTION_REAL,
-     .value = "X",
-     .help = "weight decay of matrices (default: 0.1)"},
-    {.name = "beta1",
-     .heading = "training",
-     .kind = OPTION_REAL,
-     .value = "X",
-     .help = "share of the first moment that stays (adamw; default: 0.9)"},
-    {.name = "beta2",
-     .heading = "training",
-     .kind = OPTION_REAL,
-     .value = "X",
-     .help = "share of the second moment that stays (adamw; default: 0.99)"},
-    {.name = "epsilon",
-     .heading = "training",
-     .kind = OPTION_REAL,
-     .value = "X",
-     .help = "what AdamW adds to the root of the second moment (default: 0.00000001)"},
-    {.name = "clip",
-     .heading = "training",
-     .kind = OPTION_REAL,
-     .value = "X",
-     .help = "limit of the gradient's norm; 0: none (default: 1)"},
+    RECIPE_OPTIONS,
     {.name = "eval",
      .heading = "held-out",
      .often = true,
@@ -418,6 +344,9 @@ static const struct {
     {"lora", FROM_BASE},
     {"lora-alpha", FROM_BASE},
     {"lora-dropout", FROM_BASE},
+    {"lora-stabilized", FROM_BASE},
+    {"lora-plus", FROM_BASE},
+    {"train-whole", FROM_BASE},
     {"calibrate", FROM_BASE},
     {"target", FROM_BASE},
     {"labels", FROM_CLASSIFIER},
@@ -449,6 +378,16 @@ static const struct {
     {"rate-min", FROM_TRAINING},
     {"warmup", FROM_TRAINING},
     {"decay", FROM_TRAINING},
+    {"cycles", FROM_TRAINING},
+    {"power", FROM_TRAINING},
+    {"cooldown", FROM_TRAINING},
+    {"warmup-share", FROM_TRAINING},
+    {"rate-of", FROM_TRAINING},
+    {"decay-of", FROM_TRAINING},
+    {"momentum", FROM_TRAINING},
+    {"label-smoothing", FROM_DECODER | FROM_CLASSIFIER},
+    {"z-loss", FROM_DECODER | FROM_CLASSIFIER},
+    {"gradient-norm", FROM_TRAINING},
     {"beta1", FROM_TRAINING},
     {"beta2", FROM_TRAINING},
     {"epsilon", FROM_TRAINING},
@@ -558,13 +497,9 @@ static void read_shape(struct model_options *model, const struct options *option
 static void read_training(struct model_options *model, const struct options *options)
 {
     static const char *const types[] = {"f32", "u8", "u16", "u32"};
-    static const char *const optimizers[] = {"adamw", "sgd"};
     static const char *const equilibrated[] = {"none", "tokens"};
-    static const char *const schedules[] = {"constant", "linear", "cosine"};
 
     model->data_dtype = (enum dtype)choice_index(options, "data-type", types, 4);
-    model->optimizer = (enum optimizer)choice_index(options, "optimizer", optimizers, 2);
-    model->schedule = (enum schedule)choice_index(options, "schedule", schedules, 3);
     model->steps = (uint32_t)options_number(options, "steps");
     model->evaluation = options_flag(options, "inference");
     model->masked = options_text(options, "mask") != NULL;
@@ -577,101 +512,7 @@ static void read_training(struct model_options *model, const struct options *opt
     take_number(&model->accumulate, options, "accumulate");
     take_number(&model->group, options, "accumulate-group");
     take_number(&model->length, options, "length");
-    take_number(&model->warmup, options, "warmup");
     take_real(&model->dropout, options, "dropout");
-    take_real(&model->rate, options, "rate");
-    take_real(&model->rate_min, options, "rate-min");
-    take_real(&model->decay, options, "decay");
-    take_real(&model->beta1, options, "beta1");
-    take_real(&model->beta2, options, "beta2");
-    take_real(&model->epsilon, options, "epsilon");
-    take_real(&model->clip, options, "clip");
-}
-
-/* As many as read every packed row --epochs times. */
-static enum status count_epochs(struct model_options *model, const struct options *options,
-                                struct error *error)
-{
-    const uint64_t step = (uint64_t)model->batch * model->accumulate;
-    uint64_t rows;
-
-    if (!model->packed) {
-        (void)error_set(error, STATUS_USAGE, "--epochs counts packed rows, and --data has none");
-        error_advise(error, "name a folder of 'lockstep data pack' with --data");
-        return STATUS_USAGE;
-    }
-    if (options_flagged(options, "steps")) {
-        return error_set(error, STATUS_USAGE, "--epochs says how many steps: leave --steps out");
-    }
-    rows = options_number(options, "epochs") * model->data_count; /* 10^6 times 2^31 */
-    if (step == 0 || (rows + step - 1) / step > JOB_NEW_STEPS_MAX) {
-        return error_set(error, STATUS_USAGE,
-                         "--epochs: %" PRIu64 " rows, %" PRIu64
-                         " of them in a step, are over the limit of %d steps",
-                         rows, step, JOB_NEW_STEPS_MAX);
-    }
-    model->steps = (uint32_t)((rows + step - 1) / step);
-    return STATUS_OK;
-}
-
-enum status job_new_settle_steps(struct model_options *model, const struct options *options,
-                                 struct error *error)
-{
-    if (options_given(options, "epochs")) {
-        TRY(count_epochs(model, options, error));
-    }
-    if (options_flagged(options, "warmup") && model->warmup >= model->steps) {
-        return error_set(error, STATUS_USAGE, "--warmup: it must end before the last of %u steps",
-                         model->steps);
-    }
-    if (model->warmup >= model->steps) {
-        model->warmup = model->steps / 10;
-    }
-    return STATUS_OK;
-}
-
-/* A rate that rises is nothing that a schedule here does. */
-static enum status settle_rate(struct model_options *model, const struct options *options,
-                               struct error *error)
-{
-    if (model->rate_min <= model->rate) {
-        return STATUS_OK;
-    }
-    if (options_given(options, "rate-min")) {
-        return error_set(error, STATUS_USAGE, "--rate-min %g is above the rate of %g",
-                         model->rate_min, model->rate);
-    }
-    model->rate_min = model->rate / 10.0;
-    return STATUS_OK;
-}
-
-static enum status read_lora(struct lora *lora, const struct layout *layout,
-                             const struct options *options, struct error *error)
-{
-    static const char *const parts[] = {"lora-alpha", "lora-dropout", "target"};
-    const char *targets = options_text(options, "target");
-
-    take_number(&lora->rank, options, "lora");
-    for (size_t i = 0; lora->rank == 0 && i < sizeof(parts) / sizeof(parts[0]); i++) {
-        if (options_flagged(options, parts[i])) {
-            return error_set(error, STATUS_USAGE, "--%s says nothing without --lora", parts[i]);
-        }
-    }
-    if (lora->rank != 0 && options_flag(options, "inference")) {
-        return error_set(error, STATUS_USAGE, "--inference learns nothing, so it has no --lora");
-    }
-    lora->alpha = 2.0 * lora->rank;
-    take_real(&lora->alpha, options, "lora-alpha");
-    take_real(&lora->dropout, options, "lora-dropout");
-    if (targets == NULL) {
-        targets = layout->targets;
-    }
-    if (snprintf(lora->targets, sizeof(lora->targets), "%s", targets) >=
-        (int)sizeof(lora->targets)) {
-        return error_set(error, STATUS_USAGE, "--target: longer than %zu bytes",
-                         sizeof(lora->targets) - 1);
-    }
-    return STATUS_OK;
 }
 
 static enum status read_base(struct model_options *model, const struct options *options,
@@ -681,12 +522,10 @@ static enum status read_base(struct model_options *model, const struct options *
 
     TRY(base_config_read(&config, options_text(options, "base"), error));
     *model = config.model;
-    if (model->length > config.positions) {
-        model->length = config.positions;
-    }
+    model->length = base_config_length(&config, LENGTH_USUAL_MAX);
     read_training(model, options);
-    TRY(settle_rate(model, options, error));
-    TRY(read_lora(&model->lora, model->layout, options, error));
+    TRY(lora_options_read(model, options, error));
+    TRY(recipe_options_read(model, options, error));
     return base_config_check_length(&config, model->length, error);
 }
 
@@ -702,7 +541,7 @@ static enum status read_graph(struct model_options *model, const struct options 
         model->precision.block = 0;
         take_number(&model->precision.block, options, "block");
     }
-    return settle_rate(model, options, error);
+    return recipe_options_read(model, options, error);
 }
 
 void job_new_model_name(char name[JOB_TITLE_MAX + 2], const struct model_options *model,
@@ -751,5 +590,5 @@ enum status job_new_model(struct model_options *model, const struct options *opt
     model_options_default(model, (enum model_kind)choice_index(options, "model", kinds, 4));
     read_shape(model, options);
     read_training(model, options);
-    return settle_rate(model, options, error);
+    return recipe_options_read(model, options, error);
 }

@@ -112,6 +112,22 @@ enum status job_tokens_check_mask(const char *path, uint64_t count, struct error
     return STATUS_REFUSED;
 }
 
+enum status job_tokens_count_mask(struct job_tokens *tokens, const char *path,
+                                  struct error *error)
+{
+    struct dataset mask;
+    uint64_t counted = 0;
+
+    TRY(dataset_open_tokens(&mask, error, path, DTYPE_U8, 256));
+    for (uint64_t at = 0; at < mask.count; at++) {
+        counted += token_at(&mask, at) != 0;
+    }
+    tokens->masked = true;
+    tokens->counted = mask.count == 0 ? 0.0 : (double)counted / (double)mask.count;
+    dataset_close(&mask);
+    return STATUS_OK;
+}
+
 enum status job_tokens_check_type(const char *path, bool given, struct error *error)
 {
     if (given || text_ends_with(path, ".npy")) {

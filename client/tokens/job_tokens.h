@@ -15,6 +15,8 @@
 
 struct job_tokens {
     uint32_t largest;
+    bool masked;         /* a mask says which of them count: */
+    double counted;      /* this share */
     struct buffer first; /* the first tokens as text; empty: there is no tokenizer */
     struct error
         unread; /* why the folder's tokenizer was not read; STATUS_OK: it was, or is none */
@@ -25,6 +27,10 @@ MUST_CHECK enum status job_tokens_look(struct job_tokens *tokens, struct error *
                                        const char *path, enum dtype dtype, uint64_t vocabulary,
                                        const char *folder, uint64_t length);
 void job_tokens_release(struct job_tokens *tokens);
+
+/* The share of the elements of a mask that count. */
+MUST_CHECK enum status job_tokens_count_mask(struct job_tokens *tokens, const char *path,
+                                             struct error *error);
 
 /* Refuses a mask that is not a byte for each of `count` tokens, or that counts none of them. */
 MUST_CHECK enum status job_tokens_check_mask(const char *path, uint64_t count, struct error *error);

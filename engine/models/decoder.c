@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/models/layouts.h"
+#include "engine/models/adapters.h"
 #include "engine/models/model_writer.h"
 #include "engine/ops/element.h"
 #include "engine/tape/builder_core.h"
@@ -161,87 +161,19 @@ static void check_rotary(const struct decoder *decoder)
     }
 }
 
-static const char *last_part(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-
-    return dot == NULL ? name : dot + 1;
-}
-
-#define LINEARS_MAX 9
-
-/* The linear layers, by the last parts of their names. Returns how many. */
-static uint32_t linear_names(const char *names[LINEARS_MAX], const struct layout *layout)
-{
-    const char *const whole[LINEARS_MAX] = {layout->joined,  layout->query, layout->key,
-                                            layout->value,   layout->out,   layout->gate,
-                                            layout->gate_up, layout->up,    layout->down};
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < LINEARS_MAX; i++) {
-        bool known = whole[i] == NULL;
-
-        for (uint32_t j = 0; j < count && !known; j++) {
-            known = strcmp(names[j], last_part(whole[i])) == 0;
-        }
-        if (!known) {
-            names[count++] = last_part(whole[i]);
-        }
-    }
-    return count;
-}
-
-static void refuse_target(const struct decoder *decoder, const char *target, size_t length)
-{
-    const char *names[LINEARS_MAX];
-    uint32_t count = linear_names(names, decoder->layout);
-    char list[LORA_TARGETS_MAX] = "";
-    size_t size = 0;
-
-    for (uint32_t i = 0; i < count && size < sizeof(list); i++) {
-        size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i == 0 ? "" : ", ",
-                                 names[i]);
-    }
-    builder_fail(decoder->builder, STATUS_USAGE, "no linear layer is called '%.*s'; there are %s",
-                 (int)length, target, list);
-}
-
-/* Each target must be a layer; the first that is none is named. */
-static void check_targets(const struct decoder *decoder)
-{
-    const char *names[LINEARS_MAX];
-    uint32_t count = linear_names(names, decoder->layout);
-    const char *at = decoder->options->lora.targets;
-
-    while (strcmp(at, LORA_ALL) != 0) {
-        size_t length = strcspn(at, ",");
-        bool found = false;
-
-        for (uint32_t i = 0; i < count; i++) {
-            found = found || (length != 0 && strlen(names[i]) == length &&
-                              strncmp(names[i], at, length) == 0);
-        }
-        if (!found) {
-            refuse_target(decoder, at, length);
-            return;
-        }
-        if (at[length] == '\0') {
-            return;
-        }
-        at += length + 1;
-    }
-}
-
 /* ---- parts -------------------------------------------------------------- */
 
-/* A parameter "NAME.END"; under adapters, and where nothing is trained, a frozen weight. */
+/* A parameter "NAME.END"; under adapters, and where nothing is trained, a frozen weight, but of what
+ * is trained whole. */
 static uint32_t write_part(const struct decoder *decoder, const char *name, const char *end,
                            uint64_t rows, uint64_t columns, struct init init)
 {
+    const struct lora *lora = &decoder->options->lora;
     char whole[TENSOR_NAME_MAX + 1];
 
     (void)snprintf(whole, sizeof(whole), "%s.%s", name, end);
-    return decoder->options->lora.rank != 0 || decoder->options->decoding != 0
+    return (lora->rank != 0 && !adapters_leave(decoder->options, name)) ||
+                   decoder->options->decoding != 0
                ? write_frozen(decoder->writer, whole, rows, columns)
                : write_parameter(decoder->writer, whole, rows, columns, init);
 }
@@ -315,47 +247,9 @@ struct linear {
     bool bias;
 };
 
-/* Is the word one of the list, which commas part? */
-static bool is_listed(const char *list, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
-        at += *at == ',';
-        if (strncmp(at, word, length) == 0 && (at[length] == ',' || at[length] == '\0')) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* alpha / rank * B A x. */
-static uint32_t write_adapter(const struct decoder *decoder, uint32_t x,
-                              const struct linear *linear)
-{
-    const struct lora *lora = &decoder->options->lora;
-    struct model_writer *writer = decoder->writer;
-    struct init uniform = init_normal(init_fan_in(linear->in));
-    char name[TENSOR_NAME_MAX + 1];
-
-    uniform.kind = INIT_UNIFORM;
-    (void)snprintf(name, sizeof(name), "%s.lora_A.weight", linear->name);
-    uint32_t a = write_parameter(writer, name, lora->rank, linear->in, uniform);
-    (void)snprintf(name, sizeof(name), "%s.lora_B.weight", linear->name);
-    uint32_t b = write_parameter(writer, name, linear->out, lora->rank, INIT_AT_ZERO);
-
-    if (lora->dropout > 0.0) {
-        x = build_dropout(decoder->builder, x, lora->dropout, writer->stream++,
-                          decoder->options->seed);
-    }
-    x = build_linear(decoder->builder, build_linear(decoder->builder, x, a), b);
-    return build_scale(decoder->builder, x, (float)(lora->alpha / lora->rank));
-}
-
 static uint32_t write_linear(const struct decoder *decoder, uint32_t x, const struct linear *linear)
 {
     struct builder *builder = decoder->builder;
-    const struct lora *lora = &decoder->options->lora;
     bool in_first = decoder->layout->in_first;
     uint32_t weight = write_matrix(decoder, linear->name, in_first ? linear->in : linear->out,
                                    in_first ? linear->out : linear->in, linear->deviation);
@@ -368,11 +262,13 @@ static uint32_t write_linear(const struct decoder *decoder, uint32_t x, const st
         in_first ? build_linear_transposed(builder, x, weight) : build_linear(builder, x, weight);
 
     y = linear->bias ? build_add(builder, y, bias, 1) : y;
-    if (lora->rank == 0 || (strcmp(lora->targets, LORA_ALL) != 0 &&
-                            !is_listed(lora->targets, last_part(linear->name)))) {
+    if (!adapters_have(decoder->options, linear->name, true)) {
         return y;
     }
-    return build_add(builder, y, write_adapter(decoder, x, linear), 1);
+    return build_add(
+        builder, y,
+        write_adapter(decoder->writer, x, &(struct adapted){linear->name, linear->in, linear->out}),
+        1);
 }
 
 /* Layers that add to the residual stream start smaller in GPT-2's layout: there are two a layer. */
@@ -614,6 +510,17 @@ static double embedding_scale(const struct decoder *decoder)
                         : root);
 }
 
+/* The rows of the embedding, with its adapter. */
+static uint32_t gather_tokens(const struct decoder *decoder, uint32_t table, uint32_t tokens)
+{
+    uint32_t x = build_gather(decoder->builder, table, tokens);
+
+    return adapters_have(decoder->options, decoder->layout->embedding, false)
+               ? build_add(decoder->builder, x,
+                           write_token_adapter(decoder->writer, decoder->layout, tokens), 1)
+               : x;
+}
+
 /* What enters the first layer. *table is the embedding, which a head may share. */
 static uint32_t embed(struct decoder *decoder, uint32_t *table, uint32_t tokens)
 {
@@ -633,12 +540,12 @@ static uint32_t embed(struct decoder *decoder, uint32_t *table, uint32_t tokens)
     *table = write_matrix(decoder, layout->embedding, options->vocabulary, options->width,
                           WEIGHT_DEVIATION);
     if (layout->positions == NULL) {
-        x = build_gather(decoder->builder, *table, tokens);
+        x = gather_tokens(decoder, *table, tokens);
         return scale_numbers(decoder, x, embedding_scale(decoder));
     }
     uint32_t positions = learned_positions(decoder);
 
-    x = build_add(decoder->builder, build_gather(decoder->builder, *table, tokens), positions, 1);
+    x = build_add(decoder->builder, gather_tokens(decoder, *table, tokens), positions, 1);
     return write_dropout(decoder->writer, x);
 }
 
@@ -685,9 +592,15 @@ static uint32_t write_head(const struct decoder *decoder, uint32_t x, uint32_t h
         bias ? write_vector(decoder, layout->head, "bias", options->vocabulary, INIT_AT_ZERO)
              : TENSOR_NONE;
 
-    x = build_linear(decoder->builder, x, head);
-    x = bias ? build_add(decoder->builder, x, shift, 1) : x;
-    return cap_numbers(decoder, scale_numbers(decoder, x, options->logit_scale),
+    uint32_t y = build_linear(decoder->builder, x, head);
+
+    y = bias ? build_add(decoder->builder, y, shift, 1) : y;
+    if (adapters_have(options, layout->head, false)) {
+        const struct adapted adapted = {layout->head, options->width, options->vocabulary};
+
+        y = build_add(decoder->builder, y, write_adapter(decoder->writer, x, &adapted), 1);
+    }
+    return cap_numbers(decoder, scale_numbers(decoder, y, options->logit_scale),
                        options->logit_cap);
 }
 
@@ -704,7 +617,7 @@ void write_decoder(struct model_writer *writer)
         check_rotary(&decoder);
     }
     if (!builder_failed(writer->builder) && options->lora.rank != 0) {
-        check_targets(&decoder);
+        adapters_check(writer, decoder.layout);
     }
     if (builder_failed(writer->builder)) {
         return;

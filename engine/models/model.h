@@ -8,6 +8,7 @@
 #ifndef ENGINE_MODELS_MODEL_H
 #define ENGINE_MODELS_MODEL_H
 
+#include "engine/models/recipe.h"
 #include "engine/tape/builder.h"
 
 enum model_kind {
@@ -63,11 +64,20 @@ enum layer_flag {
  */
 #define LORA_TARGETS_MAX 256
 #define LORA_ALL         "all-linear"
+/* What the tensors of an adapter are called behind their module: (rank, in) and (out, rank); beside
+ * an embedding `in` counts tokens. */
+#define LORA_A           ".lora_A.weight"
+#define LORA_B           ".lora_B.weight"
+#define LORA_TOKENS_A    ".lora_embedding_A"
+#define LORA_TOKENS_B    ".lora_embedding_B"
 struct lora {
     uint32_t rank; /* 0: no adapters; all weights are trained */
     double alpha;
+    bool stabilized; /* an adapter counts alpha / sqrt(rank) times, not alpha / rank: rsLoRA */
     double dropout;                 /* of what enters A */
     char targets[LORA_TARGETS_MAX]; /* "q_proj,v_proj", or LORA_ALL but the head */
+    /* Modules that are trained whole, such as "lm_head,norm": by the last parts of their names. */
+    char whole[LORA_TARGETS_MAX];
     /* The name of a tensor in the files, and how they hold it: DTYPE_F32, DTYPE_F16 or DTYPE_BF16.
      * A tensor that they lack keeps its name. */
     const char *(*find)(enum dtype *dtype, const void *files, const char *name);
@@ -94,19 +104,6 @@ struct calibration {
     struct calibrated_product *products;
     uint32_t shift_count;
     struct calibrated_shift *shifts;
-};
-
-enum optimizer {
-    OPTIMIZER_ADAMW = 0,
-    OPTIMIZER_SGD, /* with momentum */
-    OPTIMIZER_COUNT,
-};
-
-enum schedule {
-    SCHEDULE_CONSTANT = 0,
-    SCHEDULE_LINEAR, /* warm-up, then a straight line to rate_min */
-    SCHEDULE_COSINE, /* warm-up, then half a cosine to rate_min */
-    SCHEDULE_COUNT,
 };
 
 struct layout; /* layouts.h */
@@ -214,6 +211,7 @@ struct model_options {
     double epsilon;
     double decay; /* weight decay of matrices; vectors have none */
     double clip;  /* limit of the gradient's norm; 0: none */
+    struct recipe recipe;
 };
 
 /* The options of a small model that trains in minutes on a CPU. */

@@ -11,6 +11,8 @@
 #define STEPS_MAX            10000000u
 /* Each is written out in the tape. */
 #define HELD_OUT_BATCHES_MAX 1024u
+/* A state holds one for each step. */
+#define GRADIENT_NORM_STEPS_MAX (1u << 20)
 
 const char *model_kind_name(enum model_kind kind)
 {
@@ -48,7 +50,8 @@ void model_options_default(struct model_options *options, enum model_kind kind)
                                       .beta2 = 0.99,
                                       .epsilon = 1e-8,
                                       .decay = 0.1,
-                                      .clip = 1.0};
+                                      .clip = 1.0,
+                                      .recipe = {.cycles = 1, .power = 1.0}};
     if (language) {
         options->length = 64;
         options->vocabulary = 256;
@@ -69,6 +72,72 @@ void model_options_default(struct model_options *options, enum model_kind kind)
         options->channels = 1;
         options->classes = 10;
     }
+}
+
+/* Sizes of a recipe's own numbers. The comparisons refuse a NaN too. */
+static enum status check_schedule(const struct model_options *options, struct error *error)
+{
+    const struct recipe *recipe = &options->recipe;
+
+    if (options->schedule == SCHEDULE_RESTARTS &&
+        (recipe->cycles == 0 || recipe->cycles > options->steps)) {
+        return error_set(error, STATUS_USAGE, "%u cosines in %u steps; there must be 1 to a step",
+                         recipe->cycles, options->steps);
+    }
+    if (options->schedule == SCHEDULE_POLYNOMIAL &&
+        !(recipe->power > 0.0 && recipe->power <= 100.0)) {
+        return error_set(error, STATUS_USAGE, "a power of %g; it must be from above 0 to 100",
+                         recipe->power);
+    }
+    if (options->schedule == SCHEDULE_INVERSE_ROOT && options->warmup == 0) {
+        return error_set(error, STATUS_USAGE,
+                         "the inverse root falls from the end of a warm-up: there must be one");
+    }
+    if (options->schedule == SCHEDULE_STABLE_DECAY &&
+        (recipe->cooldown == 0 || recipe->cooldown > options->steps - options->warmup)) {
+        return error_set(error, STATUS_USAGE,
+                         "a cooldown of %u of %u steps, with a warm-up of %u; it must be 1 or more, "
+                         "and both must fit",
+                         recipe->cooldown, options->steps, options->warmup);
+    }
+    return options->schedule != SCHEDULE_LISTED || recipe->listed != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "a schedule of listed rates has no list");
+}
+
+static enum status check_recipe(const struct model_options *options, struct error *error)
+{
+    const struct recipe *recipe = &options->recipe;
+
+    TRY(check_schedule(options, error));
+    if (options->optimizer == OPTIMIZER_MUON && options->kind != MODEL_GPT2 &&
+        options->kind != MODEL_LLAMA) {
+        return error_set(error, STATUS_USAGE,
+                         "muon is for language models, whose matrices lie between layers");
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct recipe_rules *rules = i == 0 ? &recipe->rates : &recipe->decays;
+
+        for (uint32_t j = 0; j < rules->count && j < RECIPE_RULES_MAX; j++) {
+            if (!(rules->rules[j].value >= 0.0 && rules->rules[j].value <= 1e3)) {
+                return error_set(error, STATUS_USAGE,
+                                 "'%s' has a rate or a decay of %g; it must be from 0 to 1000",
+                                 rules->rules[j].pattern, rules->rules[j].value);
+            }
+        }
+    }
+    if (!(recipe->plus >= 0.0 && recipe->plus <= 1e6 && recipe->smoothing >= 0.0 &&
+          recipe->smoothing < 1.0 && recipe->z_loss >= 0.0 && recipe->z_loss <= 1e3)) {
+        return error_set(error, STATUS_USAGE,
+                         "B learns %g times as fast as A, %g of a label is spread, and z-loss "
+                         "counts %g times; these must be from 0 to 1e6, to below 1, and to 1000",
+                         recipe->plus, recipe->smoothing, recipe->z_loss);
+    }
+    return recipe->gradient_norm && options->steps > GRADIENT_NORM_STEPS_MAX
+               ? error_set(error, STATUS_USAGE,
+                           "the gradient's norms of %u steps; they are kept of at most %u",
+                           options->steps, GRADIENT_NORM_STEPS_MAX)
+               : STATUS_OK;
 }
 
 /* The checks of options that do not depend on the kind. The comparisons refuse a NaN too. */
@@ -128,7 +197,7 @@ static enum status check_options(const struct model_options *options, struct err
         return error_set(error, STATUS_USAGE,
                          "epsilon must be from above 0 to 1, decay and clip not negative");
     }
-    return STATUS_OK;
+    return check_recipe(options, error);
 }
 
 enum status model_build(struct model *model, const struct model_options *options,

@@ -224,7 +224,7 @@ static void begin_batches(struct model_writer *writer)
     build_repeat(writer->builder, times, options->group == 0 ? times : options->group);
 }
 
-static bool repeats(const struct model_writer *writer)
+bool write_repeats(const struct model_writer *writer)
 {
     return writer->options->accumulate > 1 && !writer->options->evaluation;
 }
@@ -444,9 +444,7 @@ uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, ui
     if (builder_failed(builder)) {
         return 0;
     }
-    /* Behind a cap the product is whole: only a softmax says that nobody reads its upper half. */
-    scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, cap == 0.0 ? length : 0,
-                            4, score_dims);
+    scores = build_contract(builder, q, &q_rows, k, &k_rows, score_strides, length, 4, score_dims);
     if (cap != 0.0) {
         scores = build_map(builder, MAP_TANH, build_scale(builder, scores, (float)(scale / cap)));
         scale = cap;
@@ -458,29 +456,6 @@ uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, ui
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* The factor that scales all gradients: from clipping, or one. */
-static uint32_t write_gradient_scale(struct model_writer *writer, const uint32_t *gradients)
-{
-    static const uint64_t one = 1;
-    struct builder *builder = writer->builder;
-    struct output_shape shape = shape_vector(DTYPE_F32, 1);
-    uint32_t total = TENSOR_NONE;
-
-    if (writer->options->clip == 0.0) {
-        return build_fill(builder, 1.0f, 1, &one);
-    }
-    for (uint32_t i = 0; i < writer->model->parameter_count; i++) {
-        uint32_t square = build_square_sum(builder, gradients[i]);
-
-        total = total == TENSOR_NONE ? square : build_add(builder, total, square, 1);
-    }
-    struct op op = op_begin(OP_CLIP_FACTOR, 1, &total);
-    op_attribute_float(&op, (float)writer->options->clip);
-    op.output_count = 1;
-    build_op(builder, &op, &shape);
-    return op.outputs[0];
-}
-
 uint32_t write_zeros(struct model_writer *writer, const char *name, const struct tensor *like)
 {
     uint32_t id =
@@ -488,83 +463,6 @@ uint32_t write_zeros(struct model_writer *writer, const char *name, const struct
 
     build_init(writer->builder, id, (struct init){.kind = INIT_ZEROS});
     return id;
-}
-
-/* A moment of a parameter: a state of the same shape. */
-static uint32_t write_moment(struct model_writer *writer, const char *prefix, uint32_t parameter)
-{
-    const struct tensor like = *builder_tensor(writer->builder, parameter);
-    char name[TENSOR_NAME_MAX + 8];
-
-    (void)snprintf(name, sizeof(name), "%s.%s", prefix, like.name);
-    return write_zeros(writer, name, &like);
-}
-
-static void write_adamw(struct model_writer *writer, uint32_t parameter, uint32_t gradient,
-                        const uint32_t *scalars)
-{
-    const struct model_options *options = writer->options;
-    struct builder *builder = writer->builder;
-    uint32_t m = write_moment(writer, "m", parameter);
-    uint32_t v = write_moment(writer, "v", parameter);
-    uint32_t inputs[8] = {parameter,  gradient,   m,          v,
-                          scalars[0], scalars[1], scalars[2], scalars[3]};
-    struct op op = op_begin(OP_ADAMW, 8, inputs);
-    struct output_shape shape = shape_like(builder, parameter);
-    struct output_shape shapes[3] = {shape, shape, shape};
-
-    op_attribute_float(&op, (float)options->beta1);
-    op_attribute_float(&op, (float)(1.0 - options->beta1));
-    op_attribute_float(&op, (float)options->beta2);
-    op_attribute_float(&op, (float)(1.0 - options->beta2));
-    op_attribute_float(&op, (float)options->epsilon);
-    op_attribute_float(&op, shape.rank > 1 ? (float)options->decay : 0.0f);
-    op.output_count = 3;
-    build_op(builder, &op, shapes);
-    build_after(builder, parameter, op.outputs[0]);
-    build_after(builder, m, op.outputs[1]);
-    build_after(builder, v, op.outputs[2]);
-}
-
-static void write_sgd(struct model_writer *writer, uint32_t parameter, uint32_t gradient,
-                      const uint32_t *scalars)
-{
-    const struct model_options *options = writer->options;
-    struct builder *builder = writer->builder;
-    uint32_t v = write_moment(writer, "v", parameter);
-    uint32_t inputs[5] = {parameter, gradient, v, scalars[0], scalars[3]};
-    struct op op = op_begin(OP_SGD, 5, inputs);
-    struct output_shape shape = shape_like(builder, parameter);
-    struct output_shape shapes[2] = {shape, shape};
-
-    op_attribute_float(&op, (float)options->momentum);
-    op_attribute_float(&op, shape.rank > 1 ? (float)options->decay : 0.0f);
-    op.output_count = 2;
-    build_op(builder, &op, shapes);
-    build_after(builder, parameter, op.outputs[0]);
-    build_after(builder, v, op.outputs[1]);
-}
-
-static void write_update(struct model_writer *writer, const uint32_t *gradients)
-{
-    const struct model_options *options = writer->options;
-    struct model *model = writer->model;
-    uint32_t columns = schedule_columns(options->optimizer);
-    uint32_t scalars[4] = {0}; /* rate, correct1, correct2, gradient scale */
-    uint32_t table = write_constant(writer, "schedule", DTYPE_F32, options->steps, columns,
-                                    schedule_table(options));
-
-    for (uint32_t column = 0; column < columns; column++) {
-        scalars[column] = build_schedule(writer->builder, table, columns, column);
-    }
-    scalars[3] = write_gradient_scale(writer, gradients);
-    for (uint32_t i = 0; i < model->parameter_count; i++) {
-        if (options->optimizer == OPTIMIZER_ADAMW) {
-            write_adamw(writer, model->parameters[i], gradients[i], scalars);
-        } else {
-            write_sgd(writer, model->parameters[i], gradients[i], scalars);
-        }
-    }
 }
 
 static void write_answers(struct model_writer *writer, uint32_t logits, uint32_t loss)
@@ -578,21 +476,6 @@ static void write_answers(struct model_writer *writer, uint32_t logits, uint32_t
     build_after(builder, answers, logits);
     build_after(builder, sum, build_add(builder, sum, loss, 1));
     writer->model->output = logits;
-}
-
-/* The loss of a micro-batch. Under a mask and micro-batches it is a sum: step_share() follows. */
-static uint32_t write_loss(struct model_writer *writer, uint32_t logits, uint32_t targets)
-{
-    static const uint64_t one = 1;
-    struct builder *builder = writer->builder;
-    uint32_t share;
-
-    if (writer->mask == TENSOR_NONE) {
-        return build_cross_entropy(builder, logits, targets);
-    }
-    share =
-        repeats(writer) ? build_fill(builder, 1.0f, 1, &one) : build_share(builder, writer->mask);
-    return build_cross_entropy_masked(builder, logits, targets, writer->mask, share);
 }
 
 /* Names the gradients, and hands their sums on. */
@@ -624,7 +507,7 @@ static void write_gradients(struct model_writer *writer, uint32_t *gradients,
     struct builder *builder = writer->builder;
     uint32_t count = writer->model->parameter_count;
     float share = 1.0f / (float)writer->options->accumulate;
-    bool many = repeats(writer);
+    bool many = write_repeats(writer);
     bool sums = many && writer->mask != TENSOR_NONE;
     uint32_t marked = TENSOR_NONE;
 
@@ -701,7 +584,7 @@ void write_training(struct model_writer *writer, uint32_t loss)
     }
     write_gradients(writer, ids, ids + count, loss);
     if (!builder_failed(builder)) {
-        write_update(writer, ids);
+        write_updates(writer, ids);
     }
     free(ids);
 }

@@ -85,6 +85,14 @@ uint32_t write_rows_of_places(struct model_writer *writer, uint32_t table);
 /* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
 
+/* The loss of a batch (losses.c): a mean, or a sum under a mask and micro-batches. */
+uint32_t write_loss(struct model_writer *writer, uint32_t logits, uint32_t targets);
+/* Is a step more than one micro-batch? */
+bool write_repeats(const struct model_writer *writer);
+
+/* The next values of all parameters (updates.c). */
+void write_updates(struct model_writer *writer, const uint32_t *gradients);
+
 /* The end of a training from its loss on: the reverse pass and the update. */
 void write_training(struct model_writer *writer, uint32_t loss);
 
@@ -106,11 +114,15 @@ void write_decoder(struct model_writer *writer);
 /* The calls of a graph, and write_training(). */
 void write_graph(struct model_writer *writer);
 
-/* ---- constants (tables.c) ----------------------------------------------- */
+/* ---- constants (schedules.c, tables.c) ------------------------------------ */
 
 /* Rates and AdamW's corrections: rows of (rate) or (rate, correct1, correct2). NULL: no memory. */
 float *schedule_table(const struct model_options *options);
 uint32_t schedule_columns(enum optimizer optimizer);
+
+double table_exponential(double x);
+/* From 0 to 1 along half a cosine, for a share of it from 0 to 1. */
+double table_half_cosine(double share);
 
 /* (length, width/2, 2): cosine and sine of position * base^(-2j/width), stretched as scaling says,
  * amplitude times. NULL: no memory. */

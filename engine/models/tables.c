@@ -1,7 +1,7 @@
 /*
- * tables.c - schedules and rotary tables.
+ * tables.c - rotary tables, and the functions that tables are made with.
  *
- * They are data of the job, so their bits must not depend on a libm. Everything here uses correctly
+ * Tables are data of the job, so their bits must not depend on a libm. Everything here uses correctly
  * rounded operations of binary64, sqrt included, and short series.
  */
 #include <math.h>
@@ -56,6 +56,15 @@ static void sine_cosine(double *sine, double *cosine, double x)
     }
 }
 
+double table_half_cosine(double share)
+{
+    double sine;
+    double cosine;
+
+    sine_cosine(&sine, &cosine, share * 2.0 * half_pi_high);
+    return 0.5 - 0.5 * cosine;
+}
+
 /* ln x = exponent * ln 2 + 2 artanh((m-1)/(m+1)) for x = m * 2^exponent, by the odd series. */
 double model_log(double x)
 {
@@ -71,7 +80,7 @@ double model_log(double x)
     return 2.0 * y * sum + exponent * 0x1.62e42fefa39efp-1;
 }
 
-static double exponential(double x)
+double table_exponential(double x)
 {
     double half = x / 4096.0;
     double sum = 0.0;
@@ -163,7 +172,7 @@ float *rotary_table(uint64_t length, uint64_t width, double base,
         return NULL;
     }
     for (uint64_t j = 0; j < half; j++) {
-        double rate = exponential(-2.0 * (double)j / (double)width * model_log(base));
+        double rate = table_exponential(-2.0 * (double)j / (double)width * model_log(base));
 
         rate = stretched(rate, j, length, width, base, scaling);
         for (uint64_t t = 0; t < length; t++) {
@@ -173,57 +182,6 @@ float *rotary_table(uint64_t length, uint64_t width, double base,
             sine_cosine(&sine, &cosine, (double)t * rate);
             table[(t * half + j) * 2] = (float)(amplitude * cosine);
             table[(t * half + j) * 2 + 1] = (float)(amplitude * sine);
-        }
-    }
-    return table;
-}
-
-/* ---- schedules ---------------------------------------------------------- */
-
-uint32_t schedule_columns(enum optimizer optimizer)
-{
-    return optimizer == OPTIMIZER_ADAMW ? 3 : 1;
-}
-
-static double rate_at(const struct model_options *options, uint32_t step)
-{
-    double share;
-    double sine;
-    double cosine;
-
-    if (step < options->warmup) {
-        return options->rate * (step + 1.0) / options->warmup;
-    }
-    if (options->schedule == SCHEDULE_CONSTANT || options->steps <= options->warmup + 1) {
-        return options->rate;
-    }
-    share = (double)(step - options->warmup) / (double)(options->steps - 1 - options->warmup);
-    if (options->schedule == SCHEDULE_COSINE) {
-        sine_cosine(&sine, &cosine, share * 2.0 * half_pi_high);
-        share = 0.5 - 0.5 * cosine;
-    }
-    return options->rate + share * (options->rate_min - options->rate);
-}
-
-float *schedule_table(const struct model_options *options)
-{
-    uint32_t columns = schedule_columns(options->optimizer);
-    float *table = calloc((size_t)options->steps * columns + 1, sizeof(*table));
-    double power1 = 1.0;
-    double power2 = 1.0;
-
-    if (table == NULL) {
-        return NULL;
-    }
-    for (uint32_t step = 0; step < options->steps; step++) {
-        float *row = &table[(size_t)step * columns];
-
-        row[0] = (float)rate_at(options, step);
-        power1 *= options->beta1;
-        power2 *= options->beta2;
-        if (columns == 3) {
-            row[1] = (float)(1.0 / (1.0 - power1));
-            row[2] = (float)(1.0 / (1.0 - power2));
         }
     }
     return table;

@@ -267,25 +267,57 @@ static uint64_t causal_period(const struct reverse *reverse, uint32_t x, const s
     return keeps_rows(view, period, (uint64_t)op->attributes[COLUMNS]) ? period : 0;
 }
 
+/* Is the operation's gradient +0 where that of its result is, whatever finite number stands there? A
+ * product with a finite factor, which has the place of its element. */
+static bool keeps_zeros(const struct reverse *reverse, const struct op *op)
+{
+    const int64_t *attributes = op->attributes;
+
+    return op->kind == OP_MAP ? attributes[MAP_FUNCTION] == MAP_SCALE
+                              : op->kind == OP_BINARY && attributes[BINARY_FUNCTION] == BINARY_MUL &&
+                                    builder_tensor(reverse->builder, op->inputs[0])->count ==
+                                        builder_tensor(reverse->builder, op->outputs[0])->count;
+}
+
+/*
+ * The gradient of a causal softmax from which dy follows, element by element, or NULL. A cap and a
+ * scale stand between the scores and the softmax; their gradients are dy times a factor, mul and
+ * scale of one operand, whose other factor follows from what the product made. That is +0 in the
+ * elements that it leaves out, so the factor is finite.
+ */
+static const struct op *masked_by(const struct reverse *reverse, uint32_t dy)
+{
+    const struct tape *tape = &reverse->builder->tape;
+
+    while (reverse->builder->notes[dy].producer != OP_NONE) {
+        const struct op *op = &tape->ops[reverse->builder->notes[dy].producer];
+
+        if (op->kind == OP_SOFTMAX_GRAD) {
+            return op;
+        }
+        if (!keeps_zeros(reverse, op)) {
+            return NULL;
+        }
+        dy = op->inputs[0];
+    }
+    return NULL;
+}
+
 /*
  * The elements that a causal product leaves out must have no gradient. That holds when dy is the
- * gradient of a softmax of the same period, which is +0 there. Any other dy is refused.
+ * gradient of a softmax of the same period, which is +0 there, or what a cap between them makes of
+ * it. Any other dy is refused.
  */
 static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct view *out_view)
 {
     uint64_t period = attribute_at(reverse, CONTRACT_CAUSAL);
-    uint32_t producer = reverse->builder->notes[dy].producer;
     struct view rows = pick_axes(out_view, 1, 2);
-    const struct op *op;
+    const struct op *op = period == 0 ? NULL : masked_by(reverse, dy);
 
     if (period == 0) {
         return true;
     }
-    if (producer == OP_NONE) {
-        return false;
-    }
-    op = &reverse->builder->tape.ops[producer];
-    return op->kind == OP_SOFTMAX_GRAD && (uint64_t)op->attributes[SOFTMAX_CAUSAL] == period &&
+    return op != NULL && op->kind == OP_SOFTMAX_GRAD && (uint64_t)op->attributes[SOFTMAX_CAUSAL] == period &&
            keeps_rows(&rows, period, (uint64_t)op->attributes[COLUMNS]);
 }
 

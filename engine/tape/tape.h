@@ -31,6 +31,8 @@
 /* The states that hold what a step found on held-out data: a loss, a share of right answers. */
 #define HELD_OUT_LOSS     "held_out.loss"
 #define HELD_OUT_ACCURACY "held_out.accuracy"
+/* The state that holds the norm of each step's gradient: a number for each step of the job. */
+#define GRADIENT_NORMS    "gradient.norms"
 
 /* No tensor. */
 #define TENSOR_NONE UINT32_MAX

@@ -6,61 +6,11 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "engine/models/model.h"
+#include "proofs/job/job_adapters.h"
 #include "proofs/format/weights.h"
 
 #define WEIGHT ".weight"
-
-/* The operation that reads the tensor as input number `input`, from `from` on; UINT32_MAX: none. */
-static uint32_t reader_of(const struct tape *tape, uint32_t tensor, enum op_kind kind,
-                          uint32_t from)
-{
-    for (uint32_t at = from; at < tape->op_count; at++) {
-        for (uint32_t i = 0; i < tape->ops[at].input_count && tape->ops[at].kind == kind; i++) {
-            if (tape->ops[at].inputs[i] == tensor) {
-                return at;
-            }
-        }
-    }
-    return UINT32_MAX;
-}
-
-/* alpha / rank: what the product with B is scaled by, before anything else. */
-static double scale_of(const struct tape *tape, uint32_t b)
-{
-    uint32_t quantize = reader_of(tape, b, OP_QUANTIZE, 0);
-
-    while (quantize != UINT32_MAX) {
-        const struct op *op = &tape->ops[quantize];
-        uint32_t product = UINT32_MAX;
-
-        for (uint32_t i = 0; i < op->output_count && product == UINT32_MAX; i++) {
-            product = reader_of(tape, op->outputs[i], OP_CONTRACT, quantize);
-        }
-        if (product != UINT32_MAX) {
-            uint32_t scale = reader_of(tape, tape->ops[product].outputs[0], OP_MAP, product);
-
-            if (scale != UINT32_MAX && tape->ops[scale].attributes[MAP_FUNCTION] == MAP_SCALE) {
-                uint32_t bits = (uint32_t)tape->ops[scale].attributes[MAP_CONSTANT_BITS];
-                float factor;
-
-                memcpy(&factor, &bits, sizeof(factor));
-                return (double)factor;
-            }
-        }
-        quantize = reader_of(tape, b, OP_QUANTIZE, quantize + 1);
-    }
-    return 0.0;
-}
-
-double adapter_scale(const struct tape *tape, const char *b)
-{
-    for (uint32_t i = 0; i < tape->state_count; i++) {
-        if (strcmp(tape->tensors[tape->states[i].before].name, b) == 0) {
-            return scale_of(tape, tape->states[i].before);
-        }
-    }
-    return 0.0;
-}
 
 /* The state of that name, or NULL. */
 static const struct safetensors_entry *find_part(const struct safetensors *state, const char *name,
@@ -83,13 +33,18 @@ void adapter_find(struct adapter *adapter, const struct tape *tape, const struct
     }
     weights_plain_name(module, name);
     module[strlen(module) - strlen(WEIGHT)] = '\0';
-    adapter->a = find_part(state, module, ADAPTER_A);
-    adapter->b = find_part(state, module, ADAPTER_B);
+    adapter->a = find_part(state, module, LORA_A);
+    adapter->b = find_part(state, module, LORA_B);
+    if (adapter->a == NULL) {
+        adapter->a = find_part(state, module, LORA_TOKENS_A);
+        adapter->b = find_part(state, module, LORA_TOKENS_B);
+        adapter->tokens = true;
+    }
     if (adapter->a == NULL || adapter->b == NULL) {
         adapter->a = NULL;
         return;
     }
-    adapter->scale = adapter_scale(tape, adapter->b->name);
+    adapter->scale = job_adapter_scale(tape, adapter->b->name);
 }
 
 enum status adapter_read_part(float **values, const struct safetensors *file,
@@ -139,7 +94,7 @@ enum status adapter_merge(float *weight, const struct adapter *adapter,
     }
     TRY_OUT(adapter_read_part(&a, state, adapter->a, error));
     TRY_OUT(adapter_read_part(&b, state, adapter->b, error));
-    add_product(weight, a, b, adapter, in_first);
+    add_product(weight, a, b, adapter, in_first || adapter->tokens);
 out:
     free(a);
     free(b);

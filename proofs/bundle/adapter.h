@@ -8,21 +8,16 @@
 #include "engine/tape/tape.h"
 #include "proofs/format/safetensors.h"
 
-#define ADAPTER_A ".lora_A.weight"
-#define ADAPTER_B ".lora_B.weight"
-
 struct adapter {
     const struct safetensors_entry *a; /* (rank, in); NULL: the tensor has no adapter */
     const struct safetensors_entry *b; /* (out, rank) */
     double scale;
+    bool tokens; /* beside an embedding, whose rows are tokens: it is (in, out) */
 };
 
 /* Of a tensor of the base; adapter->a is NULL where it has none. */
 void adapter_find(struct adapter *adapter, const struct tape *tape, const struct safetensors *state,
                   const char *name);
-
-/* alpha / rank of the adapter whose part B has that name; 0: the tape does not say. */
-double adapter_scale(const struct tape *tape, const char *b);
 
 /* Adds the product to a weight of count numbers. in_first: it is (in, out). */
 MUST_CHECK enum status adapter_merge(float *weight, const struct adapter *adapter,

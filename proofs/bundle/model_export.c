@@ -18,6 +18,7 @@
 #include "proofs/bundle/adapter.h"
 #include "proofs/commit/commit.h"
 #include "proofs/job/first_state.h"
+#include "proofs/job/job_adapters.h"
 
 #define PIECE_SIZE     ((size_t)4 << 20)
 #define COPY_SIZE_MAX  ((size_t)256 << 20) /* of a tokenizer's file */
@@ -41,7 +42,7 @@ struct exporter {
 bool model_export_has_adapters(const struct tape *tape)
 {
     for (uint32_t i = 0; i < tape->state_count; i++) {
-        if (text_ends_with(tape->tensors[tape->states[i].before].name, ADAPTER_A)) {
+        if (job_adapter_is_part(tape->tensors[tape->states[i].before].name)) {
             return true;
         }
     }
@@ -49,13 +50,9 @@ bool model_export_has_adapters(const struct tape *tape)
 }
 
 /* The state of that name in the checkpoint, or NULL. */
-static const struct safetensors_entry *find_state(const struct exporter *exporter, const char *name,
-                                                  const char *end)
+static const struct safetensors_entry *find_state(const struct exporter *exporter, const char *name)
 {
-    char whole[SAFETENSORS_NAME_MAX + 32];
-
-    (void)snprintf(whole, sizeof(whole), "%s%s", name, end);
-    return safetensors_find(exporter->state, whole);
+    return safetensors_find(exporter->state, name);
 }
 
 /* ---- is it the base of this job? ---------------------------------------- */
@@ -211,7 +208,7 @@ static uint32_t choose_tensors(struct exported *chosen, struct safetensors_entry
         bool frozen;
 
         weights_plain_name(plain, from->entry->name);
-        state = adapters ? NULL : find_state(exporter, plain, "");
+        state = find_state(exporter, plain);
         frozen = adapters &&
                  (is_frozen(exporter->tape, from->entry->name) || is_frozen(exporter->tape, plain));
         if (weights_widen(from->entry->element) &&
@@ -278,17 +275,25 @@ out:
     return status;
 }
 
-static bool is_adapter(const char *name)
+/* Does the base hold a weight that is trained whole under this name? */
+static bool is_whole(const struct exporter *exporter, const char *name)
 {
-    return (text_ends_with(name, ADAPTER_A) || text_ends_with(name, ADAPTER_B)) &&
-           strncmp(name, "m.", 2) != 0 && strncmp(name, "v.", 2) != 0;
+    return strchr(name, '.') != NULL && weights_find_plain(&exporter->base, name) != NULL &&
+           !is_frozen(exporter->tape, name);
 }
 
-/* The name of a part of an adapter in a folder of PEFT: under the module as the base names it. */
+/* Is it a part of an adapter, or a module that is trained whole beside adapters? */
+static bool is_published(const struct exporter *exporter, const char *name)
+{
+    return job_adapter_is_part(name) || is_whole(exporter, name);
+}
+
+/* The name of a tensor in a folder of PEFT: under the module as the base names it. */
 static void published_name(char published[SAFETENSORS_NAME_MAX + 1],
                            const struct exporter *exporter, const char *name)
 {
-    size_t length = strlen(name) - strlen(ADAPTER_A); /* as long as ADAPTER_B */
+    const char *end = job_adapter_end(name);
+    size_t length = end != NULL ? (size_t)(end - name) : strlen(name) - strlen(strrchr(name, '.'));
     const char *middle = exporter->in_first ? "transformer." : "";
     const struct weights_entry *weight = NULL;
     char module[WEIGHTS_NAME_MAX + 1];
@@ -335,7 +340,7 @@ static enum status write_adapters(const struct exporter *exporter, struct error 
         goto out;
     }
     for (uint32_t i = 0; i < from->entry_count; i++) {
-        if (is_adapter(from->entries[i].name)) {
+        if (is_published(exporter, from->entries[i].name)) {
             chosen[count].state = &from->entries[i];
             entries[count] = from->entries[i];
             published_name(entries[count].name, exporter, from->entries[i].name);
@@ -426,37 +431,38 @@ static enum status copy_rest(const struct exporter *exporter, struct error *erro
     return STATUS_OK;
 }
 
-/* The last parts of the names of the layers that have adapters. */
-static json_t *targets_of(const struct exporter *exporter)
+/* The last parts of the names of the modules that have adapters, or that are trained whole. */
+static json_t *modules_of(const struct exporter *exporter, bool whole)
 {
-    json_t *targets = json_array();
+    json_t *modules = json_array();
     const struct safetensors *file = exporter->state;
 
     for (uint32_t i = 0; i < file->entry_count; i++) {
+        const char *name = file->entries[i].name;
         char module[SAFETENSORS_NAME_MAX + 1];
+        const char *end;
         const char *dot;
         size_t at;
         json_t *other;
         bool known = false;
 
-        if (!is_adapter(file->entries[i].name) ||
-            !text_ends_with(file->entries[i].name, ADAPTER_A)) {
+        if (!(whole ? is_whole(exporter, name)
+                    : job_adapter_is_part(name) && job_adapter_is_a(name))) {
             continue;
         }
-        (void)snprintf(module, sizeof(module), "%.*s",
-                       (int)(strlen(file->entries[i].name) - strlen(ADAPTER_A)),
-                       file->entries[i].name);
+        end = whole ? strrchr(name, '.') : job_adapter_end(name);
+        (void)snprintf(module, sizeof(module), "%.*s", (int)(end - name), name);
         dot = strrchr(module, '.');
         dot = dot == NULL ? module : dot + 1;
-        json_array_foreach(targets, at, other)
+        json_array_foreach(modules, at, other)
         {
             known = known || strcmp(json_string_value(other), dot) == 0;
         }
         if (!known) {
-            (void)json_array_append_new(targets, json_string(dot));
+            (void)json_array_append_new(modules, json_string(dot));
         }
     }
-    return targets;
+    return modules;
 }
 
 static double dropout_of(const struct tape *tape)
@@ -474,25 +480,31 @@ static enum status write_adapter_config(const struct exporter *exporter, struct 
     const struct safetensors *file = exporter->state;
     const struct safetensors_entry *b = NULL;
     json_t *config;
+    json_t *whole;
     enum status status;
     double scale;
 
     for (uint32_t i = 0; i < file->entry_count && b == NULL; i++) {
-        b = is_adapter(file->entries[i].name) && text_ends_with(file->entries[i].name, ADAPTER_B)
+        b = job_adapter_is_part(file->entries[i].name) && !job_adapter_is_a(file->entries[i].name)
                 ? &file->entries[i]
                 : NULL;
     }
     if (b == NULL || b->rank != 2) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: no adapters", file->path);
     }
-    scale = adapter_scale(exporter->tape, b->name);
-    config = json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:b, s:s, s:b, s:n, s:b}", "peft_type",
+    whole = modules_of(exporter, true);
+    if (json_array_size(whole) == 0) {
+        json_decref(whole);
+        whole = json_null();
+    }
+    scale = job_adapter_scale(exporter->tape, b->name);
+    config = json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:b, s:s, s:b, s:o, s:b}", "peft_type",
                        "LORA", "task_type", "CAUSAL_LM", "base_model_name_or_path",
                        exporter->options->base, "r", (json_int_t)b->dims[1], "lora_alpha",
                        round(scale * (double)b->dims[1] * 1e6) / 1e6, "lora_dropout",
                        round(dropout_of(exporter->tape) * 1e6) / 1e6, "target_modules",
-                       targets_of(exporter), "fan_in_fan_out", (int)exporter->in_first, "bias",
-                       "none", "inference_mode", 1, "modules_to_save", "init_lora_weights", 1);
+                       modules_of(exporter, false), "fan_in_fan_out", (int)exporter->in_first, "bias",
+                       "none", "inference_mode", 1, "modules_to_save", whole, "init_lora_weights", 1);
     status = write_json(exporter, "adapter_config.json", config, error);
     json_decref(config);
     return status;
@@ -525,7 +537,17 @@ static enum status write_card(const struct exporter *exporter, struct error *err
     add_root(&text, "job", job->id.bytes);
     buffer_add_format(&text, "| steps done | %" PRIu64 " of %" PRIu64 " |\n",
                       exporter->options->step, job->steps);
-    add_root(&text, "root of this state", exporter->options->root.bytes);
+    if (exporter->options->averaged_count != 0) {
+        buffer_add_text(&text, "| mean of the states after steps |");
+        for (uint32_t i = 0; i < exporter->options->averaged_count; i++) {
+            buffer_add_format(&text, " %" PRIu64, exporter->options->averaged[i]);
+        }
+        buffer_add_text(&text, " |\n");
+    }
+    add_root(&text,
+             exporter->options->averaged_count == 0 ? "root of this state"
+                                                    : "root of the last of these states",
+             exporter->options->root.bytes);
     add_root(&text, "root of the first state", job->first_state_root.bytes);
     add_root(&text, "root of the program", job->header + 56);
     add_root(&text, "root of the data", job->header + 152);
@@ -604,7 +626,11 @@ static enum status open_base(struct exporter *exporter, struct error *error)
 
     TRY(weights_open(&exporter->base, exporter->options->base, error));
     exporter->in_first = weights_find_plain(&exporter->base, "wte.weight") != NULL;
-    return adapters ? check_frozen(exporter, error) : check_first_state(exporter, error);
+    if (adapters) {
+        TRY(check_frozen(exporter, error));
+    }
+    return exporter->job->first_state_given || !adapters ? check_first_state(exporter, error)
+                                                         : STATUS_OK;
 }
 
 enum status model_export(const struct model_export *options, struct error *error)
@@ -681,8 +707,6 @@ enum status model_weights_read(float *values, const struct model_weights *weight
                          name);
     }
     weights_plain_name(plain, name);
-    if (!model_export_has_adapters(exporter->tape)) {
-        exported.state = find_state(exporter, plain, "");
-    }
+    exported.state = find_state(exporter, plain);
     return read_exported(values, exporter, &exported, count, error);
 }

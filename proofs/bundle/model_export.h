@@ -13,6 +13,7 @@
 #ifndef PROOFS_BUNDLE_MODEL_EXPORT_H
 #define PROOFS_BUNDLE_MODEL_EXPORT_H
 
+#include "proofs/bundle/average.h"
 #include "proofs/format/weights.h"
 #include "proofs/job/job.h"
 
@@ -25,6 +26,8 @@ struct model_export {
     const struct safetensors *state; /* a checkpoint or a model file, checked against its root */
     uint64_t step;                   /* the state before this step */
     struct digest root;
+    uint32_t averaged_count; /* 0; or it is the mean of the states before so many steps */
+    uint64_t averaged[AVERAGE_STATES_MAX];
 };
 
 MUST_CHECK enum status model_export(const struct model_export *options, struct error *error);

@@ -585,3 +585,10 @@ enum status base_config_check_length(const struct base_config *config, uint32_t 
     }
     return STATUS_OK;
 }
+
+uint32_t base_config_length(const struct base_config *config, uint32_t most)
+{
+    uint32_t length = config->positions < most ? config->positions : most;
+
+    return config->window != 0 && config->window < length ? config->window : length;
+}

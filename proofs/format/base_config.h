@@ -27,4 +27,7 @@ MUST_CHECK enum status base_config_parse(struct base_config *config, const void 
 MUST_CHECK enum status base_config_check_length(const struct base_config *config, uint32_t length,
                                                 struct error *error);
 
+/* As many tokens as the model takes, as we compute it, and at most so many. */
+uint32_t base_config_length(const struct base_config *config, uint32_t most);
+
 #endif /* PROOFS_FORMAT_BASE_CONFIG_H */

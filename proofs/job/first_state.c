@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
+#include "proofs/job/job_adapters.h"
 
 static const char tied_head[] = "lm_head.weight";
 
@@ -40,10 +41,34 @@ static bool is_answer(const char *name)
     return strcmp(name, "answers") == 0 || strcmp(name, "loss_sum") == 0;
 }
 
-/* What a training finds on held-out data (engine/models/held_out.c). */
+/* What a training finds on held-out data (engine/models/held_out.c), and of its gradients. */
 static bool is_figure(const char *name)
 {
-    return strcmp(name, HELD_OUT_LOSS) == 0 || strcmp(name, HELD_OUT_ACCURACY) == 0;
+    return strcmp(name, HELD_OUT_LOSS) == 0 || strcmp(name, HELD_OUT_ACCURACY) == 0 ||
+           strcmp(name, GRADIENT_NORMS) == 0;
+}
+
+/* A part of an adapter: beside modules that are trained whole, and come from the file, it is drawn by
+ * the tape's rule. */
+static bool is_drawn(const struct tape *tape, uint32_t state)
+{
+    const char *name = tape->tensors[tape->states[state].before].name;
+
+    return job_adapter_is_part(name) && tape->states[state].init.kind != INIT_NONE;
+}
+
+/* The seed of the tape's batches. */
+static uint64_t seed_of(const struct tape *tape)
+{
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+
+        if (op->kind == OP_BATCH_TOKENS || op->kind == OP_BATCH_ROWS) {
+            return (uint64_t)op->attributes[BATCH_SEED_LOW] |
+                   (uint64_t)op->attributes[BATCH_SEED_HIGH] << 32;
+        }
+    }
+    return 0;
 }
 
 /* May the state begin as zeros? */
@@ -163,7 +188,9 @@ static enum status match_state(struct first_state *first, uint32_t state, bool *
     const struct weights_entry *entry = weights_find_plain(&first->weights, tensor->name);
 
     if (entry == NULL) {
-        return may_miss(tape, tensor) ? STATUS_OK : say_missing(path, tensor->name, error);
+        return may_miss(tape, tensor) || is_drawn(tape, state)
+                   ? STATUS_OK
+                   : say_missing(path, tensor->name, error);
     }
     first->entries[state] = entry;
     taken[entry - first->weights.entries] = true;
@@ -230,14 +257,26 @@ static bool is_data(const struct tape *tape, const char *name)
     return false;
 }
 
+/* And the reverse. */
+static bool is_plain_state(const struct tape *tape, const char *name)
+{
+    char plain[WEIGHTS_NAME_MAX + 1];
+
+    weights_plain_name(plain, name);
+    return is_state(tape, plain);
+}
+
+/* frozen: the tensors that were taken are data, and states come from the same files. */
 static enum status check_rest(const struct weights *weights, const struct tape *tape,
-                              const bool *taken, struct error *error)
+                              const bool *taken, bool frozen, struct error *error)
 {
     for (uint32_t i = 0; i < weights->entry_count; i++) {
         const struct weights_entry *extra = &weights->entries[i];
 
         if (!taken[i] && !is_known_extra(tape, extra->entry->name) &&
-            !weights_is_beside(weights, extra->entry->name) && !is_data(tape, extra->entry->name)) {
+            !weights_is_beside(weights, extra->entry->name) &&
+            !is_data(tape, extra->entry->name) &&
+            !(frozen && is_plain_state(tape, extra->entry->name))) {
             return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'",
                              extra->file->path, extra->entry->name);
         }
@@ -251,8 +290,10 @@ static enum status match_all(struct first_state *first, bool *taken, const char 
     for (uint32_t i = 0; i < first->tape->state_count; i++) {
         TRY(match_state(first, i, taken, path, error));
     }
-    TRY(check_rest(&first->weights, first->tape, taken, error));
-    return is_state(first->tape, tied_head) ? STATUS_OK : check_tied_head(&first->weights, error);
+    TRY(check_rest(&first->weights, first->tape, taken, false, error));
+    return is_state(first->tape, tied_head) || is_data(first->tape, tied_head)
+               ? STATUS_OK
+               : check_tied_head(&first->weights, error);
 }
 
 enum status first_state_open(struct first_state *first, const struct tape *tape, const char *path,
@@ -300,7 +341,7 @@ static enum status check_frozen(const struct weights *weights, const struct tape
                                 const uint32_t *frozen, uint32_t count, bool *taken,
                                 struct error *error)
 {
-    bool tied = true;
+    bool tied = !is_state(tape, tied_head); /* or it is trained whole */
 
     for (uint32_t i = 0; i < count; i++) {
         const struct tensor *tensor = &tape->tensors[frozen[i]];
@@ -314,7 +355,7 @@ static enum status check_frozen(const struct weights *weights, const struct tape
         taken[entry - weights->entries] = true;
         tied = tied && strcmp(tensor->name, tied_head) != 0;
     }
-    TRY(check_rest(weights, tape, taken, error));
+    TRY(check_rest(weights, tape, taken, true, error));
     return tied ? check_tied_head(weights, error) : STATUS_OK;
 }
 
@@ -425,6 +466,11 @@ enum status first_state_read(void *bytes, const struct first_state *first, uint3
     const struct weights_entry *entry = first->entries[state];
     uint64_t size = commit_tensor_size(tensor);
 
+    if (entry == NULL && is_drawn(first->tape, state)) {
+        tape_first_value(bytes, first->tape, first->tape->states[state].before,
+                         seed_of(first->tape));
+        return STATUS_OK;
+    }
     if (entry == NULL) {
         memset(bytes, 0, size);
         return STATUS_OK;

@@ -5,7 +5,8 @@
  * State tensors are found by name, with or without "transformer." before it (as Hugging Face's
  * GPT-2 writes them). A state that the file lacks begins as zeros if it is a moment ("m.NAME" or
  * "v.NAME" beside a state NAME), an answer of inference, or not binary32, such as the step number.
- * Any other missing state is refused.
+ * Any other missing state is refused, but for a part of an adapter beside modules that are trained
+ * whole: it is drawn by the tape's rule, with the seed of its batches.
  *
  * A tensor that no state takes is refused too: the file of another model would lose layers
  * silently. Excepted are moments, and the masks and the tied head that other programs save beside

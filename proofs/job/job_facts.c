@@ -1,10 +1,12 @@
 /* job_facts.c - see job_facts.h. */
 #include "proofs/job/job_facts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hex.h"
 #include "proofs/job/first_state.h"
+#include "proofs/job/job_adapters.h"
 
 enum {
     KEPT_LEAST = 3,
@@ -132,26 +134,37 @@ static void find_batch(struct job_facts *facts, const struct job *job)
 
 /* ---- how it learns ------------------------------------------------------------ */
 
-/* The rates of the job's steps, if a schedule makes the tensor. */
-static void find_rates(struct job_facts *facts, const struct job *job, uint32_t rate)
+/* The operation that makes the tensor, or NULL. */
+static const struct op *maker_of(const struct tape *tape, uint32_t tensor)
 {
-    const struct tape *tape = written_tape(job);
-    const struct op *schedule = NULL;
-    const float *table;
-    uint64_t columns;
-    uint64_t rows;
-
-    for (uint32_t at = 0; at < tape->op_count; at++) {
-        if (tape->ops[at].kind == OP_SCHEDULE && tape->ops[at].outputs[0] == rate) {
-            schedule = &tape->ops[at];
+    for (uint32_t at = tape->op_count; at > 0; at--) {
+        for (uint32_t i = 0; i < tape->ops[at - 1].output_count; i++) {
+            if (tape->ops[at - 1].outputs[i] == tensor) {
+                return &tape->ops[at - 1];
+            }
         }
     }
-    if (schedule == NULL || tape->tensors[schedule->inputs[0]].role != ROLE_CONSTANT) {
-        return;
-    }
-    table = job_constant(job, schedule->inputs[0]);
-    columns = (uint64_t)schedule->attributes[SCHEDULE_COLUMNS];
-    rows = tape->tensors[schedule->inputs[0]].count / columns;
+    return NULL;
+}
+
+static bool is_map(const struct op *op, enum map_function function)
+{
+    return op != NULL && op->kind == OP_MAP && op->attributes[MAP_FUNCTION] == function;
+}
+
+static bool is_binary(const struct op *op, enum binary_function function)
+{
+    return op != NULL && op->kind == OP_BINARY && op->attributes[BINARY_FUNCTION] == function;
+}
+
+/* The rates of the job's steps, of the schedule that makes the tensor. */
+static void take_rates(struct job_facts *facts, const struct job *job, const struct op *schedule)
+{
+    const struct tape *tape = written_tape(job);
+    const uint64_t columns = (uint64_t)schedule->attributes[SCHEDULE_COLUMNS];
+    const float *table = job_constant(job, schedule->inputs[0]);
+    uint64_t rows = tape->tensors[schedule->inputs[0]].count / columns;
+
     rows = rows < job->steps ? rows : job->steps;
     for (uint64_t row = 0; table != NULL && row < rows; row++) {
         double value = (double)table[row * columns + (uint64_t)schedule->attributes[1]];
@@ -159,39 +172,156 @@ static void find_rates(struct job_facts *facts, const struct job *job, uint32_t 
         facts->rate_first = row == 0 ? value : facts->rate_first;
         facts->rate_most = value > facts->rate_most ? value : facts->rate_most;
         facts->rate_last = value;
+        for (uint64_t i = 0; i < FACTS_RATES; i++) {
+            facts->rates[i] = row == i * (rows - 1) / (FACTS_RATES - 1) ? value : facts->rates[i];
+        }
     }
 }
 
-static void take_adamw(struct job_facts *facts, const struct op *op)
+/* A rate: of a schedule, or of one so many times. */
+static void find_rates(struct job_facts *facts, const struct job *job, uint32_t rate)
 {
-    facts->optimizer = "adamw";
-    facts->beta1 = real_of(op->attributes[ADAMW_BETA1_BITS]);
-    facts->beta2 = real_of(op->attributes[ADAMW_BETA2_BITS]);
-    facts->epsilon = real_of(op->attributes[ADAMW_EPSILON_BITS]);
+    const struct tape *tape = written_tape(job);
+    const struct op *made = maker_of(tape, rate);
+    double factor = 1.0;
+
+    if (is_map(made, MAP_SCALE)) {
+        factor = real_of(made->attributes[MAP_CONSTANT_BITS]);
+        made = maker_of(tape, made->inputs[0]);
+    }
+    if (made == NULL || made->kind != OP_SCHEDULE ||
+        tape->tensors[made->inputs[0]].role != ROLE_CONSTANT) {
+        return;
+    }
+    if (facts->factor_most == 0.0) {
+        take_rates(facts, job, made);
+        facts->factor_least = facts->factor_most = factor;
+    }
+    facts->factor_least = factor < facts->factor_least ? factor : facts->factor_least;
+    facts->factor_most = factor > facts->factor_most ? factor : facts->factor_most;
 }
+
+static void take_kind(struct job_facts *facts, const struct job *job, const struct op *op)
+{
+    const bool adamw = op->kind == OP_ADAMW;
+    const double decay = real_of(op->attributes[adamw ? ADAMW_DECAY_BITS : SGD_DECAY_BITS]);
+
+    if (adamw) {
+        facts->optimizer = facts->optimizer == NULL ? "adamw" : facts->optimizer;
+        facts->beta1 = real_of(op->attributes[ADAMW_BETA1_BITS]);
+        facts->beta2 = real_of(op->attributes[ADAMW_BETA2_BITS]);
+        facts->epsilon = real_of(op->attributes[ADAMW_EPSILON_BITS]);
+    } else {
+        facts->optimizer = "sgd";
+        facts->momentum = real_of(op->attributes[SGD_MOMENTUM_BITS]);
+    }
+    find_rates(facts, job, op->inputs[adamw ? 4 : 3]); /* it stands behind the moments */
+    facts->decay = decay > facts->decay ? decay : facts->decay;
+}
+
+/* The factor of the state in the sum that is its next value: beta2 of Lion, the momentum of Muon. */
+static double share_that_stays(const struct tape *tape, const char *moment)
+{
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const struct op *sum = maker_of(tape, tape->states[i].after);
+        const struct op *scale = is_binary(sum, BINARY_ADD) ? maker_of(tape, sum->inputs[0]) : NULL;
+
+        if (strcmp(tape->tensors[tape->states[i].before].name, moment) == 0 &&
+            is_map(scale, MAP_SCALE)) {
+            return real_of(scale->attributes[MAP_CONSTANT_BITS]);
+        }
+    }
+    return 0.0;
+}
+
+/* p' = p - rate * (u + decay p), where u is a sign, or what engine/models/updates.c makes
+ * orthogonal. */
+static void take_written(struct job_facts *facts, const struct job *job, uint32_t before,
+                         const struct op *op)
+{
+    const struct tape *tape = written_tape(job);
+    const struct op *step = maker_of(tape, op->inputs[1]);
+    char moment[TENSOR_NAME_MAX + 4];
+
+    if (op->inputs[0] != before || !is_binary(step, BINARY_MUL)) {
+        return;
+    }
+    const struct op *u = maker_of(tape, step->inputs[0]);
+    const struct op *pull = is_binary(u, BINARY_ADD) ? maker_of(tape, u->inputs[1]) : NULL;
+
+    if (is_map(pull, MAP_SCALE) && pull->inputs[0] == before) {
+        double decay = real_of(pull->attributes[MAP_CONSTANT_BITS]);
+
+        facts->decay = decay > facts->decay ? decay : facts->decay;
+        u = maker_of(tape, u->inputs[0]);
+    }
+    if (!is_map(u, MAP_SIGN) && !is_map(u, MAP_SCALE)) {
+        return;
+    }
+    (void)snprintf(moment, sizeof(moment), "m.%s", tape->tensors[before].name);
+    if (is_map(u, MAP_SIGN)) {
+        const struct op *sum = maker_of(tape, u->inputs[0]);
+        const struct op *scale = is_binary(sum, BINARY_ADD) ? maker_of(tape, sum->inputs[0]) : NULL;
+
+        facts->optimizer = "lion";
+        facts->beta1 = is_map(scale, MAP_SCALE) ? real_of(scale->attributes[MAP_CONSTANT_BITS]) : 0;
+        facts->beta2 = share_that_stays(tape, moment);
+    } else {
+        facts->optimizer = "muon";
+        facts->momentum = share_that_stays(tape, moment);
+    }
+    find_rates(facts, job, step->inputs[1]);
+}
+
+/* Makers are found by walking the tape, so that of many parameters a few are looked at. */
+enum { WRITTEN_MOST = 64 };
 
 static void find_optimizer(struct job_facts *facts, const struct job *job)
 {
     const struct tape *tape = written_tape(job);
+    uint32_t looked = 0;
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
-        const struct op *op = &tape->ops[at];
-        double decay = 0.0;
+        if (tape->ops[at].kind == OP_ADAMW || tape->ops[at].kind == OP_SGD) {
+            take_kind(facts, job, &tape->ops[at]);
+        }
+    }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const uint32_t before = tape->states[i].before;
 
-        if (op->kind == OP_ADAMW) {
-            take_adamw(facts, op);
-            decay = real_of(op->attributes[ADAMW_DECAY_BITS]);
-        } else if (op->kind == OP_SGD) {
-            facts->optimizer = "sgd";
-            facts->momentum = real_of(op->attributes[SGD_MOMENTUM_BITS]);
-            decay = real_of(op->attributes[SGD_DECAY_BITS]);
-        } else {
+        if (looked < WRITTEN_MOST && first_state_is_parameter(tape, i)) {
+            const struct op *op = maker_of(tape, tape->states[i].after);
+
+            looked++;
+            if (is_binary(op, BINARY_SUB)) {
+                take_written(facts, job, before, op);
+            }
+        }
+    }
+}
+
+/* ---- what it trains -------------------------------------------------------------- */
+
+static void find_adapters(struct job_facts *facts, const struct tape *tape)
+{
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const struct tensor *tensor = &tape->tensors[tape->states[i].before];
+
+        if (!first_state_is_parameter(tape, i)) {
             continue;
         }
-        if (facts->rate_most == 0.0) { /* the rate stands behind the moments */
-            find_rates(facts, job, op->inputs[op->kind == OP_ADAMW ? 4 : 3]);
+        if (!job_adapter_is_part(tensor->name)) {
+            facts->whole += tensor->count;
+        } else if (job_adapter_is_a(tensor->name)) {
+            facts->rank = tensor->dims[0];
+        } else if (facts->adapters == 0.0) {
+            facts->adapters = job_adapter_scale(tape, tensor->name);
         }
-        facts->decay = decay > facts->decay ? decay : facts->decay;
+    }
+    facts->whole = facts->rank == 0 ? 0 : facts->whole;
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        facts->masked = facts->masked || (tape->tensors[id].role == ROLE_DATA &&
+                                          strcmp(tape->tensors[id].name, "mask") == 0);
     }
 }
 
@@ -206,6 +336,7 @@ void job_facts(struct job_facts *facts, const struct job *job)
     count_numbers(facts, tape);
     find_batch(facts, job);
     find_optimizer(facts, job);
+    find_adapters(facts, tape);
     if (clip != NULL) {
         facts->clip = real_of(clip->attributes[CLIP_LIMIT_BITS]);
     }
@@ -257,7 +388,7 @@ static json_t *facts_json(const struct job *job)
     job_facts(&facts, job);
     return json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I}",
+        "s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:I, s:b, s:I, s:I, s:I}",
         "parameters", (json_int_t)facts.parameters, "frozen_parameters", (json_int_t)facts.frozen,
         "batch", (json_int_t)facts.batch, "length", (json_int_t)facts.length, "micro_batches",
         (json_int_t)facts.micro_batches, "tokens", (json_int_t)facts.tokens, "samples",
@@ -267,6 +398,9 @@ static json_t *facts_json(const struct job *job)
         "rate_first", facts.rate_first, "rate_most", facts.rate_most, "rate_last", facts.rate_last,
         "beta1", facts.beta1, "beta2", facts.beta2, "epsilon", facts.epsilon, "momentum",
         facts.momentum, "decay", facts.decay, "clip", facts.clip, "dropout", facts.dropout,
+        "rate_factor_least", facts.factor_least, "rate_factor_most", facts.factor_most,
+        "adapter_rank", (json_int_t)facts.rank, "adapter_scale", facts.adapters,
+        "whole_parameters", (json_int_t)facts.whole, "masked", (int)facts.masked,
         "checkpoint_bytes", (json_int_t)job_checkpoint_bytes(job), "checkpoints_kept",
         (json_int_t)keep, "bundle_bytes", (json_int_t)job_bundle_bytes(job, keep, 0));
 }

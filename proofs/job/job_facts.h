@@ -11,6 +11,7 @@
 
 #include "proofs/job/job.h"
 
+#define FACTS_RATES 5
 struct job_facts {
     uint64_t parameters; /* numbers that are trained */
     uint64_t frozen;     /* numbers of weights that no step changes */
@@ -25,10 +26,17 @@ struct job_facts {
     uint64_t rows_of_next; /* that all steps take of the epoch after them */
     uint64_t bits;         /* of quantized numbers */
     uint64_t block;
-    const char *optimizer; /* "adamw", "sgd"; NULL: none */
+    const char *optimizer; /* "adamw", "sgd", "lion", "muon"; NULL: none */
     double rate_first;     /* learning rates of the job's steps */
     double rate_most;
     double rate_last;
+    double rates[FACTS_RATES]; /* after equal shares of the steps, first and last with them */
+    double factor_least;       /* tensors learn so many times as fast as the rates say */
+    double factor_most;
+    uint64_t rank;       /* of adapters; 0: there are none */
+    double adapters;     /* what they count: alpha / rank, mostly */
+    uint64_t whole;      /* parameters that are no part of an adapter, beside adapters */
+    bool masked;         /* a mask says which tokens count */
     double beta1;
     double beta2;
     double epsilon;

@@ -12,7 +12,9 @@
 #include "base/io/log.h"
 #include "chain/keys/passphrase.h"
 #include "proofs/bundle/bundle_pack.h"
+#include "proofs/bundle/average.h"
 #include "proofs/bundle/model_export.h"
+#include "proofs/run/gradient_norms.h"
 #include "proofs/format/key_file.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
@@ -62,7 +64,8 @@ static json_t *real_json(bool there, uint32_t bits)
     return there && isfinite(value) ? json_real((double)value) : json_null();
 }
 
-static json_t *step_json(const struct bundle_step *step)
+/* norm: of the gradient; NULL: the job keeps none, or no checkpoint has it yet. */
+static json_t *step_json(const struct bundle_step *step, const float *norm)
 {
     char root[HEX_SIZE(DIGEST_SIZE)];
     json_t *view;
@@ -77,6 +80,10 @@ static json_t *step_json(const struct bundle_step *step)
                               real_json(step->evaluated, step->held_out_bits));
     (void)json_object_set_new(view, "held_out_accuracy",
                               real_json(step->evaluated, step->accuracy_bits));
+    if (norm != NULL) {
+        (void)json_object_set_new(view, "gradient_norm",
+                                  isfinite(*norm) ? json_real((double)*norm) : json_null());
+    }
     (void)json_object_set_new(view, "nanoseconds", json_integer((json_int_t)step->nanoseconds));
     (void)json_object_set_new(view, "nanoseconds_committing",
                               json_integer((json_int_t)step->nanoseconds_committing));
@@ -104,7 +111,7 @@ static void print_held_out(struct sheet *sheet, const struct bundle_step *step)
     }
 }
 
-static void print_step(struct sheet *sheet, const struct bundle_step *step)
+static void print_step(struct sheet *sheet, const struct bundle_step *step, const float *norm)
 {
     char root[HEX_SIZE(DIGEST_SIZE)];
     float loss;
@@ -118,6 +125,9 @@ static void print_step(struct sheet *sheet, const struct bundle_step *step)
     sheet_print(sheet, "%8" PRIu64 "  %s  loss %-10.6f %9.3f ms  committing %7.3f ms", step->step,
                 root, (double)loss, (double)step->nanoseconds / 1e6,
                 (double)step->nanoseconds_committing / 1e6);
+    if (norm != NULL) {
+        sheet_print(sheet, "  gradient %.6g", (double)*norm);
+    }
     print_held_out(sheet, step);
     sheet_print(sheet, "\n");
 }
@@ -129,13 +139,18 @@ static enum status add_steps(struct sheet *sheet, json_t *list, uint64_t *more,
 {
     uint64_t from = options_number(options, "from");
     uint64_t count = options_number(options, "count");
+    float *norms = NULL;
+    uint64_t norm_count = 0;
+    enum status status;
 
+    TRY_OUT(gradient_norms_read(&norms, &norm_count, bundle, error));
     for (uint64_t i = 0; i < count && from < known; i++, from++) {
+        const float *norm = from < norm_count ? &norms[from] : NULL;
         struct bundle_step step;
 
-        TRY(bundle_step_read(&step, bundle, from, error));
-        (void)json_array_append_new(list, step_json(&step));
-        print_step(sheet, &step);
+        TRY_OUT(bundle_step_read(&step, bundle, from, error));
+        (void)json_array_append_new(list, step_json(&step, norm));
+        print_step(sheet, &step, norm);
     }
     *more = from < known ? known - from : 0;
     if (*more > 0) {
@@ -143,7 +158,9 @@ static enum status add_steps(struct sheet *sheet, json_t *list, uint64_t *more,
                     "%" PRIu64 " more: --from %" PRIu64 " goes on, --count %" PRIu64 " shows all\n",
                     *more, from, known);
     }
-    return STATUS_OK;
+out:
+    free(norms);
+    return status;
 }
 
 static int run_steps(struct command_context *context)
@@ -354,6 +371,14 @@ static const struct option_spec export_options[] = {
      .value = "N",
      .help = "with --hf: the state after so many steps, of which there is a checkpoint (default: "
              "the newest)"},
+    {.name = "average",
+     .heading = "model",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 2,
+     .maximum = AVERAGE_STATES_MAX,
+     .help = "with --hf: the mean of the states of so many checkpoints, of which --step, or the "
+             "newest, is the last"},
     {.name = "merge",
      .heading = "result",
      .kind = OPTION_FLAG,
@@ -388,6 +413,75 @@ static enum status find_step(uint64_t *step, struct bundle *bundle, const struct
     return STATUS_OK;
 }
 
+/* The checkpoint before step `at`. */
+static enum status find_before(uint64_t *step, struct bundle *bundle, uint64_t at,
+                               struct error *error)
+{
+    uint64_t next = 0;
+    bool found = false;
+
+    TRY(bundle_checkpoint_find(&next, bundle, 0, error));
+    while (next < at) {
+        *step = next;
+        found = true;
+        TRY(bundle_checkpoint_find(&next, bundle, *step + 1, error));
+    }
+    return found ? STATUS_OK
+                 : error_set(error, STATUS_NOT_FOUND,
+                             "--average: there is no checkpoint before step %" PRIu64, at);
+}
+
+/* Opens the checkpoints, the newest first, and writes their mean beside the new folder. */
+static enum status write_mean(char path[FILE_PATH_MAX], struct model_export *options,
+                              struct bundle *bundle, uint32_t count, struct error *error)
+{
+    struct safetensors *states = calloc(count, sizeof(*states));
+    uint64_t at = options->step;
+    uint32_t opened = 0;
+    enum status status = STATUS_OK;
+
+    if (states == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u checkpoints", count);
+    }
+    for (; opened < count; opened++) {
+        if (opened > 0) {
+            TRY_OUT(find_before(&at, bundle, at, error));
+        }
+        TRY_OUT(bundle_checkpoint_open(&states[opened], bundle, at, error));
+        options->averaged[opened] = at;
+    }
+    options->averaged_count = count;
+    if (snprintf(path, FILE_PATH_MAX, "%s.mean", options->folder) >= FILE_PATH_MAX) {
+        status = error_set(error, STATUS_USAGE, "--hf: the path is too long");
+        goto out;
+    }
+    status = average_write(path, options->job->tape, states, count, error);
+out:
+    while (opened > 0) {
+        safetensors_close(&states[--opened]);
+    }
+    free(states);
+    return status;
+}
+
+static enum status export_mean(struct model_export *options, struct bundle *bundle, uint32_t count,
+                               struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    struct safetensors state;
+    enum status status;
+
+    TRY(write_mean(path, options, bundle, count, error));
+    status = safetensors_open(&state, error, path);
+    if (status == STATUS_OK) {
+        options->state = &state;
+        status = model_export(options, error);
+        safetensors_close(&state);
+    }
+    (void)unlink(path);
+    return status;
+}
+
 static enum status export_model(struct command_context *context, struct bundle *bundle,
                                 struct error *error)
 {
@@ -404,6 +498,10 @@ static enum status export_model(struct command_context *context, struct bundle *
     TRY(access_unlock(bundle, context->options, error));
     TRY(find_step(&options.step, bundle, context->options, error));
     TRY(bundle_state_root(&options.root, bundle, options.step, error));
+    if (options_given(context->options, "average")) {
+        return export_mean(&options, bundle,
+                           (uint32_t)options_number(context->options, "average"), error);
+    }
     TRY(bundle_checkpoint_open(&state, bundle, options.step, error));
     options.state = &state;
     status = model_export(&options, error);
@@ -414,7 +512,7 @@ static enum status export_model(struct command_context *context, struct bundle *
 static enum status export_file(struct command_context *context, struct bundle *bundle,
                                struct error *error)
 {
-    static const char *const of_models[] = {"base", "step", "merge"};
+    static const char *const of_models[] = {"base", "step", "average", "merge"};
     const char *which = options_text(context->options, "checkpoints");
 
     for (size_t i = 0; i < sizeof(of_models) / sizeof(of_models[0]); i++) {

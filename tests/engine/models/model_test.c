@@ -447,8 +447,12 @@ static const void *constant_bytes(const struct model *model, const char *name)
 
 static double expected_rate(const struct model_options *options, uint32_t step)
 {
+    const double way = options->rate - options->rate_min;
     double share;
 
+    if (options->schedule == SCHEDULE_LISTED) {
+        return (double)options->recipe.listed[step];
+    }
     if (step < options->warmup) {
         return options->rate * (step + 1) / options->warmup;
     }
@@ -459,7 +463,18 @@ static double expected_rate(const struct model_options *options, uint32_t step)
     case SCHEDULE_COSINE:
         return options->rate_min +
                (options->rate - options->rate_min) * 0.5 * (1.0 + cos(share * M_PI));
+    case SCHEDULE_RESTARTS:
+        share = share == 1.0 ? 1.0 : fmod(share * options->recipe.cycles, 1.0);
+        return options->rate_min + way * 0.5 * (1.0 + cos(share * M_PI));
+    case SCHEDULE_POLYNOMIAL:
+        return options->rate_min + way * pow(1.0 - share, options->recipe.power);
+    case SCHEDULE_INVERSE_ROOT:
+        return options->rate * sqrt(options->warmup / (step + 1.0));
+    case SCHEDULE_STABLE_DECAY:
+        share = (step + 1.0 + options->recipe.cooldown - options->steps) / options->recipe.cooldown;
+        return options->rate - way * fmax(share, 0.0);
     case SCHEDULE_CONSTANT:
+    case SCHEDULE_LISTED:
     case SCHEDULE_COUNT:
         break;
     }
@@ -474,10 +489,17 @@ static void test_schedules_follow_their_formulas(void **state)
         struct small_model small;
         const float *table;
 
+        float listed[500];
+
+        for (int step = 0; step < 500; step++) {
+            listed[step] = 0.001f * (float)(step % 7);
+        }
         small_model_options(&options, MODEL_GPT2);
         options.schedule = (enum schedule)schedule;
         options.steps = 500;
         options.warmup = 20;
+        options.recipe = (struct recipe){
+            .cycles = 4, .power = 1.5, .cooldown = 100, .listed = listed};
         small_model_open(&small, &options);
         table = constant_bytes(&small.model, "schedule");
         for (uint32_t step = 0; step < options.steps; step++) {
