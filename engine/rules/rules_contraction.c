@@ -402,6 +402,112 @@ RULE uint64_t rule_contract_onehot_base(struct rule_part *part, const struct rul
     return rows_base(part, &shape, &row, 1);
 }
 
+/* The rows of an element of a chosen product; false: no expert has that index. */
+static RULE bool chosen_rows(struct product_row rows[2], const struct contraction_shape *shape,
+                             const struct rule_call *call, uint64_t index)
+{
+    const int64_t *attributes = call->op->attributes;
+    uint64_t width = (uint64_t)attributes[CHOSEN_WIDTH];
+    uint64_t row = index / width;
+    uint64_t expert = operand_get(&call->inputs[2], row);
+
+    if (expert >= (uint64_t)attributes[CHOSEN_EXPERTS]) {
+        return false;
+    }
+    rows[0] = row_open(shape, &call->inputs[0], &call->inputs[1], row);
+    rows[1] = row_open(shape, &call->inputs[3], &call->inputs[4], expert * width + index % width);
+    return true;
+}
+
+RULE uint64_t rule_contract_chosen_base(struct rule_part *part, const struct rule_call *call,
+                                        uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct product_row rows[2];
+
+    if (!chosen_rows(rows, &shape, call, index)) {
+        settle_part(part, FLOAT_NAN_BITS);
+        return 0;
+    }
+    return rows_base(part, &shape, rows, 2);
+}
+
+/* The two rows over which an element of an expert's sum goes. */
+static RULE void expert_rows(struct product_row rows[2], const struct contraction_shape *shape,
+                             const struct rule_call *call, uint64_t index)
+{
+    uint64_t m = (uint64_t)call->op->attributes[CHOSEN_SUM_M];
+    uint64_t n = (uint64_t)call->op->attributes[CHOSEN_SUM_N];
+
+    rows[0] = row_open(shape, &call->inputs[1], &call->inputs[2], index / n % m);
+    rows[1] = row_open(shape, &call->inputs[3], &call->inputs[4], index % n);
+}
+
+RULE uint64_t rule_contract_chosen_rows_base(struct rule_part *part, const struct rule_call *call,
+                                             uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct product_row rows[2];
+
+    expert_rows(rows, &shape, call, index);
+    return rows_base(part, &shape, rows, 2);
+}
+
+/* The products of [from, to) of two rows. */
+static RULE void add_products(struct rule_part *part, const struct contraction_shape *shape,
+                              const struct product_row rows[2], uint64_t from, uint64_t to)
+{
+    for (int64_t i = (int64_t)from / shape->block; i * shape->block < (int64_t)to; i++) {
+        uint64_t terms = 0;
+        int64_t start;
+        int64_t end;
+
+        block_cut(&start, &end, shape, i, (int64_t)from, (int64_t)to);
+        for (int64_t k = start; k < end; k++) {
+            terms += (uint64_t)(row_q(&rows[0], k) * row_q(&rows[1], k));
+        }
+        add_block(part, shape, rows, 2, i, terms);
+    }
+}
+
+RULE void rule_contract_chosen_part(struct rule_part *part, const struct rule_call *call,
+                                    uint64_t index, uint64_t from, uint64_t to)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct product_row rows[2];
+
+    if (!chosen_rows(rows, &shape, call, index)) {
+        settle_part(part, FLOAT_NAN_BITS);
+        return;
+    }
+    add_products(part, &shape, rows, from, to);
+}
+
+RULE void rule_contract_chosen_rows_part(struct rule_part *part, const struct rule_call *call,
+                                         uint64_t index, uint64_t from, uint64_t to)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    const int64_t *attributes = call->op->attributes;
+    uint64_t expert =
+        index / ((uint64_t)attributes[CHOSEN_SUM_M] * (uint64_t)attributes[CHOSEN_SUM_N]);
+    struct product_row rows[2];
+
+    expert_rows(rows, &shape, call, index);
+    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
+        uint64_t terms = 0;
+        int64_t start;
+        int64_t end;
+
+        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
+        for (int64_t k = start; k < end; k++) {
+            if (operand_get(&call->inputs[0], (uint64_t)k) == expert) {
+                terms += (uint64_t)(row_q(&rows[0], k) * row_q(&rows[1], k));
+            }
+        }
+        add_block(part, &shape, rows, 2, i, terms);
+    }
+}
+
 RULE void rule_contract_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
                              uint64_t from, uint64_t to)
 {
@@ -412,17 +518,7 @@ RULE void rule_contract_part(struct rule_part *part, const struct rule_call *cal
         settle_part(part, 0);
         return;
     }
-    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
-        uint64_t terms = 0;
-        int64_t start;
-        int64_t end;
-
-        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
-        for (int64_t k = start; k < end; k++) {
-            terms += (uint64_t)(row_q(&rows[0], k) * row_q(&rows[1], k));
-        }
-        add_block(part, &shape, rows, 2, i, terms);
-    }
+    add_products(part, &shape, rows, from, to);
 }
 
 RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call *call,
@@ -470,33 +566,54 @@ RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_ca
 /* ---- whole rows ---- */
 
 /* Rows in memory, which a machine has, are added faster. */
-static RULE void product_in_memory(struct rule_part *part, const struct rule_call *call,
-                                   uint64_t index, uint64_t from, uint64_t to)
+static RULE void product_in_memory(struct rule_part *part, const struct contraction_shape *shape,
+                                   const struct product_row rows[2])
 {
-    struct contraction_shape shape = contraction_shape_of(call->op);
-    struct product_row rows[2];
-
-    for (uint32_t i = 0; i < 4; i++) {
-        if (call->inputs[i].memory == NULL) {
-            rule_contract_part(part, call, index, from, to);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (rows[i].q->memory == NULL || rows[i].exponents->memory == NULL) {
+            add_products(part, shape, rows, 0, (uint64_t)shape->k);
             return;
         }
     }
-    if (product_rows(rows, &shape, call, index)) {
-        struct quantized_row in_memory[2] = {row_memory(&shape, &rows[0]),
-                                             row_memory(&shape, &rows[1])};
+    struct quantized_row in_memory[2] = {row_memory(shape, &rows[0]), row_memory(shape, &rows[1])};
 
-        part->value = contraction_partial(&shape, &in_memory[0], &in_memory[1], 0, shape.blocks);
-    }
+    part->value = contraction_partial(shape, &in_memory[0], &in_memory[1], 0, shape->blocks);
 }
 
 RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
 {
+    struct contraction_shape shape = contraction_shape_of(call->op);
     struct rule_part part = {.fold = RULE_SUM};
+    struct product_row rows[2];
 
     (void)rule_contract_base(&part, call, index);
+    if (!part.settled && product_rows(rows, &shape, call, index)) {
+        product_in_memory(&part, &shape, rows);
+    }
+    return rule_part_finish(&part);
+}
+
+RULE uint32_t rule_contract_chosen(const struct rule_call *call, uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct rule_part part = {.fold = RULE_SUM};
+    struct product_row rows[2];
+
+    (void)rule_contract_chosen_base(&part, call, index);
+    if (!part.settled && chosen_rows(rows, &shape, call, index)) {
+        product_in_memory(&part, &shape, rows);
+    }
+    return rule_part_finish(&part);
+}
+
+RULE uint32_t rule_contract_chosen_rows(const struct rule_call *call, uint64_t index)
+{
+    struct rule_part part = {.fold = RULE_SUM};
+
+    (void)rule_contract_chosen_rows_base(&part, call, index);
     if (!part.settled) {
-        product_in_memory(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+        rule_contract_chosen_rows_part(&part, call, index, 0,
+                                       (uint64_t)contraction_shape_of(call->op).k);
     }
     return rule_part_finish(&part);
 }
