@@ -60,32 +60,78 @@ static void group_rows(const struct row_groups *groups, const uint32_t *index, i
     panels[0] = 0;
 }
 
-/* Copies a row's integers to row r of a panel, or makes them zeros. */
-static void copy_row(const struct contraction_isa *isa, const struct packed_layout *layout,
-                     char *to, int r, const char *from, int64_t lane)
+/* Where the integers of a panel's rows come from; a row without any reads zeros again and again. */
+struct row_sources {
+    const char *from[PANEL_ROWS]; /* the first word, or half group, of the row */
+    size_t step[PANEL_ROWS];      /* to the next line, or group: all or nothing */
+};
+
+static struct row_sources open_sources(const struct packed_layout *layout, const char *q,
+                                       const uint32_t *order, size_t word, size_t step)
 {
-    int64_t lines = (int64_t)(layout->plane_size / LINE_SIZE);
-    int64_t grouped = isa->bytes ? lines / BYTES_LINES * BYTES_LINES : 0;
+    static const char zeros[8] __attribute__((aligned(8))) = {0};
+    struct row_sources sources;
 
-    for (int64_t line = 0; line < grouped; line += BYTES_LINES) {
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        bool none = order[r] == ROW_NONE;
+
+        sources.from[r] =
+            none ? zeros
+                 : q + order[r] / PANEL_ROWS * layout->panel_size + order[r] % PANEL_ROWS * word;
+        sources.step[r] = none ? 0 : step;
+    }
+    return sources;
+}
+
+/* Lines from `first` on of a plane: a word of each row. Line by line, since neighbours in a group
+ * mostly come from the same lines. */
+static void copy_words(char *to, const struct row_sources *sources, size_t start, int64_t first,
+                       int64_t last)
+{
+    for (int64_t line = first; line < last; line++) {
+        uint32_t words[PANEL_ROWS];
+
+        for (int r = 0; r < PANEL_ROWS; r++) {
+            size_t from = sources->step[r] == 0 ? 0 : start + (size_t)line * sources->step[r];
+
+            memcpy(&words[r], sources->from[r] + from, sizeof(words[r]));
+        }
+        memcpy(to + line * LINE_SIZE, words, sizeof(words));
+    }
+}
+
+/* Groups of lines that hold bytes: eight of each row, twice. */
+static void copy_groups(char *to, const struct row_sources *sources, int64_t groups)
+{
+    for (int64_t g = 0; g < groups; g++) {
         for (int half = 0; half < 2; half++) {
-            char *at = to + line * LINE_SIZE + half * BYTES_LOW + 8 * r;
+            for (int r = 0; r < PANEL_ROWS; r++) {
+                size_t from = sources->step[r] == 0
+                                  ? 0
+                                  : (size_t)g * sources->step[r] + (size_t)half * BYTES_LOW;
 
-            if (from == NULL) {
-                memset(at, 0, 8);
-            } else {
-                memcpy(at, from + line * LINE_SIZE + half * BYTES_LOW + 8 * lane, 8);
+                memcpy(to + g * BYTES_GROUP + half * BYTES_LOW + 8 * r, sources->from[r] + from, 8);
             }
         }
     }
+}
+
+static void copy_rows(const struct contraction_isa *isa, const struct packed_layout *layout,
+                      char *to, const char *q, const uint32_t *order)
+{
+    int64_t lines = (int64_t)(layout->plane_size / LINE_SIZE);
+    int64_t groups = isa->bytes ? lines / BYTES_LINES : 0;
+    struct row_sources words = open_sources(layout, q, order, sizeof(uint32_t), LINE_SIZE);
+
+    if (groups > 0) {
+        struct row_sources bytes = open_sources(layout, q, order, 8, BYTES_GROUP);
+
+        copy_groups(to, &bytes, groups);
+    }
     for (int plane = 0; plane < layout->planes; plane++) {
         size_t start = (size_t)plane * layout->plane_size;
-        uint32_t *out = (uint32_t *)(uintptr_t)(to + start) + r;
-        const uint32_t *in = (const uint32_t *)(uintptr_t)(from == NULL ? to : from + start) + lane;
 
-        for (int64_t line = grouped; line < lines; line++) {
-            out[line * PANEL_ROWS] = from == NULL ? 0 : in[line * PANEL_ROWS];
-        }
+        copy_words(to + start, &words, start, groups * BYTES_LINES, lines);
     }
 }
 
@@ -115,8 +161,8 @@ static void gather_panel(const struct contraction_isa *isa, const struct packed_
             }
             heads[p].shifts[r] = head->shifts[lane];
         }
-        copy_row(isa, layout, to, r, from, lane);
     }
+    copy_rows(isa, layout, to, q, order);
 }
 
 /* Rows without an expert. */

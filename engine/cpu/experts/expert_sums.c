@@ -122,24 +122,31 @@ static void sort_by_expert(const struct expert_places *places, const uint32_t *i
 }
 
 /* Element k of each row of a plane: half of each word of its line. */
-static const uint32_t *line_of(const char *plane, uint32_t k)
+struct half_words {
+    const uint32_t *line;
+    uint32_t down;
+    uint32_t kept; /* 0 where there is no element */
+};
+
+static struct half_words half_of(const char *plane, uint32_t k)
 {
-    return (const uint32_t *)(uintptr_t)(plane + k / 2 * LINE_SIZE);
+    bool none = k == ROW_NONE;
+
+    return (struct half_words){
+        .line = (const uint32_t *)(uintptr_t)(plane + (none ? 0 : k / 2 * (size_t)LINE_SIZE)),
+        .down = none ? 0 : 16 * (k & 1),
+        .kept = none ? 0 : UINT32_C(0xffff)};
 }
 
 /* Two places become a line. */
-static void join_places(uint32_t *line, const char *plane, const uint32_t order[2])
+static void join_places(uint32_t *restrict line, const char *plane, const uint32_t order[2])
 {
-    for (int half = 0; half < 2; half++) {
-        uint32_t k = order[half];
-        const uint32_t *from = line_of(plane, k == ROW_NONE ? 0 : k);
-        uint32_t down = 16 * (k & 1);
-        uint32_t kept = k == ROW_NONE ? 0 : UINT32_C(0xffff);
-        uint32_t up = 16 * (uint32_t)half;
+    const struct half_words low = half_of(plane, order[0]);
+    const struct half_words high = half_of(plane, order[1]);
 
-        for (int r = 0; r < PANEL_ROWS; r++) {
-            line[r] = (half == 0 ? 0 : line[r]) | (from[r] >> down & kept) << up;
-        }
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        line[r] = (low.line[r] >> low.down & low.kept) | (high.line[r] >> high.down & high.kept)
+                                                             << 16;
     }
 }
 
