@@ -4,8 +4,8 @@ pragma solidity 0.8.37;
 import {IRules} from "./IRules.sol";
 
 /// @title IParts
-/// @notice Rules that fold a long axis and can show its parts: the sums of contract, contract-ones
-/// and contract-onehot over K elements, the peaks of quantize over a piece, its exponents over the
+/// @notice Rules that fold a long axis and can show its parts: the sums of contract and of the kinds
+/// named after it over K elements, the peaks of quantize over a piece, its exponents over the
 /// peaks of a row (engine/rules/rule.h).
 /// @dev The parts are always the same ones: 1,024 elements of a sum or peaks of a row, 2 elements
 /// of a piece; twice as many, and so on, where there would be more than 2,048 parts. A part that is

@@ -54,6 +54,8 @@ abstract contract Kinds {
     uint256 internal constant OP_CAST = 42;
     uint256 internal constant OP_BATCH_ROWS = 43;
     uint256 internal constant OP_UNIFORM = 44;
+    uint256 internal constant OP_CONTRACT_CHOSEN = 45;
+    uint256 internal constant OP_CONTRACT_CHOSEN_ROWS = 46;
 
     // Functions of MAP.
     uint256 internal constant MAP_NEG = 0;
@@ -229,6 +231,22 @@ abstract contract Kinds {
     uint256 internal constant EQUILIBRATE_E = 1;
     uint256 internal constant EQUILIBRATE_F = 2;
 
+    // Attributes: CHOSEN.
+    uint256 internal constant CHOSEN_ROWS = 0;
+    uint256 internal constant CHOSEN_EXPERTS = 1;
+    uint256 internal constant CHOSEN_WIDTH = 2;
+    uint256 internal constant CHOSEN_K = 3;
+    uint256 internal constant CHOSEN_BITS = 4;
+    uint256 internal constant CHOSEN_BLOCK = 5;
+
+    // Attributes: CHOSEN_SUM.
+    uint256 internal constant CHOSEN_SUM_EXPERTS = 0;
+    uint256 internal constant CHOSEN_SUM_M = 1;
+    uint256 internal constant CHOSEN_SUM_N = 2;
+    uint256 internal constant CHOSEN_SUM_K = 3;
+    uint256 internal constant CHOSEN_SUM_BITS = 4;
+    uint256 internal constant CHOSEN_SUM_BLOCK = 5;
+
     // Attributes: ROW_SUM.
     uint256 internal constant ROW_SUM_ROWS = 0;
     uint256 internal constant ROW_SUM_COLUMNS = 1;
@@ -360,7 +378,7 @@ abstract contract RuleBook is Kinds {
     uint256 internal constant RULES_FUNCTIONS = 7;
 
     // The contract of each kind, four bits each: kind 0 stands last. Then of function codes.
-    uint256 internal constant BOOK = 0x111344411665222111144444444433332111111111111;
+    uint256 internal constant BOOK = 0x33111344411665222111144444444433332111111111111;
     uint256 internal constant MAP_BOOK = 0x5555777775555555555555;
 
     IRules public immutable MOVES;

@@ -9,8 +9,8 @@ import {IRules} from "./IRules.sol";
 import {Kinds} from "./Kinds.sol";
 
 /// @title RulesContraction
-/// @notice The rules of quantize, contract, contract-ones and contract-onehot: engine's
-/// rules_contraction.c, docs/ARITHMETIC.md "Exact contraction".
+/// @notice The rules of quantize, contract, contract-ones, contract-onehot, contract-chosen and
+/// contract-chosen-rows: engine's rules_contraction.c, docs/ARITHMETIC.md "Exact contraction".
 /// @dev Integers only. Elements may be anything, since a liar wrote them: a shift of 64 or more
 /// makes a term 0, sums are modulo 2^64. Sizes come from the descriptor alone.
 contract RulesContraction is IParts, Kinds {
@@ -194,6 +194,8 @@ contract RulesContraction is IParts, Kinds {
         if (shown.operation == OP_CONTRACT) return _shape(shown, CONTRACT_K).k;
         if (shown.operation == OP_CONTRACT_ONES) return _shape(shown, ONES_K).k;
         if (shown.operation == OP_CONTRACT_ONEHOT) return _shape(shown, ONEHOT_K).k;
+        if (shown.operation == OP_CONTRACT_CHOSEN) return _shape(shown, CHOSEN_K).k;
+        if (shown.operation == OP_CONTRACT_CHOSEN_ROWS) return _shape(shown, CHOSEN_SUM_K).k;
         revert Evidence.BadDescriptor();
     }
 
@@ -225,6 +227,10 @@ contract RulesContraction is IParts, Kinds {
             _ones(found, shown, range);
         } else if (shown.operation == OP_CONTRACT_ONEHOT) {
             _onehot(found, shown, range);
+        } else if (shown.operation == OP_CONTRACT_CHOSEN) {
+            _chosen(found, shown, range);
+        } else if (shown.operation == OP_CONTRACT_CHOSEN_ROWS) {
+            _chosenRows(found, shown, range);
         } else {
             found.fold = FOLD_MAXIMUM;
             if (shown.output == 0) {
@@ -415,10 +421,61 @@ contract RulesContraction is IParts, Kinds {
         Row memory a = _row(shown.operands[0], shown.operands[1], shape, number, range);
         number = batch * view_[4] * view_[5] + n;
         Row memory b = _row(shown.operands[2], shown.operands[3], shape, number, range);
+        _product(found, shape, a, b, range);
+    }
+
+    /// @dev Row of A by the row that an expert has for the column; NaN where the index is none.
+    function _chosen(Part memory found, Evidence.Exhibit memory shown, Range memory range)
+        private
+        pure
+    {
+        Shape memory shape = _shape(shown, CHOSEN_K);
+        uint256 width = shown.natural(CHOSEN_WIDTH);
+        uint256 number = shown.element / width;
+        if (shown.operands[2].elementType != Evidence.U32) revert Evidence.BadDescriptor();
+        uint256 expert = shown.operands[2].get(number);
+        if (expert >= shown.natural(CHOSEN_EXPERTS)) {
+            _settle(found, true);
+            return;
+        }
+        Row memory a = _row(shown.operands[0], shown.operands[1], shape, number, range);
+        number = expert * width + shown.element % width;
+        Row memory b = _row(shown.operands[3], shown.operands[4], shape, number, range);
+        _product(found, shape, a, b, range);
+    }
+
+    function _product(
+        Part memory found,
+        Shape memory shape,
+        Row memory a,
+        Row memory b,
+        Range memory range
+    ) private pure {
         bool poison = a.poison || b.poison;
         if (!poison || range.isPart) {
             Sum memory sum = _sum(shape, range, a.lowest + b.lowest, 2);
             _products(sum, shape, a, b, range);
+            _setSum(found, sum, shape, 2);
+        }
+        _settle(found, poison);
+    }
+
+    /// @dev The products of the places whose index is the element's expert.
+    function _chosenRows(Part memory found, Evidence.Exhibit memory shown, Range memory range)
+        private
+        pure
+    {
+        Shape memory shape = _shape(shown, CHOSEN_SUM_K);
+        uint256 columns = shown.natural(CHOSEN_SUM_N);
+        uint256 rows = shown.natural(CHOSEN_SUM_M);
+        uint256 number = shown.element / columns;
+        Row memory a = _row(shown.operands[1], shown.operands[2], shape, number % rows, range);
+        Row memory b =
+            _row(shown.operands[3], shown.operands[4], shape, shown.element % columns, range);
+        bool poison = a.poison || b.poison;
+        if (!poison || range.isPart) {
+            Sum memory sum = _sum(shape, range, a.lowest + b.lowest, 2);
+            _matches(sum, shown, shape, a, b, range, number / rows);
             _setSum(found, sum, shape, 2);
         }
         _settle(found, poison);
@@ -448,7 +505,7 @@ contract RulesContraction is IParts, Kinds {
         Row memory row = _row(shown.operands[1], shown.operands[2], shape, number, range);
         if (!row.poison || range.isPart) {
             Sum memory sum = _sum(shape, range, row.lowest, 1);
-            _chosen(sum, shown, shape, row, range);
+            _matches(sum, shown, shape, row, row, range, shown.element / width);
             _setSum(found, sum, shape, 1);
         }
         _settle(found, row.poison);
@@ -517,60 +574,105 @@ contract RulesContraction is IParts, Kinds {
         }
     }
 
-    /// @dev The sum of the row's integers at the places k of the range whose index is the word.
-    function _chosen(
+    /// @dev The sum at the places k of the range whose index is the word: of the row's integers, or
+    /// of their products with those of the other row where it is another operand.
+    function _matches(
         Sum memory sum,
         Evidence.Exhibit memory shown,
         Shape memory shape,
         Row memory row,
-        Range memory range
+        Row memory other,
+        Range memory range,
+        uint256 word
     ) private pure {
-        uint256 word = shown.element / shown.natural(ONEHOT_WIDTH);
         Evidence.Operand memory index = shown.operands[0];
         if (index.elementType != Evidence.U32 || word > type(uint32).max) {
             revert Evidence.BadDescriptor();
         }
+        bool pair = shown.operation == OP_CONTRACT_CHOSEN_ROWS;
         uint256 to = range.to;
         uint256 offset = index.span(range.from, to - range.from);
-        uint256 exponents = row.exponents;
+        uint256 slot;
         unchecked {
-            for (uint256 k = range.from; k < to;) {
+            for (uint256 k = range.from; k < to; slot++) {
                 uint256 count = _run(shape, k, to);
-                _add(sum, _chosenOf(row, word, offset, k, count), _short(exponents, 0));
-                exponents += 2;
+                int256 exponent = _short(row.exponents, slot);
+                if (pair) {
+                    exponent += _short(other.exponents, slot);
+                    _add(sum, _productsOf(row, other, word, offset, k, count), exponent);
+                } else {
+                    _add(sum, _integersOf(row, word, offset, k, count), exponent);
+                }
                 offset += count << 2;
                 k += count;
             }
         }
     }
 
-    /// @dev The same within a block: `count` words at `offset`, the first of them at place k.
-    function _chosenOf(Row memory row, uint256 word, uint256 offset, uint256 k, uint256 count)
+    /// @dev Eight words at an offset, zero in the lanes of those that are the word; and whether
+    /// there may be one.
+    function _compared(uint256 offset, uint256 pattern)
+        private
+        pure
+        returns (uint256 differences, bool some)
+    {
+        unchecked {
+            uint256 zeros;
+            assembly {
+                differences := xor(calldataload(offset), pattern)
+                // No lane is zero where this is 0; seldom the other way round.
+                let ones := 0x100000001000000010000000100000001000000010000000100000001
+                zeros := and(and(sub(differences, ones), not(differences)), shl(31, ones))
+            }
+            some = zeros != 0;
+        }
+    }
+
+    /// @dev Eight times the word, as calldata has it.
+    function _pattern(uint256 word) private pure returns (uint256) {
+        return Evidence.swap32(
+            word * 0x0000000100000001000000010000000100000001000000010000000100000001
+        );
+    }
+
+    /// @dev The sum within a block: `count` words at `offset`, the first of them at place k.
+    function _integersOf(Row memory row, uint256 word, uint256 offset, uint256 k, uint256 count)
         private
         pure
         returns (int256 terms)
     {
-        // Eight times the word, as calldata has it.
-        uint256 pattern = Evidence.swap32(
-            word * 0x0000000100000001000000010000000100000001000000010000000100000001
-        );
+        uint256 pattern = _pattern(word);
         unchecked {
             for (uint256 end = k + count; k < end; k += 8) {
-                uint256 differences;
-                uint256 zeros;
-                assembly {
-                    differences := xor(calldataload(offset), pattern)
-                    // No lane is zero where this is 0; seldom the other way round.
-                    let ones := 0x100000001000000010000000100000001000000010000000100000001
-                    zeros := and(and(sub(differences, ones), not(differences)), shl(31, ones))
-                }
+                (uint256 differences, bool some) = _compared(offset, pattern);
                 offset += 32;
-                if (zeros == 0) {
-                    continue;
-                }
-                for (uint256 i = 0; i < 8 && k + i < end; i++) {
+                for (uint256 i = 0; some && i < 8 && k + i < end; i++) {
                     if (differences << 32 * i >> 224 == 0) {
                         terms += int32(uint32(row.q.get(row.first + k + i)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// @dev The same of products.
+    function _productsOf(
+        Row memory a,
+        Row memory b,
+        uint256 word,
+        uint256 offset,
+        uint256 k,
+        uint256 count
+    ) private pure returns (int256 terms) {
+        uint256 pattern = _pattern(word);
+        unchecked {
+            for (uint256 end = k + count; k < end; k += 8) {
+                (uint256 differences, bool some) = _compared(offset, pattern);
+                offset += 32;
+                for (uint256 i = 0; some && i < 8 && k + i < end; i++) {
+                    if (differences << 32 * i >> 224 == 0) {
+                        terms += int256(int32(uint32(a.q.get(a.first + k + i))))
+                            * int32(uint32(b.q.get(b.first + k + i)));
                     }
                 }
             }

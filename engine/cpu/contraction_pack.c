@@ -96,4 +96,8 @@ void contraction_table(struct kernel_table *table, const struct contraction_runs
     table->kernels[OP_CONTRACT_ONES] = (struct kernel){.run = runs->ones};
     table->kernels[OP_CONTRACT_ONEHOT] =
         (struct kernel){.run = runs->onehot, .scratch_size = contraction_onehot_scratch};
+    table->kernels[OP_CONTRACT_CHOSEN] =
+        (struct kernel){.run = runs->chosen, .scratch_size = contraction_chosen_scratch};
+    table->kernels[OP_CONTRACT_CHOSEN_ROWS] =
+        (struct kernel){.run = runs->chosen_rows, .scratch_size = contraction_chosen_rows_scratch};
 }

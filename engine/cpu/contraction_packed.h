@@ -76,6 +76,12 @@ struct packed_layout {
     size_t panel_size;
 };
 
+/* Bytes in whole lines. */
+static inline size_t contraction_lines(size_t size)
+{
+    return (size + LINE_SIZE - 1) / LINE_SIZE * LINE_SIZE;
+}
+
 struct packed_layout packed_layout(const struct contraction_shape *shape, int64_t rows);
 
 /* The longest run of the norm test, in elements; 0 for 22 bits, which need no test. */
@@ -292,15 +298,54 @@ static inline int contraction_threads(int thread_count, int64_t items, int64_t l
     return useful < 1 ? 1 : (useful < thread_count ? (int)useful : thread_count);
 }
 
+/* ---- products, tile by tile ---- */
+
+struct operand_rows {
+    const void *q; /* packed */
+    struct packed_layout layout;
+    int64_t batch_rows;
+};
+
+/* Rows of A by their experts; those of an expert begin with a panel. */
+#define ROW_NONE UINT32_MAX
+struct row_groups {
+    uint32_t *panels; /* experts + 1: the first panel of each */
+    uint32_t *order;  /* of each place in a panel, the row that stands there, or ROW_NONE */
+};
+
+struct product {
+    const struct contraction_isa *isa;
+    const struct row_groups *groups; /* of A, if it has some; the groups are the batches */
+    struct contraction_shape shape;
+    struct operand_rows a;
+    struct operand_rows b;
+    bool stream; /* out is larger than the caches */
+    bool unit;   /* neighbouring columns are neighbours in out */
+    int64_t causal;
+    int64_t dims[6]; /* of the operation; A and B may be exchanged */
+    int64_t strides[6];
+    float *out;
+};
+
+struct operand_rows contraction_operand(const struct contraction_shape *shape, const void *q,
+                                        int64_t batches, int64_t batch_rows);
+
+/* Makes all of out. The scratch is that of contraction_contract_scratch(). */
+void contraction_run_product(const struct product *product, char *scratch, int thread_count);
+
 /* The kernels, given an instruction set. */
 void contraction_quantize(const struct contraction_isa *isa, const struct kernel_call *call);
 void contraction_equilibrate(const struct kernel_call *call);
 void contraction_contract(const struct contraction_isa *isa, const struct kernel_call *call);
 void contraction_ones(const struct contraction_isa *isa, const struct kernel_call *call);
 void contraction_onehot(const struct contraction_isa *isa, const struct kernel_call *call);
+void contraction_chosen(const struct contraction_isa *isa, const struct kernel_call *call);
+void contraction_chosen_rows(const struct contraction_isa *isa, const struct kernel_call *call);
 
 size_t contraction_contract_scratch(const struct op *op, int thread_count);
 size_t contraction_onehot_scratch(const struct op *op, int thread_count);
+size_t contraction_chosen_scratch(const struct op *op, int thread_count);
+size_t contraction_chosen_rows_scratch(const struct op *op, int thread_count);
 
 /* What an instruction set calls them by. */
 struct contraction_runs {
@@ -309,6 +354,8 @@ struct contraction_runs {
     void (*contract)(const struct kernel_call *call);
     void (*ones)(const struct kernel_call *call);
     void (*onehot)(const struct kernel_call *call);
+    void (*chosen)(const struct kernel_call *call);
+    void (*chosen_rows)(const struct kernel_call *call);
 };
 void contraction_table(struct kernel_table *table, const struct contraction_runs *runs);
 

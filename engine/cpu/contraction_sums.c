@@ -116,15 +116,10 @@ struct word_places {
     int64_t words;
 };
 
-static size_t round_to_line(size_t size)
-{
-    return (size + LINE_SIZE - 1) / LINE_SIZE * LINE_SIZE;
-}
-
 size_t contraction_onehot_scratch(const struct op *op, int thread_count)
 {
     (void)thread_count;
-    return round_to_line(sizeof(uint32_t) * (size_t)(op->attributes[ONEHOT_VOCABULARY] + 2)) +
+    return contraction_lines(sizeof(uint32_t) * (size_t)(op->attributes[ONEHOT_VOCABULARY] + 2)) +
            sizeof(uint32_t) * (size_t)op->attributes[ONEHOT_K];
 }
 
@@ -211,7 +206,7 @@ void contraction_onehot(const struct contraction_isa *isa, const struct kernel_c
     struct word_places places = {.starts = call->scratch, .words = attributes[ONEHOT_VOCABULARY]};
 
     places.order = (uint32_t *)((char *)call->scratch +
-                                round_to_line(sizeof(uint32_t) * (size_t)(places.words + 2)));
+                                contraction_lines(sizeof(uint32_t) * (size_t)(places.words + 2)));
     sort_places(&places, call->inputs[0], shape.k);
     onehot_panels(isa, call->outputs[0], &view, &places,
                   contraction_threads(call->thread_count,

@@ -7,6 +7,10 @@
  *
  * Batches are ranges of flat rows and need not begin with a panel. A panel may hold rows of the
  * neighbouring batch; they are computed and not written.
+ *
+ * Where each row has an expert, rows are first copied together by their experts, whatever their
+ * order: an expert is then a batch. Where sums are apart by expert, places along K are: each expert
+ * is then a product of its own.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -26,25 +30,6 @@ struct panel_slice {
     size_t plane_size;
     const struct piece_head *heads;
     const int32_t *lowest;
-};
-
-struct operand_rows {
-    const void *q; /* packed */
-    struct packed_layout layout;
-    int64_t batch_rows;
-};
-
-struct product {
-    const struct contraction_isa *isa;
-    struct contraction_shape shape;
-    struct operand_rows a;
-    struct operand_rows b;
-    bool stream; /* out is larger than the caches */
-    bool unit;   /* neighbouring columns are neighbours in out */
-    int64_t causal;
-    int64_t dims[6]; /* of the operation; A and B may be exchanged */
-    int64_t strides[6];
-    float *out;
 };
 
 /* One per thread. */
@@ -114,6 +99,18 @@ struct tile {
     const struct panel_slice *b;
     int64_t *sums;
 };
+
+/* The same of rows that stand together by their experts. */
+static void open_grouped_rows(struct task_scratch *scratch, const struct product *product,
+                              int64_t first, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t row = product->groups->order[first + i];
+
+        scratch->places[i] = row == ROW_NONE ? 0 : row_place(product, row);
+        scratch->visible[i] = row == ROW_NONE ? 0 : product->b.batch_rows;
+    }
+}
 
 /* Computes places and visible columns of the task's rows once: divisions would slow short tiles. */
 static void open_rows(struct task_scratch *scratch, const struct product *product, int64_t first,
@@ -275,8 +272,13 @@ static void run_slice(const struct product *product, struct task_scratch *scratc
 static void run_task(const struct product *product, struct task_scratch *scratch,
                      const struct tile_task *task)
 {
-    open_rows(scratch, product, task->a_panel * PANEL_ROWS - task->batch * product->a.batch_rows,
-              task->a_count * PANEL_ROWS);
+    if (product->groups != NULL) {
+        open_grouped_rows(scratch, product, task->a_panel * PANEL_ROWS, task->a_count * PANEL_ROWS);
+    } else {
+        open_rows(scratch, product,
+                  task->a_panel * PANEL_ROWS - task->batch * product->a.batch_rows,
+                  task->a_count * PANEL_ROWS);
+    }
     for (int64_t start = 0; start < product->shape.k; start += SLICE_K) {
         open_slices(scratch->a, &product->a, task->a_panel, task->a_count, start);
         open_slices(scratch->b, &product->b, task->b_panel, task->b_count, start);
@@ -301,10 +303,36 @@ static void part_range(int64_t *first, int64_t *count, int64_t batch, int64_t ro
     *count = end - *first < width ? end - *first : width;
 }
 
-static void run_tasks(const struct product *product, char *scratch, int thread_count)
+/* The panels of a group's part, likewise. */
+static void group_range(int64_t *first, int64_t *count, const struct row_groups *groups,
+                        int64_t group, int64_t part, int64_t width)
+{
+    int64_t end = groups->panels[group + 1];
+
+    *first = groups->panels[group] + part * width;
+    *count = end - *first < width ? end - *first : width;
+}
+
+/* The most panels of A that a batch has. */
+static int64_t most_panels(const struct product *product, int64_t batches)
+{
+    int64_t most = 0;
+
+    if (product->groups == NULL) {
+        return panels_touched(product->a.batch_rows);
+    }
+    for (int64_t group = 0; group < batches; group++) {
+        int64_t count = product->groups->panels[group + 1] - product->groups->panels[group];
+
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+void contraction_run_product(const struct product *product, char *scratch, int thread_count)
 {
     int64_t batches = product->dims[0] * product->dims[1];
-    int64_t a_parts = (panels_touched(product->a.batch_rows) + TASK_A - 1) / TASK_A;
+    int64_t a_parts = (most_panels(product, batches) + TASK_A - 1) / TASK_A;
     int64_t b_parts = (panels_touched(product->b.batch_rows) + TASK_B - 1) / TASK_B;
 
 #pragma omp parallel num_threads(thread_count)
@@ -316,8 +344,13 @@ static void run_tasks(const struct product *product, char *scratch, int thread_c
         for (int64_t t = 0; t < batches * a_parts * b_parts; t++) {
             struct tile_task task = {.batch = t / (a_parts * b_parts)};
 
-            part_range(&task.a_panel, &task.a_count, task.batch, product->a.batch_rows,
-                       t / b_parts % a_parts, TASK_A);
+            if (product->groups != NULL) {
+                group_range(&task.a_panel, &task.a_count, product->groups, task.batch,
+                            t / b_parts % a_parts, TASK_A);
+            } else {
+                part_range(&task.a_panel, &task.a_count, task.batch, product->a.batch_rows,
+                           t / b_parts % a_parts, TASK_A);
+            }
             part_range(&task.b_panel, &task.b_count, task.batch, product->b.batch_rows, t % b_parts,
                        TASK_B);
             if (task.a_count > 0 && task.b_count > 0) {
@@ -339,7 +372,7 @@ static bool axis_is_unit(const int64_t *dims, const int64_t *strides)
     return strides[1] == 1 && (dims[0] == 1 || strides[0] == dims[1]);
 }
 
-static struct operand_rows operand_rows(const struct contraction_shape *shape, const void *q,
+struct operand_rows contraction_operand(const struct contraction_shape *shape, const void *q,
                                         int64_t batches, int64_t batch_rows)
 {
     return (struct operand_rows){
@@ -366,8 +399,10 @@ void contraction_contract(const struct contraction_isa *isa, const struct kernel
 
     memcpy(product.dims, &attributes[CONTRACT_DIMS], sizeof(product.dims));
     memcpy(product.strides, &attributes[CONTRACT_STRIDES], sizeof(product.strides));
-    product.a = operand_rows(&shape, call->inputs[0], batches, product.dims[2] * product.dims[3]);
-    product.b = operand_rows(&shape, call->inputs[2], batches, product.dims[4] * product.dims[5]);
+    product.a =
+        contraction_operand(&shape, call->inputs[0], batches, product.dims[2] * product.dims[3]);
+    product.b =
+        contraction_operand(&shape, call->inputs[2], batches, product.dims[4] * product.dims[5]);
     product.unit = axis_is_unit(&product.dims[4], &product.strides[4]);
     if (!product.unit && product.causal == 0 &&
         axis_is_unit(&product.dims[2], &product.strides[2])) {
@@ -383,6 +418,7 @@ void contraction_contract(const struct contraction_isa *isa, const struct kernel
     int64_t elements = batches * product.a.batch_rows * product.b.batch_rows;
 
     product.stream = elements > STREAM_SIZE / (int64_t)sizeof(float);
-    run_tasks(&product, call->scratch,
-              contraction_threads(call->thread_count, elements, THREAD_PRODUCTS / shape.k + 1));
+    contraction_run_product(
+        &product, call->scratch,
+        contraction_threads(call->thread_count, elements, THREAD_PRODUCTS / shape.k + 1));
 }

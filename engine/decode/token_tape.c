@@ -68,6 +68,34 @@ static void run_product(struct token_tape *tape, const struct op *op,
     token_team_product(tape->team, &product);
 }
 
+/* Each row by the weight of its expert, which lies by itself. */
+static void run_chosen(struct token_tape *tape, const struct op *op,
+                       const struct token_product_op *of)
+{
+    const struct tensor *tensors = tape->model.tape->tensors;
+    const size_t rows = (size_t)op->attributes[CHOSEN_ROWS];
+    const size_t n = (size_t)op->attributes[CHOSEN_WIDTH];
+    const size_t k = (size_t)op->attributes[CHOSEN_K];
+    const uint32_t *index = tape->memory[of->index];
+    float *y = tape->memory[op->outputs[0]];
+    const float *x = tape->memory[of->x];
+
+    for (size_t row = 0; row < rows; row++) {
+        const uint32_t weight = tape->experts[of->experts + index[row]];
+        const struct token_product product = {.y = y + row * n,
+                                              .y_stride = n,
+                                              .matrix = tape->memory[weight],
+                                              .dtype = tensors[weight].dtype,
+                                              .row_stride = k,
+                                              .rows = n,
+                                              .x = x + row * k,
+                                              .vectors = 1,
+                                              .k = k};
+
+        token_team_product(tape->team, &product);
+    }
+}
+
 /* ---- reading the tape ----------------------------------------------------- */
 
 /* The operation that makes each tensor, or UINT32_MAX. The caller frees it. */
@@ -95,13 +123,55 @@ static enum status read_product(struct token_product_op *product, const struct t
     const struct tensor *weight = &tape->tensors[b->inputs[0]];
     const int64_t *strides = &b->attributes[QUANTIZE_STRIDES];
 
-    *product = (struct token_product_op){.x = a->inputs[0], .weight = b->inputs[0]};
+    *product =
+        (struct token_product_op){.x = a->inputs[0], .weight = b->inputs[0], .index = TENSOR_NONE};
     product->turned = weight->rank == 2 && strides[3] == 1 && weight->dims[1] != 1 &&
                       strides[5] == (int64_t)weight->dims[1];
     if (weight->role != ROLE_DATA || weight->rank != 2 || tape->tensors[a->inputs[0]].count == 0 ||
         op->attributes[CONTRACT_DIMS] != 1 || op->attributes[CONTRACT_DIMS + 1] != 1) {
         return error_set(error, STATUS_REFUSED, "'%s' is no weight of a linear layer",
                          weight->name);
+    }
+    return STATUS_OK;
+}
+
+/* Appends the weights that were joined to a tensor, in their order. They are read where they lie,
+ * so the joining is not run. */
+static void read_joined(struct token_tape *own, uint32_t id, const uint32_t *makers)
+{
+    const uint32_t maker = makers[id];
+    const struct op *op = maker == UINT32_MAX ? NULL : &own->model.tape->ops[maker];
+
+    if (op == NULL || (op->kind != OP_CONCAT && op->kind != OP_CAST)) {
+        own->experts[own->expert_count++] = id;
+        return;
+    }
+    own->runs[maker] = RUN_NEVER;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        read_joined(own, op->inputs[i], makers);
+    }
+}
+
+/* A product of rows by their experts. */
+static enum status read_chosen(struct token_tape *own, struct token_product_op *product,
+                               const struct op *op, const uint32_t *makers, struct error *error)
+{
+    const struct tape *tape = own->model.tape;
+    const uint32_t joined = tape->ops[makers[op->inputs[3]]].inputs[0];
+
+    *product = (struct token_product_op){.x = tape->ops[makers[op->inputs[0]]].inputs[0],
+                                         .weight = joined,
+                                         .index = op->inputs[2],
+                                         .experts = own->expert_count};
+    read_joined(own, joined, makers);
+    for (uint32_t i = product->experts; i < own->expert_count; i++) {
+        if (tape->tensors[own->experts[i]].role != ROLE_DATA) {
+            return error_set(error, STATUS_REFUSED, "'%s' is no weight of an expert",
+                             tape->tensors[own->experts[i]].name);
+        }
+    }
+    if (own->expert_count - product->experts != (uint64_t)op->attributes[CHOSEN_EXPERTS]) {
+        return error_set(error, STATUS_REFUSED, "a product of experts that lie otherwise");
     }
     return STATUS_OK;
 }
@@ -138,6 +208,9 @@ static enum status sort_operations(struct token_tape *own, const uint32_t *maker
                                                       : RUN_EACH;
         if (op->kind == OP_CONTRACT) {
             TRY(read_product(&own->products[at], tape, op, makers, error));
+            own->runs[at] = RUN_EACH;
+        } else if (op->kind == OP_CONTRACT_CHOSEN) {
+            TRY(read_chosen(own, &own->products[at], op, makers, error));
             own->runs[at] = RUN_EACH;
         }
     }
@@ -243,10 +316,11 @@ enum status token_tape_open(struct token_tape *tape, const struct model_options 
     tape->memory = calloc((size_t)tape->model.tape->tensor_count + 1, sizeof(*tape->memory));
     tape->products = calloc(op_count, sizeof(*tape->products));
     tape->runs = calloc(op_count, sizeof(*tape->runs));
+    tape->experts = calloc((size_t)tape->model.tape->tensor_count + 1, sizeof(*tape->experts));
     tape->attention_at =
         calloc((size_t)tape->model.attention_count + 1, sizeof(*tape->attention_at));
     if (makers == NULL || tape->memory == NULL || tape->products == NULL || tape->runs == NULL ||
-        tape->attention_at == NULL) {
+        tape->experts == NULL || tape->attention_at == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory for a model");
         goto out;
     }
@@ -267,6 +341,7 @@ void token_tape_close(struct token_tape *tape)
     free(tape->memory);
     free(tape->products);
     free(tape->runs);
+    free(tape->experts);
     free(tape->attention_at);
     free(tape->block);
     free(tape->scratch);
@@ -281,6 +356,10 @@ static void run_op(struct token_tape *own, uint32_t at)
     struct kernel_call call = {
         .op = op, .tensors = tape->tensors, .scratch = own->scratch, .thread_count = 1};
 
+    if (own->products[at].index != TENSOR_NONE && own->products[at].x != TENSOR_NONE) {
+        run_chosen(own, op, &own->products[at]);
+        return;
+    }
     if (own->products[at].x != TENSOR_NONE) {
         run_product(own, op, &own->products[at]);
         return;

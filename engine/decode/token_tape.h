@@ -23,6 +23,8 @@ struct token_product_op {
     uint32_t x; /* TENSOR_NONE: the operation is no product */
     uint32_t weight;
     bool turned;
+    uint32_t index;   /* of each row's expert; TENSOR_NONE: the weight is one for all */
+    uint32_t experts; /* the first of its weights in token_tape.experts */
 };
 
 /* How threads are used: of a product that reads fewer elements, one. */
@@ -40,6 +42,8 @@ struct token_tape {
     uint8_t *scratch;
     struct token_product_op *products; /* per operation */
     uint8_t *runs;                     /* per operation: enum token_run */
+    uint32_t *experts;                 /* weights of experts, one after the other */
+    uint32_t expert_count;
     uint32_t *attention_at; /* per attention: the first operation that reads its result */
     uint32_t body_end;      /* from here on nothing is kept for later tokens */
 };

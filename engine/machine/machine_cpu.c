@@ -256,24 +256,16 @@ static void cpu_close(struct machine *machine)
  */
 static bool operands_cross(const struct tape *tape)
 {
-    static const struct {
-        enum op_kind kind;
-        bool of_outputs;
-        uint32_t slot;
-    } operands[] = {{OP_QUANTIZE, true, 2},
-                    {OP_CONTRACT, false, 0},
-                    {OP_CONTRACT, false, 2},
-                    {OP_CONTRACT_ONES, false, 0},
-                    {OP_CONTRACT_ONEHOT, false, 1}};
-
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
+        uint32_t slots[2];
+        uint32_t count = contraction_slots(slots, op->kind);
 
-        for (size_t i = 0; i < sizeof(operands) / sizeof(operands[0]); i++) {
-            const uint32_t *ids = operands[i].of_outputs ? op->outputs : op->inputs;
-
-            if (op->kind == operands[i].kind &&
-                tape->tensors[ids[operands[i].slot]].role != ROLE_TEMPORARY) {
+        if (op->kind == OP_QUANTIZE && tape->tensors[op->outputs[2]].role != ROLE_TEMPORARY) {
+            return true;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            if (tape->tensors[op->inputs[slots[i]]].role != ROLE_TEMPORARY) {
                 return true;
             }
         }
@@ -284,15 +276,16 @@ static bool operands_cross(const struct tape *tape)
 /* Takes the kernels of the instruction set, without those of packed operands if operands cross. */
 static void choose_kernels(struct machine_cpu *cpu)
 {
-    static const enum op_kind packed[] = {OP_QUANTIZE, OP_CONTRACT, OP_CONTRACT_ONES,
-                                          OP_CONTRACT_ONEHOT};
-
     cpu_kernels(&cpu->kernels, cpu->options.isa);
     if (!operands_cross(cpu->machine.tape)) {
         return;
     }
-    for (size_t i = 0; i < sizeof(packed) / sizeof(packed[0]); i++) {
-        cpu->kernels.kernels[packed[i]] = (struct kernel){.run = NULL};
+    for (uint32_t kind = 0; kind < OP_KIND_COUNT; kind++) {
+        uint32_t slots[2];
+
+        if (kind == OP_QUANTIZE || contraction_slots(slots, (enum op_kind)kind) != 0) {
+            cpu->kernels.kernels[kind] = (struct kernel){.run = NULL};
+        }
     }
     cpu->kernels.unpack = NULL;
 }

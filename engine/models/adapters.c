@@ -8,7 +8,7 @@
 #include "engine/tape/builder_core.h"
 
 /* Linear layers; with tables and norms. */
-#define LINEARS_MAX 9
+#define LINEARS_MAX 10
 #define MODULES_MAX (LINEARS_MAX + 10)
 
 /* Modules by the last parts of their names. */
@@ -37,9 +37,9 @@ static void add_module(struct modules *modules, const char *name)
 
 static struct modules linear_modules(const struct layout *layout)
 {
-    const char *const whole[LINEARS_MAX] = {layout->joined,  layout->query, layout->key,
-                                            layout->value,   layout->out,   layout->gate,
-                                            layout->gate_up, layout->up,    layout->down};
+    const char *const whole[LINEARS_MAX] = {
+        layout->joined, layout->query,   layout->key, layout->value, layout->out,
+        layout->gate,   layout->gate_up, layout->up,  layout->down,  layout->router};
     struct modules modules = {0};
 
     for (uint32_t i = 0; i < LINEARS_MAX; i++) {
@@ -99,8 +99,8 @@ static void refuse_word(struct builder *builder, const struct modules *modules, 
         size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i == 0 ? "" : ", ",
                                  modules->names[i]);
     }
-    builder_fail(builder, STATUS_USAGE, "no %s is called '%.*s'; there are %s",
-                 what, (int)strcspn(word, ","), word, list);
+    builder_fail(builder, STATUS_USAGE, "no %s is called '%.*s'; there are %s", what,
+                 (int)strcspn(word, ","), word, list);
 }
 
 /* Each word must be a module; the first that is none is named. */
@@ -173,30 +173,39 @@ bool adapters_leave(const struct model_options *options, const char *name)
 
 /* ---- adapters ----------------------------------------------------------- */
 
-/* What an adapter counts. */
-static float adapter_scale(const struct lora *lora)
+float adapters_scale(const struct lora *lora)
 {
     return (float)(lora->alpha / (lora->stabilized ? sqrt((double)lora->rank) : lora->rank));
 }
 
-uint32_t write_adapter(struct model_writer *writer, uint32_t x, const struct adapted *adapted)
+void adapters_parts(struct model_writer *writer, uint32_t parts[2], const struct adapted *adapted)
 {
-    const struct lora *lora = &writer->options->lora;
+    const uint32_t rank = writer->options->lora.rank;
     struct init uniform = init_normal(init_fan_in(adapted->in));
     char name[TENSOR_NAME_MAX + 1];
 
     uniform.kind = INIT_UNIFORM;
     (void)snprintf(name, sizeof(name), "%s" LORA_A, adapted->name);
-    uint32_t a = write_parameter(writer, name, lora->rank, adapted->in, uniform);
+    parts[0] = write_parameter(writer, name, rank, adapted->in, uniform);
     (void)snprintf(name, sizeof(name), "%s" LORA_B, adapted->name);
-    uint32_t b = write_parameter(writer, name, adapted->out, lora->rank, INIT_AT_ZERO);
+    parts[1] = write_parameter(writer, name, adapted->out, rank, INIT_AT_ZERO);
+}
 
+uint32_t write_adapter(struct model_writer *writer, uint32_t x, const struct adapted *adapted)
+{
+    const struct lora *lora = &writer->options->lora;
+    uint32_t parts[2];
+
+    adapters_parts(writer, parts, adapted);
     if (lora->dropout > 0.0) {
         x = build_dropout(writer->builder, x, lora->dropout, writer->stream++,
                           writer->options->seed);
     }
-    x = build_linear(writer->builder, build_linear(writer->builder, x, a), b);
-    return build_scale(writer->builder, x, adapter_scale(lora));
+    for (int i = 0; i < 2; i++) {
+        x = adapted->wide ? build_linear_wide(writer->builder, x, parts[i])
+                          : build_linear(writer->builder, x, parts[i]);
+    }
+    return build_scale(writer->builder, x, adapters_scale(lora));
 }
 
 uint32_t write_token_adapter(struct model_writer *writer, const struct layout *layout,
@@ -216,5 +225,5 @@ uint32_t write_token_adapter(struct model_writer *writer, const struct layout *l
         return 0;
     }
     a = build_gather(writer->builder, build_permute(writer->builder, a, order), tokens);
-    return build_scale(writer->builder, build_linear(writer->builder, a, b), adapter_scale(lora));
+    return build_scale(writer->builder, build_linear(writer->builder, a, b), adapters_scale(lora));
 }

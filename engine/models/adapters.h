@@ -14,6 +14,7 @@ struct adapted {
     const char *name;
     uint64_t in;
     uint64_t out;
+    bool wide; /* its products have 22 bits, whatever the others have */
 };
 
 /* Fails the builder where a list names no module of the layout, one twice, or one of a tied pair. */
@@ -24,6 +25,10 @@ bool adapters_have(const struct model_options *options, const char *name, bool l
 
 /* Is the module trained whole? */
 bool adapters_leave(const struct model_options *options, const char *name);
+
+/* The two parameters of an adapter, A and B, and what their product counts. */
+void adapters_parts(struct model_writer *writer, uint32_t parts[2], const struct adapted *adapted);
+float adapters_scale(const struct lora *lora);
 
 /* What the adapter adds to the module's output: alpha / rank * B A x. */
 uint32_t write_adapter(struct model_writer *writer, uint32_t x, const struct adapted *adapted);

@@ -8,31 +8,14 @@
 #include <string.h>
 
 #include "engine/models/adapters.h"
-#include "engine/models/model_writer.h"
+#include "engine/models/decoder_core.h"
 #include "engine/ops/element.h"
 #include "engine/tape/builder_core.h"
-
-#define WEIGHT_DEVIATION 0.02
 
 /* The longest sequence: the longest row of a softmax. */
 #define LENGTH_MAX (1u << 20)
 /* The most elements of a rotary table, which is part of the job. */
 #define ROTARY_MAX (UINT64_C(1) << 28)
-
-/* A model while it is written. */
-struct decoder {
-    struct model_writer *writer;
-    struct builder *builder;
-    const struct model_options *options;
-    const struct layout *layout;
-    uint64_t heads;
-    uint64_t kv_heads;
-    uint64_t head_width;
-    uint64_t hidden;
-    uint64_t turned;       /* elements of a head that a rotation turns */
-    uint32_t rotary;       /* the table of angles */
-    uint32_t rotary_local; /* of local layers */
-};
 
 static struct decoder decoder_of(struct model_writer *writer)
 {
@@ -179,7 +162,7 @@ static uint32_t write_part(const struct decoder *decoder, const char *name, cons
 }
 
 /* Only products and gathers read numbers of 16 bits as they are. */
-static uint32_t as_real(const struct decoder *decoder, uint32_t x)
+uint32_t decoder_real(const struct decoder *decoder, uint32_t x)
 {
     return builder_tensor(decoder->builder, x)->dtype == DTYPE_F32
                ? x
@@ -189,11 +172,11 @@ static uint32_t as_real(const struct decoder *decoder, uint32_t x)
 static uint32_t write_vector(const struct decoder *decoder, const char *name, const char *end,
                              uint64_t width, struct init init)
 {
-    return as_real(decoder, write_part(decoder, name, end, width, 0, init));
+    return decoder_real(decoder, write_part(decoder, name, end, width, 0, init));
 }
 
-static uint32_t write_matrix(const struct decoder *decoder, const char *name, uint64_t rows,
-                             uint64_t columns, double deviation)
+uint32_t decoder_matrix(const struct decoder *decoder, const char *name, uint64_t rows,
+                        uint64_t columns, double deviation)
 {
     return write_part(decoder, name, "weight", rows, columns, init_normal(deviation));
 }
@@ -238,28 +221,25 @@ static uint32_t write_norm(const struct decoder *decoder, const char *name, uint
                             write_vector(decoder, name, "bias", width, INIT_AT_ZERO), epsilon);
 }
 
-/* A linear layer from `in` to `out` numbers. Its weight is drawn with the deviation. */
-struct linear {
-    const char *name;
-    uint64_t in;
-    uint64_t out;
-    double deviation;
-    bool bias;
-};
+static uint32_t multiply(const struct decoder *decoder, uint32_t x, uint32_t weight, bool wide)
+{
+    return wide ? build_linear_wide(decoder->builder, x, weight)
+                : build_linear(decoder->builder, x, weight);
+}
 
-static uint32_t write_linear(const struct decoder *decoder, uint32_t x, const struct linear *linear)
+uint32_t decoder_linear(const struct decoder *decoder, uint32_t x, const struct linear *linear)
 {
     struct builder *builder = decoder->builder;
     bool in_first = decoder->layout->in_first;
-    uint32_t weight = write_matrix(decoder, linear->name, in_first ? linear->in : linear->out,
-                                   in_first ? linear->out : linear->in, linear->deviation);
+    uint32_t weight = decoder_matrix(decoder, linear->name, in_first ? linear->in : linear->out,
+                                     in_first ? linear->out : linear->in, linear->deviation);
 
     /* A bias is written before the product: parameters stand beside each other. */
     uint32_t bias = linear->bias
                         ? write_vector(decoder, linear->name, "bias", linear->out, INIT_AT_ZERO)
                         : TENSOR_NONE;
-    uint32_t y =
-        in_first ? build_linear_transposed(builder, x, weight) : build_linear(builder, x, weight);
+    uint32_t y = in_first ? build_linear_transposed(builder, x, weight)
+                          : multiply(decoder, x, weight, linear->wide);
 
     y = linear->bias ? build_add(builder, y, bias, 1) : y;
     if (!adapters_have(decoder->options, linear->name, true)) {
@@ -267,15 +247,16 @@ static uint32_t write_linear(const struct decoder *decoder, uint32_t x, const st
     }
     return build_add(
         builder, y,
-        write_adapter(decoder->writer, x, &(struct adapted){linear->name, linear->in, linear->out}),
+        write_adapter(decoder->writer, x,
+                      &(struct adapted){linear->name, linear->in, linear->out, linear->wide}),
         1);
 }
 
 /* Layers that add to the residual stream start smaller in GPT-2's layout: there are two a layer. */
-static double last_deviation(const struct decoder *decoder)
+double decoder_last_deviation(const struct decoder *decoder)
 {
-    return decoder->layout->in_first ? WEIGHT_DEVIATION / sqrt(2.0 * decoder->options->layers)
-                                     : WEIGHT_DEVIATION;
+    return decoder->layout->in_first ? DECODER_DEVIATION / sqrt(2.0 * decoder->options->layers)
+                                     : DECODER_DEVIATION;
 }
 
 /* ---- attention ---------------------------------------------------------- */
@@ -357,7 +338,7 @@ static void write_joined(const struct decoder *decoder, uint32_t qkv[3], uint32_
 
     in->name = decoder->layout->joined;
     in->out = widths[0] + widths[1] + widths[2];
-    x = write_linear(decoder, x, in);
+    x = decoder_linear(decoder, x, in);
     if (!heads) {
         build_split_widths(decoder->builder, qkv, widths, 3, x);
         return;
@@ -376,20 +357,21 @@ static uint32_t attention(const struct decoder *decoder, uint32_t x, uint32_t la
     uint64_t width = options->width;
     uint64_t wide = decoder->heads * decoder->head_width;
     uint64_t narrow = decoder->kv_heads * decoder->head_width;
-    struct linear in = {NULL, width, wide, WEIGHT_DEVIATION, options->qkv_bias};
-    struct linear out = {layout->out, wide, width, last_deviation(decoder), options->out_bias};
+    struct linear in = {NULL, width, wide, DECODER_DEVIATION, options->qkv_bias, false};
+    struct linear out = {layout->out,       wide, width, decoder_last_deviation(decoder),
+                         options->out_bias, false};
     uint32_t qkv[3];
 
     if (layout->joined != NULL) {
         write_joined(decoder, qkv, x, &in);
     } else {
         in.name = layout->query;
-        qkv[0] = write_linear(decoder, x, &in);
+        qkv[0] = decoder_linear(decoder, x, &in);
         in.out = narrow;
         in.name = layout->key;
-        qkv[1] = write_linear(decoder, x, &in);
+        qkv[1] = decoder_linear(decoder, x, &in);
         in.name = layout->value;
-        qkv[2] = write_linear(decoder, x, &in);
+        qkv[2] = decoder_linear(decoder, x, &in);
     }
     qkv[0] = place_heads(decoder, qkv[0], layout->query_norm, decoder->heads, layer);
     qkv[1] = place_heads(decoder, qkv[1], layout->key_norm, decoder->kv_heads, layer);
@@ -398,12 +380,12 @@ static uint32_t attention(const struct decoder *decoder, uint32_t x, uint32_t la
                                       score_scale(decoder, layer), options->score_cap)
             : write_attention(decoder->writer, qkv[0], qkv[1], qkv[2], decoder->heads,
                               decoder->kv_heads, score_scale(decoder, layer), options->score_cap);
-    return write_linear(decoder, x, &out);
+    return decoder_linear(decoder, x, &out);
 }
 
 /* ---- feed-forward layers ------------------------------------------------ */
 
-static uint32_t activate(const struct decoder *decoder, uint32_t x)
+uint32_t decoder_activate(const struct decoder *decoder, uint32_t x)
 {
     switch (decoder->options->activation) {
     case ACTIVATION_SILU:
@@ -423,29 +405,33 @@ static uint32_t feed_forward(const struct decoder *decoder, uint32_t x)
 {
     const struct model_options *options = decoder->options;
     const struct layout *layout = decoder->layout;
-    struct linear in = {layout->up, options->width, decoder->hidden, WEIGHT_DEVIATION,
-                        options->mlp_bias};
+    struct linear in = {layout->up,        options->width,    decoder->hidden,
+                        DECODER_DEVIATION, options->mlp_bias, false};
     struct linear gate = in;
-    struct linear out = {layout->down, decoder->hidden, options->width, last_deviation(decoder),
-                         options->mlp_bias};
+    struct linear out = {layout->down,      decoder->hidden,
+                         options->width,    decoder_last_deviation(decoder),
+                         options->mlp_bias, false};
 
+    if (layout->router != NULL) {
+        return decoder_experts(decoder, x);
+    }
     if (layout->gate == NULL && layout->gate_up == NULL) {
-        x = activate(decoder, write_linear(decoder, x, &in));
-        return write_linear(decoder, x, &out);
+        x = decoder_activate(decoder, decoder_linear(decoder, x, &in));
+        return decoder_linear(decoder, x, &out);
     }
     uint32_t parts[2]; /* the gate, the layer up */
 
     if (layout->gate_up != NULL) {
         gate.name = layout->gate_up;
         gate.out = 2 * decoder->hidden;
-        build_split(decoder->builder, parts, 2, write_linear(decoder, x, &gate));
+        build_split(decoder->builder, parts, 2, decoder_linear(decoder, x, &gate));
     } else {
         gate.name = layout->gate;
-        parts[0] = write_linear(decoder, x, &gate);
-        parts[1] = write_linear(decoder, x, &in);
+        parts[0] = decoder_linear(decoder, x, &gate);
+        parts[1] = decoder_linear(decoder, x, &in);
     }
-    x = build_mul(decoder->builder, activate(decoder, parts[0]), parts[1], 1);
-    return write_linear(decoder, x, &out);
+    x = build_mul(decoder->builder, decoder_activate(decoder, parts[0]), parts[1], 1);
+    return decoder_linear(decoder, x, &out);
 }
 
 /* ---- the whole ---------------------------------------------------------- */
@@ -457,8 +443,8 @@ static uint32_t learned_positions(const struct decoder *decoder)
     const uint32_t first = decoder->layout->positions_first;
     uint32_t rows =
         first + (options->positions == 0 ? sequence_length(decoder) : options->positions);
-    uint32_t table =
-        write_matrix(decoder, decoder->layout->positions, rows, options->width, WEIGHT_DEVIATION);
+    uint32_t table = decoder_matrix(decoder, decoder->layout->positions, rows, options->width,
+                                    DECODER_DEVIATION);
     uint32_t *index;
 
     if (decoder->writer->reach != TENSOR_NONE && first != 0) {
@@ -466,13 +452,13 @@ static uint32_t learned_positions(const struct decoder *decoder)
         const uint64_t counts[2] = {rows - first, options->width};
         static const int64_t steps[2] = {1, 1};
 
-        table = build_slice(decoder->builder, as_real(decoder, table), starts, counts, steps);
+        table = build_slice(decoder->builder, decoder_real(decoder, table), starts, counts, steps);
     }
     if (decoder->writer->reach != TENSOR_NONE) {
         return build_gather(decoder->builder, table, decoder->writer->reach);
     }
     if (rows == options->length) {
-        return as_real(decoder, table);
+        return decoder_real(decoder, table);
     }
     index = calloc((size_t)options->length + 1, sizeof(*index));
     for (uint32_t t = 0; index != NULL && t < options->length; t++) {
@@ -537,8 +523,8 @@ static uint32_t embed(struct decoder *decoder, uint32_t *table, uint32_t tokens)
                 write_rotary(decoder, "rotary_local", options->rotary_local_base, &plain);
         }
     }
-    *table = write_matrix(decoder, layout->embedding, options->vocabulary, options->width,
-                          WEIGHT_DEVIATION);
+    *table = decoder_matrix(decoder, layout->embedding, options->vocabulary, options->width,
+                            DECODER_DEVIATION);
     if (layout->positions == NULL) {
         x = gather_tokens(decoder, *table, tokens);
         return scale_numbers(decoder, x, embedding_scale(decoder));
@@ -585,8 +571,8 @@ static uint32_t write_head(const struct decoder *decoder, uint32_t x, uint32_t h
 
     x = write_norm(decoder, layout->last_norm, x, options->width);
     if (!options->tied_head) {
-        head = write_matrix(decoder, layout->head, options->vocabulary, options->width,
-                            WEIGHT_DEVIATION);
+        head = decoder_matrix(decoder, layout->head, options->vocabulary, options->width,
+                              DECODER_DEVIATION);
     }
     uint32_t shift =
         bias ? write_vector(decoder, layout->head, "bias", options->vocabulary, INIT_AT_ZERO)
@@ -596,7 +582,7 @@ static uint32_t write_head(const struct decoder *decoder, uint32_t x, uint32_t h
 
     y = bias ? build_add(decoder->builder, y, shift, 1) : y;
     if (adapters_have(options, layout->head, false)) {
-        const struct adapted adapted = {layout->head, options->width, options->vocabulary};
+        const struct adapted adapted = {layout->head, options->width, options->vocabulary, false};
 
         y = build_add(decoder->builder, y, write_adapter(decoder->writer, x, &adapted), 1);
     }
@@ -619,6 +605,7 @@ void write_decoder(struct model_writer *writer)
     if (!builder_failed(writer->builder) && options->lora.rank != 0) {
         adapters_check(writer, decoder.layout);
     }
+    decoder_check_experts(&decoder);
     if (builder_failed(writer->builder)) {
         return;
     }
@@ -633,5 +620,6 @@ void write_decoder(struct model_writer *writer)
         x = write_layer(&decoder, x, layer);
     }
     write_scope(writer, "");
+    writer->penalty = decoder_balance(&decoder);
     write_end(writer, write_head(&decoder, x, head), targets);
 }

@@ -13,6 +13,9 @@
     .query_norm = "self_attn.q_norm", .key_norm = "self_attn.k_norm", .out = "self_attn.o_proj",   \
     .targets = "q_proj,v_proj"
 #define NAMES_GATED .gate = "mlp.gate_proj", .up = "mlp.up_proj", .down = "mlp.down_proj"
+#define NAMES_EXPERTS                                                                              \
+    .router = "mlp.gate", .experts = "mlp.experts.%u", .gate = "gate_proj", .up = "up_proj",       \
+    .down = "down_proj"
 #define NAMES_NORMS .norm = "input_layernorm", .second_norm = "post_attention_layernorm"
 
 static const struct layout layouts[] = {
@@ -63,6 +66,33 @@ static const struct layout layouts[] = {
         NAMES_GATED,
         .after_attention = "post_attention_layernorm",
         .after_feed_forward = "post_feedforward_layernorm",
+        .wide_norms = true,
+    },
+    {
+        .family = "mixtral",
+        NAMES_EMBEDDING,
+        NAMES_ATTENTION,
+        NAMES_NORMS,
+        .router = "block_sparse_moe.gate",
+        .experts = "block_sparse_moe.experts.%u",
+        .router_order = ROUTER_CHOICE_FIRST,
+        .gate = "w1",
+        .up = "w3",
+        .down = "w2",
+    },
+    {
+        .family = "qwen3_moe",
+        NAMES_EMBEDDING,
+        NAMES_ATTENTION,
+        NAMES_NORMS,
+        NAMES_EXPERTS,
+    },
+    {
+        .family = "olmoe",
+        NAMES_EMBEDDING,
+        NAMES_ATTENTION,
+        NAMES_NORMS,
+        NAMES_EXPERTS,
         .wide_norms = true,
     },
     {

@@ -16,6 +16,12 @@ enum joined_order {
     JOINED_HEADS,     /* those of the first head, then those of the second ... */
 };
 
+/* How a router weighs the experts that a token goes to. */
+enum router_order {
+    ROUTER_SOFTMAX_FIRST = 0, /* softmax over all experts, then the largest; renormed or not */
+    ROUTER_CHOICE_FIRST,      /* the largest, then softmax over them */
+};
+
 /* Names are without ".weight" and ".bias"; NULL: the family has no such tensor. */
 struct layout {
     const char *family; /* model_type of its config */
@@ -38,6 +44,9 @@ struct layout {
     const char *gate_up;         /* the gate and then the layer up in one matrix */
     const char *up;
     const char *down;
+    const char *router;  /* of a mixture of experts, whose layers are gate, up and down */
+    const char *experts; /* the scope of expert %u */
+    enum router_order router_order;
     const char *after_feed_forward; /* a norm of what the feed-forward layers add */
     const char *last_norm;
     const char *head;

@@ -50,6 +50,10 @@ struct rotary_scaling {
     double long_factors[ROTARY_PAIRS_LISTED_MAX];
 };
 
+/* Of a layer of a mixture of experts; and choices of a token that one operation joins. */
+#define EXPERTS_MAX      1024
+#define EXPERTS_USED_MAX 8
+
 /* What is told of single layers. */
 #define LAYERS_LISTED_MAX 512
 enum layer_flag {
@@ -138,8 +142,12 @@ struct model_options {
     uint32_t heads;
     uint32_t kv_heads; /* Llama; 0: heads */
     uint32_t width;
-    uint32_t hidden;     /* width of the feed-forward layers; 0: the kind's usual multiple */
-    uint32_t head_width; /* 0: width / heads */
+    uint32_t hidden;       /* width of the feed-forward layers; 0: the kind's usual multiple */
+    uint32_t head_width;   /* 0: width / heads */
+    uint32_t experts;      /* of a layer of a mixture of experts */
+    uint32_t experts_used; /* by a token */
+    bool experts_renormed; /* the weights of those that are used sum to one */
+    double balance;        /* how often the balance of experts counts in the loss; 0: it does not */
     enum activation activation;
     bool qkv_bias;      /* of queries, keys and values; the others likewise */
     bool out_bias;      /* of what attention adds */

@@ -205,8 +205,13 @@ enum status model_build(struct model *model, const struct model_options *options
 {
     static void (*const writers[MODEL_COUNT])(struct model_writer *) = {
         write_mlp, write_convnet, write_decoder, write_decoder};
-    struct model_writer writer = {
-        .model = model, .options = &model->options, .mask = TENSOR_NONE, .reach = TENSOR_NONE};
+    struct model_writer writer = {.model = model,
+                                  .options = &model->options,
+                                  .mask = TENSOR_NONE,
+                                  .reach = TENSOR_NONE,
+                                  .chosen = TENSOR_NONE,
+                                  .probable = TENSOR_NONE,
+                                  .penalty = TENSOR_NONE};
     enum status status = check_options(options, error);
     void (*const write)(struct model_writer *) =
         options->graph != NULL ? write_graph : writers[(unsigned)options->kind % MODEL_COUNT];

@@ -533,6 +533,21 @@ static void write_gradients(struct model_writer *writer, uint32_t *gradients,
     build_loss(builder, loss);
 }
 
+/* Where losses of micro-batches are sums over targets, a penalty counts once for each of them. */
+static uint32_t write_penalty(struct model_writer *writer, uint32_t loss)
+{
+    uint32_t penalty = writer->penalty;
+
+    if (penalty == TENSOR_NONE) {
+        return loss;
+    }
+    if (write_repeats(writer) && writer->mask != TENSOR_NONE) {
+        penalty =
+            build_mul(writer->builder, penalty, build_marked(writer->builder, writer->mask), 1);
+    }
+    return build_add(writer->builder, loss, penalty, 1);
+}
+
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
 {
     struct builder *builder = writer->builder;
@@ -561,7 +576,7 @@ void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
         }
         return;
     }
-    write_training(writer, loss);
+    write_training(writer, write_penalty(writer, loss));
 }
 
 void write_training(struct model_writer *writer, uint32_t loss)

@@ -20,7 +20,10 @@ struct model_writer {
     struct shifts *shifts;       /* of the calibration, as far as they are written */
     uint32_t first_product;      /* of the pass */
     uint32_t stream;             /* the next stream of random draws that no other operation uses */
-    struct held_out_pass *pass;  /* the model is written once more, on held-out data; NULL: not */
+    uint32_t chosen;   /* tokens of each expert so far, over the layers; TENSOR_NONE: none */
+    uint32_t probable; /* likewise, the sums of what the routers gave them */
+    uint32_t penalty;  /* what is added to the loss of a training, or TENSOR_NONE */
+    struct held_out_pass *pass; /* the model is written once more, on held-out data; NULL: not */
 };
 
 /* What a further pass of a model's writer takes from the first: tensors in the order of its calls,

@@ -19,8 +19,33 @@ RULE struct contraction_shape contraction_shape_of(const struct op *op)
     if (op->kind == OP_CONTRACT_ONES) {
         return contraction_shape(a[ONES_K], a[ONES_BITS], a[ONES_BLOCK]);
     }
+    if (op->kind == OP_CONTRACT_CHOSEN) {
+        return contraction_shape(a[CHOSEN_K], a[CHOSEN_BITS], a[CHOSEN_BLOCK]);
+    }
+    if (op->kind == OP_CONTRACT_CHOSEN_ROWS) {
+        return contraction_shape(a[CHOSEN_SUM_K], a[CHOSEN_SUM_BITS], a[CHOSEN_SUM_BLOCK]);
+    }
     assert(op->kind == OP_CONTRACT_ONEHOT);
     return contraction_shape(a[ONEHOT_K], a[ONEHOT_BITS], a[ONEHOT_BLOCK]);
+}
+
+uint32_t contraction_slots(uint32_t slots[2], enum op_kind kind)
+{
+    static const struct {
+        uint8_t count;
+        uint8_t slots[2];
+    } operands[OP_KIND_COUNT] = {
+        [OP_CONTRACT] = {2, {0, 2}},
+        [OP_CONTRACT_ONES] = {1, {0}},
+        [OP_CONTRACT_ONEHOT] = {1, {1}},
+        [OP_CONTRACT_CHOSEN] = {2, {0, 3}},
+        [OP_CONTRACT_CHOSEN_ROWS] = {2, {1, 3}},
+    };
+
+    for (uint32_t i = 0; i < operands[kind].count; i++) {
+        slots[i] = operands[kind].slots[i];
+    }
+    return operands[kind].count;
 }
 
 RULE uint64_t quantize_place(const struct op *op, uint64_t row, uint64_t k)

@@ -90,6 +90,9 @@ static RULE inline struct contraction_shape contraction_shape(int64_t k, int64_t
     return shape;
 }
 
+/* The input slots of a kind's quantized operands: q, whose exponents follow. Returns their count. */
+uint32_t contraction_slots(uint32_t slots[2], enum op_kind kind);
+
 /* The shape of the rows that a quantize, contract, ones or onehot operation works on. */
 RULE struct contraction_shape contraction_shape_of(const struct op *op);
 

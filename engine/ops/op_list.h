@@ -57,6 +57,8 @@
     SET(ONES, ROWS, K, BITS, BLOCK) \
     SET(ONEHOT, VOCABULARY, WIDTH, K, BITS, BLOCK) \
     SET(EQUILIBRATE, ROWS, E, F) \
+    SET(CHOSEN, ROWS, EXPERTS, WIDTH, K, BITS, BLOCK) \
+    SET(CHOSEN_SUM, EXPERTS, M, N, K, BITS, BLOCK) \
     SET(ROW_SUM, ROWS, COLUMNS) \
     SET(NORM, ROWS, COLUMNS, EPSILON_BITS) \
     SET(NORM_GRAD, ROWS, COLUMNS) \
@@ -341,7 +343,21 @@
     KIND(UNIFORM, "uniform", \
          OP_SPEC(1, "step", 1, "words", EXACT, UNIFORM, uniform), \
          OP_RULES(uniform), \
-         OP_NO_GRADIENT, OP_PLAN(NONE, RULES, NEW), OP_LEDGER(ONE, MOVES))
+         OP_NO_GRADIENT, OP_PLAN(NONE, RULES, NEW), OP_LEDGER(ONE, MOVES)) \
+    /* ---- mixtures of experts ---- */ \
+    /* in qa, ea (rows R), index u32(R), qb, eb (experts*N rows); out (R,N): row r of A times row \
+     * index[r]*N + n of B; NaN where the index is no expert */ \
+    KIND(CONTRACT_CHOSEN, "contract-chosen", \
+         OP_SPEC(5, "qa ea index qb eb", 1, "out", EXACT, CHOSEN, contract_chosen), \
+         OP_RULES(contract_chosen), \
+         OP_GRADIENT(contract_chosen, 0), OP_PLAN(CHOSEN, CHOSEN, NEW), OP_LEDGER(PRODUCT, \
+             CONTRACTION)) \
+    /* in index u32(K), qa (M rows), ea, qb (N rows), eb; out (experts,M,N): sum over k with \
+     * index[k]==e */ \
+    KIND(CONTRACT_CHOSEN_ROWS, "contract-chosen-rows", \
+         OP_SPEC(5, "index qa ea qb eb", 1, "out", EXACT, CHOSEN_SUM, contract_chosen_rows), \
+         OP_RULES(contract_chosen_rows), \
+         OP_NO_GRADIENT, OP_PLAN(CHOSEN_ROWS, CHOSEN, NEW), OP_LEDGER(PRODUCT, CONTRACTION))
 
 /* ---- function codes: numbers are bound like those of kinds --------------------- */
 

@@ -54,8 +54,8 @@ static uint64_t weight_of(const struct tape *tape, const struct op *op)
     for (uint32_t i = 0; i < op->output_count; i++) {
         weight += tape->tensors[op->outputs[i]].count;
     }
-    if (op->kind == OP_CONTRACT) {
-        weight += weight * (uint64_t)op->attributes[CONTRACT_K] / CONTRACTION_WEIGHT;
+    if (op->kind == OP_CONTRACT || op->kind == OP_CONTRACT_CHOSEN) {
+        weight += weight * (uint64_t)contraction_shape_of(op).k / CONTRACTION_WEIGHT;
     }
     return weight;
 }

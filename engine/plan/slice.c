@@ -364,6 +364,38 @@ static void take_onehot(struct cut *cut)
     cut->part->op.attributes[ONEHOT_WIDTH] = (int64_t)(cut->last - cut->first);
 }
 
+/* Axis 0: rows, whose experts stay whole; axis 1: rows of every expert. */
+static void take_chosen(struct cut *cut, uint32_t axis)
+{
+    static const uint32_t along[2][4] = {{0, 1, 2, 5}, {3, 4, 5}};
+    const int64_t *attributes = cut->whole->op.attributes;
+    const uint32_t attribute = axis == 0 ? CHOSEN_ROWS : CHOSEN_WIDTH;
+    const uint64_t length = (uint64_t)attributes[attribute];
+    const uint64_t turns = axis == 0 ? 1 : (uint64_t)attributes[CHOSEN_EXPERTS];
+
+    for (uint32_t i = 0; i < 4 - axis; i++) {
+        const uint32_t tensor = along[axis][i];
+        const uint64_t count = cut->whole->tensors[tensor].count;
+
+        view_units(cut, tensor, length, axis == 1 && tensor == 5 ? 1 : count / (length * turns));
+    }
+    cut->part->op.attributes[attribute] = (int64_t)(cut->last - cut->first);
+}
+
+/* Axis 0: rows of every expert's sum; axis 1: its columns. */
+static void take_chosen_rows(struct cut *cut, uint32_t axis)
+{
+    const uint32_t attribute = axis == 0 ? CHOSEN_SUM_M : CHOSEN_SUM_N;
+    const uint64_t length = (uint64_t)cut->whole->op.attributes[attribute];
+    const uint64_t inner = axis == 0 ? (uint64_t)cut->whole->op.attributes[CHOSEN_SUM_N] : 1;
+
+    for (uint32_t i = 1 + 2 * axis; i < 3 + 2 * axis; i++) {
+        view_units(cut, i, length, cut->whole->tensors[i].count / length);
+    }
+    view_units(cut, 5, length, inner);
+    cut->part->op.attributes[attribute] = (int64_t)(cut->last - cut->first);
+}
+
 /* ---- general -------------------------------------------------------------------------- */
 
 static uint32_t general_dims(const struct op *op)
@@ -423,6 +455,8 @@ enum family {
     FAMILY_CONTRACT,
     FAMILY_ONES,
     FAMILY_ONEHOT,
+    FAMILY_CHOSEN,
+    FAMILY_CHOSEN_ROWS,
     FAMILY_GENERAL,
     FAMILY_MOVE,
 };
@@ -487,6 +521,16 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
     case FAMILY_ONEHOT:
         lengths[0] = (uint64_t)attributes[ONEHOT_WIDTH];
         break;
+    case FAMILY_CHOSEN:
+        lengths[0] = (uint64_t)attributes[CHOSEN_ROWS];
+        lengths[1] = (uint64_t)attributes[CHOSEN_WIDTH];
+        count = 2;
+        break;
+    case FAMILY_CHOSEN_ROWS:
+        lengths[0] = (uint64_t)attributes[CHOSEN_SUM_M];
+        lengths[1] = (uint64_t)attributes[CHOSEN_SUM_N];
+        count = 2;
+        break;
     case FAMILY_GENERAL:
         count = VIEW_AXES;
         for (uint32_t axis = 0; axis < count; axis++) {
@@ -541,6 +585,12 @@ static void take_axis(struct cut *cut, uint32_t axis)
         break;
     case FAMILY_ONEHOT:
         take_onehot(cut);
+        break;
+    case FAMILY_CHOSEN:
+        take_chosen(cut, axis);
+        break;
+    case FAMILY_CHOSEN_ROWS:
+        take_chosen_rows(cut, axis);
         break;
     case FAMILY_GENERAL:
         take_general(cut, axis);

@@ -81,6 +81,13 @@ static void contraction_reads(struct reads *reads, const struct op *op, uint32_t
     } else if (op->kind == OP_CONTRACT_ONEHOT) {
         reads[0] = (struct reads){1, part};
         row_reads(reads, op, 1, part);
+    } else if (op->kind == OP_CONTRACT_CHOSEN) {
+        row_reads(reads, op, 0, part); /* one index between them */
+        row_reads(reads, op, 3, part);
+    } else if (op->kind == OP_CONTRACT_CHOSEN_ROWS) {
+        reads[0] = (struct reads){1, part};
+        row_reads(reads, op, 1, part);
+        row_reads(reads, op, 3, part);
     } else if (output == 0) {
         reads[0] = (struct reads){part, 1}; /* through a view */
         reads[1] = (struct reads){op->input_count - 1, part};

@@ -60,12 +60,26 @@ static struct rule_axis axis_of(enum rule_fold fold, uint64_t length, uint64_t l
     return axis;
 }
 
+/* What a kind that sums over a long axis has for it. */
+struct sum_rules {
+    rule_base_function *base;
+    rule_part_function *part;
+};
+
+static const struct sum_rules sums[OP_KIND_COUNT] = {
+    [OP_CONTRACT] = {rule_contract_base, rule_contract_part},
+    [OP_CONTRACT_ONES] = {rule_contract_ones_base, rule_contract_ones_part},
+    [OP_CONTRACT_ONEHOT] = {rule_contract_onehot_base, rule_contract_onehot_part},
+    [OP_CONTRACT_CHOSEN] = {rule_contract_chosen_base, rule_contract_chosen_part},
+    [OP_CONTRACT_CHOSEN_ROWS] = {rule_contract_chosen_rows_base, rule_contract_chosen_rows_part},
+};
+
 void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, uint64_t index)
 {
     struct contraction_shape shape;
 
     *axis = (struct rule_axis){.fold = RULE_WHOLE};
-    if (op->kind == OP_CONTRACT || op->kind == OP_CONTRACT_ONES || op->kind == OP_CONTRACT_ONEHOT) {
+    if (sums[op->kind].part != NULL) {
         shape = contraction_shape_of(op);
         *axis = axis_of(RULE_SUM, (uint64_t)shape.k, RULE_PART_OF_SUM);
     } else if (op->kind == OP_QUANTIZE && output == 0) {
@@ -84,11 +98,6 @@ void rule_axis_of(struct rule_axis *axis, const struct op *op, uint32_t output, 
 void rule_element_base(struct rule_base *base, const struct rule_call *call, uint32_t output,
                        uint64_t index)
 {
-    static rule_base_function *const bases[OP_KIND_COUNT] = {
-        [OP_CONTRACT] = rule_contract_base,
-        [OP_CONTRACT_ONES] = rule_contract_ones_base,
-        [OP_CONTRACT_ONEHOT] = rule_contract_onehot_base,
-    };
     struct rule_part part = {.fold = RULE_SUM};
     struct rule_axis axis;
 
@@ -96,7 +105,7 @@ void rule_element_base(struct rule_base *base, const struct rule_call *call, uin
     rule_axis_of(&axis, call->op, output, index);
     assert(axis.fold != RULE_WHOLE);
     if (axis.fold == RULE_SUM) {
-        rule_base_function *base_of = bases[call->op->kind];
+        rule_base_function *base_of = sums[call->op->kind].base;
 
         assert(base_of != NULL);
         base->poisoned = base_of(&part, call, index);
@@ -111,16 +120,14 @@ static rule_part_function *part_rule(enum op_kind kind, uint32_t output)
     if (kind == OP_QUANTIZE) {
         return output == 0 ? rule_quantize_peak_part : rule_quantize_exponent_part;
     }
-    return kind == OP_CONTRACT        ? rule_contract_part
-           : kind == OP_CONTRACT_ONES ? rule_contract_ones_part
-                                      : rule_contract_onehot_part;
+    return sums[kind].part;
 }
 
 bool rule_element_is_edge(const struct rule_call *call, uint32_t output, uint64_t index)
 {
     struct rule_part part = {.fold = RULE_SUM};
 
-    if (call->op->kind == OP_CONTRACT) {
+    if (call->op->kind == OP_CONTRACT || call->op->kind == OP_CONTRACT_CHOSEN) {
         part_rule(call->op->kind, output)(&part, call, index, 0, 0);
     }
     return part.settled;

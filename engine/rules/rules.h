@@ -28,6 +28,8 @@ RULE rule_part_function rule_quantize_exponent_part;
 RULE rule_part_function rule_contract_part;
 RULE rule_part_function rule_contract_ones_part;
 RULE rule_part_function rule_contract_onehot_part;
+RULE rule_part_function rule_contract_chosen_part;
+RULE rule_part_function rule_contract_chosen_rows_part;
 /* Sets settled, bits and exponent of a zeroed part; returns the element of the axis that poisons,
  * or 0. */
 typedef uint64_t rule_base_function(struct rule_part *part, const struct rule_call *call,
@@ -35,5 +37,7 @@ typedef uint64_t rule_base_function(struct rule_part *part, const struct rule_ca
 RULE rule_base_function rule_contract_base;
 RULE rule_base_function rule_contract_ones_base;
 RULE rule_base_function rule_contract_onehot_base;
+RULE rule_base_function rule_contract_chosen_base;
+RULE rule_base_function rule_contract_chosen_rows_base;
 
 #endif /* ENGINE_RULES_RULES_H */

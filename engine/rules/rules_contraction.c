@@ -402,6 +402,57 @@ RULE uint64_t rule_contract_onehot_base(struct rule_part *part, const struct rul
     return rows_base(part, &shape, &row, 1);
 }
 
+/* The rows of an element of a chosen product; false: no expert has that index. */
+static RULE bool chosen_rows(struct product_row rows[2], const struct contraction_shape *shape,
+                             const struct rule_call *call, uint64_t index)
+{
+    const int64_t *attributes = call->op->attributes;
+    uint64_t width = (uint64_t)attributes[CHOSEN_WIDTH];
+    uint64_t row = index / width;
+    uint64_t expert = operand_get(&call->inputs[2], row);
+
+    if (expert >= (uint64_t)attributes[CHOSEN_EXPERTS]) {
+        return false;
+    }
+    rows[0] = row_open(shape, &call->inputs[0], &call->inputs[1], row);
+    rows[1] = row_open(shape, &call->inputs[3], &call->inputs[4], expert * width + index % width);
+    return true;
+}
+
+RULE uint64_t rule_contract_chosen_base(struct rule_part *part, const struct rule_call *call,
+                                        uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct product_row rows[2];
+
+    if (!chosen_rows(rows, &shape, call, index)) {
+        settle_part(part, FLOAT_NAN_BITS);
+        return 0;
+    }
+    return rows_base(part, &shape, rows, 2);
+}
+
+/* The two rows over which an element of an expert's sum goes. */
+static RULE void expert_rows(struct product_row rows[2], const struct contraction_shape *shape,
+                             const struct rule_call *call, uint64_t index)
+{
+    uint64_t m = (uint64_t)call->op->attributes[CHOSEN_SUM_M];
+    uint64_t n = (uint64_t)call->op->attributes[CHOSEN_SUM_N];
+
+    rows[0] = row_open(shape, &call->inputs[1], &call->inputs[2], index / n % m);
+    rows[1] = row_open(shape, &call->inputs[3], &call->inputs[4], index % n);
+}
+
+RULE uint64_t rule_contract_chosen_rows_base(struct rule_part *part, const struct rule_call *call,
+                                             uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct product_row rows[2];
+
+    expert_rows(rows, &shape, call, index);
+    return rows_base(part, &shape, rows, 2);
+}
+
 /* Adds the terms from .. to, block by block. rows: the other operand's last, or one alone. words:
  * a one-hot operand, where only the terms at `word` count; NULL: all do. */
 static RULE void add_terms(struct rule_part *part, const struct contraction_shape *shape,
@@ -423,6 +474,32 @@ static RULE void add_terms(struct rule_part *part, const struct contraction_shap
         }
         add_block(part, shape, rows, row_count, i, terms);
     }
+}
+
+RULE void rule_contract_chosen_part(struct rule_part *part, const struct rule_call *call,
+                                    uint64_t index, uint64_t from, uint64_t to)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct product_row rows[2];
+
+    if (!chosen_rows(rows, &shape, call, index)) {
+        settle_part(part, FLOAT_NAN_BITS);
+        return;
+    }
+    add_terms(part, &shape, rows, 2, NULL, 0, (int64_t)from, (int64_t)to);
+}
+
+RULE void rule_contract_chosen_rows_part(struct rule_part *part, const struct rule_call *call,
+                                         uint64_t index, uint64_t from, uint64_t to)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    const int64_t *attributes = call->op->attributes;
+    uint64_t expert =
+        index / ((uint64_t)attributes[CHOSEN_SUM_M] * (uint64_t)attributes[CHOSEN_SUM_N]);
+    struct product_row rows[2];
+
+    expert_rows(rows, &shape, call, index);
+    add_terms(part, &shape, rows, 2, &call->inputs[0], expert, (int64_t)from, (int64_t)to);
 }
 
 RULE void rule_contract_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
@@ -460,33 +537,54 @@ RULE void rule_contract_onehot_part(struct rule_part *part, const struct rule_ca
 /* ---- whole rows ---- */
 
 /* Rows in memory, which a machine has, are added faster. */
-static RULE void product_in_memory(struct rule_part *part, const struct rule_call *call,
-                                   uint64_t index, uint64_t from, uint64_t to)
+static RULE void product_in_memory(struct rule_part *part, const struct contraction_shape *shape,
+                                   const struct product_row rows[2])
 {
-    struct contraction_shape shape = contraction_shape_of(call->op);
-    struct product_row rows[2];
-
-    for (uint32_t i = 0; i < 4; i++) {
-        if (call->inputs[i].memory == NULL) {
-            rule_contract_part(part, call, index, from, to);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (rows[i].q->memory == NULL || rows[i].exponents->memory == NULL) {
+            add_terms(part, shape, rows, 2, NULL, 0, 0, shape->k);
             return;
         }
     }
-    if (product_rows(rows, &shape, call, index)) {
-        struct quantized_row in_memory[2] = {row_memory(&shape, &rows[0]),
-                                             row_memory(&shape, &rows[1])};
+    struct quantized_row in_memory[2] = {row_memory(shape, &rows[0]), row_memory(shape, &rows[1])};
 
-        part->value = contraction_partial(&shape, &in_memory[0], &in_memory[1], 0, shape.blocks);
-    }
+    part->value = contraction_partial(shape, &in_memory[0], &in_memory[1], 0, shape->blocks);
 }
 
 RULE uint32_t rule_contract(const struct rule_call *call, uint64_t index)
 {
+    struct contraction_shape shape = contraction_shape_of(call->op);
     struct rule_part part = {.fold = RULE_SUM};
+    struct product_row rows[2];
 
     (void)rule_contract_base(&part, call, index);
+    if (!part.settled && product_rows(rows, &shape, call, index)) {
+        product_in_memory(&part, &shape, rows);
+    }
+    return rule_part_finish(&part);
+}
+
+RULE uint32_t rule_contract_chosen(const struct rule_call *call, uint64_t index)
+{
+    struct contraction_shape shape = contraction_shape_of(call->op);
+    struct rule_part part = {.fold = RULE_SUM};
+    struct product_row rows[2];
+
+    (void)rule_contract_chosen_base(&part, call, index);
+    if (!part.settled && chosen_rows(rows, &shape, call, index)) {
+        product_in_memory(&part, &shape, rows);
+    }
+    return rule_part_finish(&part);
+}
+
+RULE uint32_t rule_contract_chosen_rows(const struct rule_call *call, uint64_t index)
+{
+    struct rule_part part = {.fold = RULE_SUM};
+
+    (void)rule_contract_chosen_rows_base(&part, call, index);
     if (!part.settled) {
-        product_in_memory(&part, call, index, 0, (uint64_t)contraction_shape_of(call->op).k);
+        rule_contract_chosen_rows_part(&part, call, index, 0,
+                                       (uint64_t)contraction_shape_of(call->op).k);
     }
     return rule_part_finish(&part);
 }

@@ -268,6 +268,107 @@ uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t w
     return build_linear_through(builder, x, weight, true);
 }
 
+uint32_t build_linear_wide(struct builder *builder, uint32_t x, uint32_t weight)
+{
+    const struct precision precision = builder->precision;
+    uint32_t out;
+
+    builder->precision = PRECISION_WIDE;
+    out = build_linear(builder, x, weight);
+    builder->precision = precision;
+    if (!builder_failed(builder)) {
+        builder->notes[out].wide = true;
+    }
+    return out;
+}
+
+/* ---- experts ------------------------------------------------------------ */
+
+struct view view_experts(uint64_t experts, uint64_t n, uint64_t k)
+{
+    return (struct view){{1, 1, experts, n, 1, k}, {0, 0, n * k, k, 0, 1}};
+}
+
+struct view view_experts_transposed(uint64_t experts, uint64_t n, uint64_t k)
+{
+    return (struct view){{1, 1, experts, k, 1, n}, {0, 0, n * k, 1, 0, k}};
+}
+
+static void shape_of_dims(struct output_shape *shape, uint32_t rank, const uint64_t *dims)
+{
+    *shape = (struct output_shape){DTYPE_F32, rank, {0}};
+    for (uint32_t axis = 0; axis < rank && axis < TENSOR_RANK_MAX; axis++) {
+        shape->dims[axis] = dims[axis];
+    }
+}
+
+uint32_t build_contract_chosen(struct builder *builder, uint32_t a, uint32_t index, uint32_t b,
+                               const struct view *b_view, uint32_t rank, const uint64_t *dims)
+{
+    const uint64_t k = b_view->dims[4] * b_view->dims[5];
+    const uint64_t rows = builder_tensor(builder, a)->count / k;
+    const struct view a_view = view_matrix(rows, k);
+    struct quantized qa = build_quantize(builder, a, &a_view, builder->precision);
+    struct quantized qb = build_quantize(builder, b, b_view, builder->precision);
+    uint32_t inputs[5] = {qa.q, qa.exponents, index, qb.q, qb.exponents};
+    struct op op = op_begin(OP_CONTRACT_CHOSEN, 5, inputs);
+    struct output_shape shape;
+
+    shape_of_dims(&shape, rank, dims);
+    op_attribute(&op, rows);
+    op_attribute(&op, b_view->dims[2]);
+    op_attribute(&op, b_view->dims[3]);
+    op_attribute(&op, k);
+    op_attribute(&op, builder->precision.bits);
+    op_attribute(&op, builder->precision.block);
+    op.output_count = 1;
+    build_op(builder, &op, &shape);
+    return op.outputs[0];
+}
+
+/* Of one block a row: places of an expert stand together, whatever block they come from. */
+uint32_t build_contract_chosen_rows(struct builder *builder, uint32_t index, uint32_t a,
+                                    const struct view *a_view, uint32_t b,
+                                    const struct view *b_view, struct shifts shifts, uint32_t rank,
+                                    const uint64_t *dims)
+{
+    const struct precision precision = {builder->precision.bits, 0};
+    struct quantized qa = build_quantize_shifted(builder, a, a_view, precision, shifts.down);
+    struct quantized qb = build_quantize_shifted(builder, b, b_view, precision, shifts.up);
+    uint32_t inputs[5] = {index, qa.q, qa.exponents, qb.q, qb.exponents};
+    struct op op = op_begin(OP_CONTRACT_CHOSEN_ROWS, 5, inputs);
+    struct output_shape shape;
+
+    shape_of_dims(&shape, rank, dims);
+    op_attribute(&op, dims[0]);
+    op_attribute(&op, a_view->dims[3]);
+    op_attribute(&op, b_view->dims[3]);
+    op_attribute(&op, a_view->dims[5]);
+    op_attribute(&op, precision.bits);
+    op_attribute(&op, precision.block);
+    op.output_count = 1;
+    build_op(builder, &op, &shape);
+    return op.outputs[0];
+}
+
+uint32_t build_linear_chosen(struct builder *builder, uint32_t x, uint32_t weight, uint32_t index)
+{
+    const struct tensor tensor = *builder_tensor(builder, weight);
+    const struct tensor rows = *builder_tensor(builder, x);
+    uint64_t dims[2];
+
+    if (tensor.rank != 3 || rows.rank != 2 || rows.dims[1] != tensor.dims[2] ||
+        builder_tensor(builder, index)->count != rows.dims[0]) {
+        builder_fail(builder, STATUS_USAGE, "'%s' has no experts for such rows", tensor.name);
+        return 0;
+    }
+    struct view view = view_experts(tensor.dims[0], tensor.dims[1], tensor.dims[2]);
+
+    dims[0] = rows.dims[0];
+    dims[1] = tensor.dims[1];
+    return build_contract_chosen(builder, x, index, weight, &view, 2, dims);
+}
+
 /* ---- sums --------------------------------------------------------------- */
 
 static uint32_t build_ones(struct builder *builder, uint32_t x, const struct view *view,

@@ -240,6 +240,12 @@ uint32_t build_linear(struct builder *builder, uint32_t x, uint32_t weight);
 /* x (..., k) times weight (k, n), the layout of some published checkpoints: (..., n). */
 uint32_t build_linear_transposed(struct builder *builder, uint32_t x, uint32_t weight);
 
+/* build_linear() with 22 bits, and so are its gradients. */
+uint32_t build_linear_wide(struct builder *builder, uint32_t x, uint32_t weight);
+/* Row r of x (R, k) times the transpose of weight (experts, n, k) number index[r]: (R, n). A row
+ * whose index is no expert becomes NaN. */
+uint32_t build_linear_chosen(struct builder *builder, uint32_t x, uint32_t weight, uint32_t index);
+
 /* Sum over the k axes of the view: one number for each of its rows, in their order. */
 uint32_t build_sum(struct builder *builder, uint32_t x, const struct view *view);
 

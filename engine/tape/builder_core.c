@@ -99,7 +99,8 @@ static uint32_t add_tensor(struct builder *builder, const struct tensor *tensor)
     }
     builder->tensor_room = builder_next_room(tape->tensor_count, builder->tensor_room);
     tape->tensors[tape->tensor_count] = *tensor;
-    builder->notes[tape->tensor_count] = (struct tensor_note){OP_NONE, OP_NONE, false};
+    builder->notes[tape->tensor_count] =
+        (struct tensor_note){.producer = OP_NONE, .last_quantize = OP_NONE};
     return tape->tensor_count++;
 }
 

@@ -11,6 +11,7 @@ struct tensor_note {
     uint32_t producer;      /* operation that makes it, or OP_NONE */
     uint32_t last_quantize; /* newest QUANTIZE that reads it, or OP_NONE */
     bool stopped;           /* no gradient passes: build_stop() */
+    bool wide;              /* a product whose gradients have 22 bits: build_linear_wide() */
 };
 
 #define OP_NONE UINT32_MAX
@@ -55,6 +56,22 @@ void op_attribute_float(struct op *op, float value);
 struct output_shape shape_like(const struct builder *builder, uint32_t id);
 struct output_shape shape_vector(enum dtype dtype, uint64_t count);
 struct output_shape shape_matrix(enum dtype dtype, uint64_t rows, uint64_t columns);
+
+#define PRECISION_WIDE ((struct precision){22, 0})
+
+/* Views of experts' weights (experts, n, k) whose rows are n of each expert, or k of each. */
+struct view view_experts(uint64_t experts, uint64_t n, uint64_t k);
+struct view view_experts_transposed(uint64_t experts, uint64_t n, uint64_t k);
+
+/* Rows of a, through a (R, k) view, by the expert that index names: (R, n). The rows of b's view
+ * are n of each expert. */
+uint32_t build_contract_chosen(struct builder *builder, uint32_t a, uint32_t index, uint32_t b,
+                               const struct view *b_view, uint32_t rank, const uint64_t *dims);
+/* out[e,m,n] = sum over k with index[k] == e of a[m,k] * b[n,k]. */
+uint32_t build_contract_chosen_rows(struct builder *builder, uint32_t index, uint32_t a,
+                                    const struct view *a_view, uint32_t b,
+                                    const struct view *b_view, struct shifts shifts, uint32_t rank,
+                                    const uint64_t *dims);
 
 /* The exponents of the newest QUANTIZE of x through the view, or SHIFT_NONE. */
 uint32_t find_exponents(const struct builder *builder, uint32_t x, const struct view *view);

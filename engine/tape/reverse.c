@@ -342,6 +342,60 @@ static struct shifts token_shifts(struct reverse *reverse, uint32_t dy, uint32_t
 }
 
 /*
+ * out[r,n] = sum_k x[r,k] w[e,n,k] with e = index[r] gives
+ *
+ *     dx[r,k] = sum_n dout[r,n] w[e,n,k]    dw[e,n,k] = sum over r with index[r] == e of
+ *                                                       dout[r,n] x[r,k]
+ *
+ * of weights as they lie in the files, and of rows as they lie.
+ */
+void grad_contract_chosen(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    struct view x_view;
+    struct view w_view;
+
+    if (!is_quantized(reverse, 0) || !is_quantized(reverse, 3)) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "a contraction of what no operation quantized");
+        return;
+    }
+    const uint32_t x = quantize_of(reverse, 0, &x_view)->inputs[0];
+    const uint32_t w = quantize_of(reverse, 3, &w_view)->inputs[0];
+    const uint32_t exponents = reverse->op->inputs[1];
+    const uint32_t index = reverse->op->inputs[2];
+    const uint64_t rows = attribute_at(reverse, CHOSEN_ROWS);
+    const uint64_t experts = attribute_at(reverse, CHOSEN_EXPERTS);
+    const uint64_t n = attribute_at(reverse, CHOSEN_WIDTH);
+    const uint64_t k = attribute_at(reverse, CHOSEN_K);
+    const struct view plain_x = view_matrix(rows, k);
+    const struct view plain_w = view_experts(experts, n, k);
+
+    if (memcmp(&x_view, &plain_x, sizeof(x_view)) != 0 ||
+        memcmp(&w_view, &plain_w, sizeof(w_view)) != 0) {
+        builder_fail(builder, STATUS_BAD_FORMAT, "no gradient of experts in another view");
+        return;
+    }
+    if (reverse->wanted[x]) {
+        struct view across = view_experts_transposed(experts, n, k);
+        const struct tensor shape = *builder_tensor(builder, x);
+
+        add_to(reverse, x,
+               build_contract_chosen(builder, dy, index, w, &across, shape.rank, shape.dims));
+    }
+    if (reverse->wanted[w]) {
+        const struct view rows_m = view_matrix(rows, n);
+        const struct view rows_n = view_transposed(n, rows);
+        const struct view rows_k = view_transposed(k, rows);
+        const struct tensor shape = *builder_tensor(builder, w);
+        const struct shifts shifts = token_shifts(reverse, dy, exponents, &rows_k, &rows_m);
+
+        add_to(reverse, w,
+               build_contract_chosen_rows(builder, index, dy, &rows_n, x, &rows_k, shifts,
+                                          shape.rank, shape.dims));
+    }
+}
+
+/*
  * out[b,m,n] = sum_k a[b,m,k] b[b,n,k] gives
  *
  *     da[b,m,k] = sum_n dout[b,m,n] b[b,n,k]    db[b,n,k] = sum_m dout[b,m,n] a[b,m,k]
@@ -349,7 +403,7 @@ static struct shifts token_shifts(struct reverse *reverse, uint32_t dy, uint32_t
  * Each is stored through the view that read its operand, so it has the operand's layout. Behind a
  * causal softmax only the visible part of da is read, and only that part is computed.
  */
-void grad_contract(struct reverse *reverse, uint32_t dy)
+static void add_product_gradients(struct reverse *reverse, uint32_t dy)
 {
     struct builder *builder = reverse->builder;
     struct view a_view;
@@ -396,6 +450,18 @@ void grad_contract(struct reverse *reverse, uint32_t dy)
                build_contract_shifted(builder, dy, &rows_n, a, &rows_k, b_view.strides, shifts,
                                       shape.rank, shape.dims));
     }
+}
+
+void grad_contract(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    const struct precision precision = builder->precision;
+
+    if (builder->notes[reverse->op->outputs[0]].wide) {
+        builder->precision = PRECISION_WIDE;
+    }
+    add_product_gradients(reverse, dy);
+    builder->precision = precision;
 }
 
 /*

@@ -149,19 +149,6 @@ static enum status check_tensor(const struct tensor *tensor, uint32_t id, struct
 #define OP_NONE   UINT32_MAX       /* it is there from the start */
 #define OP_NOBODY (UINT32_MAX - 1) /* no operation so far */
 
-/* The input slots of the kind's quantized operands (q; its exponents follow). Returns their count.
- */
-static uint32_t operand_slots(uint32_t slots[2], enum op_kind kind)
-{
-    if (kind == OP_CONTRACT) {
-        slots[0] = 0;
-        slots[1] = 2;
-        return 2;
-    }
-    slots[0] = kind == OP_CONTRACT_ONEHOT ? 1 : 0;
-    return kind == OP_CONTRACT_ONES || kind == OP_CONTRACT_ONEHOT ? 1 : 0;
-}
-
 static bool same_cut(const struct op *a, const struct op *b)
 {
     struct contraction_shape x = contraction_shape_of(a);
@@ -210,7 +197,7 @@ static enum status check_operands(const struct tape *tape, const uint32_t *maker
     const struct op *op = &tape->ops[at];
     const struct op *operands[2] = {NULL, NULL};
     uint32_t slots[2];
-    uint32_t count = operand_slots(slots, op->kind);
+    uint32_t count = contraction_slots(slots, op->kind);
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t q = op->inputs[slots[i]];

@@ -411,6 +411,13 @@ static bool rows_are_shown(const struct evidence_reader *in, enum op_kind kind, 
     if (kind == OP_CONTRACT_ONEHOT) {
         return could_hold(in, exponents ? 2 : 0, count);
     }
+    if (kind == OP_CONTRACT_CHOSEN_ROWS) { /* the same of both */
+        return exponents ? could_hold(in, 2, count) && could_hold(in, 4, count)
+                         : could_hold(in, 0, count);
+    }
+    if (kind == OP_CONTRACT_CHOSEN) {
+        return could_hold(in, exponents, count) && could_hold(in, 3 + exponents, count);
+    }
     return could_hold(in, exponents, count) &&
            (kind != OP_CONTRACT || could_hold(in, 2 + exponents, count));
 }

@@ -165,6 +165,10 @@ static enum status take_number(void *place, const struct key *key, const json_t 
         *(uint32_t *)place = 0;
         return STATUS_OK;
     }
+    if (key->use == USE_FACTOR && json_is_number(value) && json_number_value(value) == 0.0) {
+        *(double *)place = 0.0;
+        return STATUS_OK;
+    }
     if (json_is_null(value) && key->use == USE_REAL_OR_NONE) {
         *(double *)place = 0.0;
         return STATUS_OK;
@@ -188,6 +192,7 @@ static enum status take_key(struct reading *reading, const struct key *key, json
     case USE_NEED:
     case USE_REAL:
     case USE_REAL_OR_NONE:
+    case USE_FACTOR:
         return take_number(place, key, value, error);
     case USE_FLAG:
     case USE_NO_FLAG:
@@ -283,6 +288,9 @@ static void take_defaults(struct reading *reading)
     model->out_bias = row->out_bias;
     model->mlp_bias = row->mlp_bias;
     model->head_norms = row->head_norms;
+    model->experts = row->experts;
+    model->experts_used = row->experts_used;
+    reading->balance = row->balance;
 }
 
 /* ---- what follows from several keys -------------------------------------- */
@@ -388,6 +396,25 @@ static enum status settle_layers(struct reading *reading, struct error *error)
     return STATUS_OK;
 }
 
+static enum status settle_experts(struct reading *reading, struct error *error)
+{
+    struct model_options *model = &reading->config.model;
+
+    if (model->experts_used > model->experts || model->experts_used > EXPERTS_USED_MAX) {
+        return error_set(
+            error, STATUS_REFUSED,
+            "'num_experts_per_tok' is %u, of %u experts; we compute at most %d, and no "
+            "more than there are",
+            model->experts_used, model->experts, EXPERTS_USED_MAX);
+    }
+    if (model->experts > EXPERTS_MAX) {
+        return error_set(error, STATUS_REFUSED, "a layer of %u experts; we compute at most %d",
+                         model->experts, EXPERTS_MAX);
+    }
+    model->balance = reading->balances ? reading->balance : 0.0;
+    return STATUS_OK;
+}
+
 static enum status settle_model(struct reading *reading, struct error *error)
 {
     struct model_options *model = &reading->config.model;
@@ -395,6 +422,7 @@ static enum status settle_model(struct reading *reading, struct error *error)
     TRY(settle_sizes(reading, error));
     TRY(rotation_settle(reading, error));
     TRY(settle_layers(reading, error));
+    TRY(settle_experts(reading, error));
     if (reading->score_scalar != 0.0) {
         model->score_scale = 1.0 / sqrt(reading->score_scalar);
     }

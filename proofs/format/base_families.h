@@ -44,6 +44,9 @@ struct family_row {
     bool out_bias;
     bool mlp_bias;
     bool head_norms;
+    uint32_t experts;
+    uint32_t experts_used;
+    double balance; /* with output_router_logits */
     uint32_t window;
     enum sliding {
         SLIDING_NONE = 0,
@@ -102,6 +105,8 @@ struct reading {
     uint32_t pattern;
     uint32_t unturned_interval;
     uint32_t positions_before; /* original_max_position_embeddings */
+    bool balances;             /* output_router_logits: the balance of experts counts in the loss */
+    double balance;            /* router_aux_loss_coef */
     uint32_t width_too;        /* word_embed_proj_dim */
 };
 
@@ -112,6 +117,7 @@ enum use {
     USE_NEED,    /* the same, and the row or the config must have it */
     USE_REAL,
     USE_REAL_OR_NONE, /* the same; null: 0 */
+    USE_FACTOR,       /* a number from 0 */
     USE_FLAG,
     USE_NO_FLAG, /* the other way round */
     USE_BIASES,  /* a flag of several layers */

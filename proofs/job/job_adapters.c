@@ -43,9 +43,31 @@ static uint32_t reader_of(const struct tape *tape, uint32_t tensor, enum op_kind
     return UINT32_MAX;
 }
 
+/* The product that reads a quantized operand; UINT32_MAX: none. */
+static uint32_t product_of(const struct tape *tape, uint32_t operand, uint32_t from)
+{
+    uint32_t product = reader_of(tape, operand, OP_CONTRACT, from);
+
+    return product != UINT32_MAX ? product : reader_of(tape, operand, OP_CONTRACT_CHOSEN, from);
+}
+
+/* What the tensor is joined to, where it is one of several experts'. */
+static uint32_t joined_of(const struct tape *tape, uint32_t tensor)
+{
+    uint32_t join = reader_of(tape, tensor, OP_CONCAT, 0);
+
+    while (join != UINT32_MAX) {
+        tensor = tape->ops[join].outputs[0];
+        join = reader_of(tape, tensor, OP_CONCAT, join + 1);
+    }
+    return tensor;
+}
+
 /* What the product with B is scaled by, before anything else. */
 static double scale_of(const struct tape *tape, uint32_t b)
 {
+    b = joined_of(tape, b);
+
     uint32_t quantize = reader_of(tape, b, OP_QUANTIZE, 0);
 
     while (quantize != UINT32_MAX) {
@@ -53,7 +75,7 @@ static double scale_of(const struct tape *tape, uint32_t b)
         uint32_t product = UINT32_MAX;
 
         for (uint32_t i = 0; i < op->output_count && product == UINT32_MAX; i++) {
-            product = reader_of(tape, op->outputs[i], OP_CONTRACT, quantize);
+            product = product_of(tape, op->outputs[i], quantize);
         }
         if (product != UINT32_MAX) {
             uint32_t scale = reader_of(tape, tape->ops[product].outputs[0], OP_MAP, product);

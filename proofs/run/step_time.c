@@ -95,6 +95,16 @@ enum status step_time_measure(struct step_time *time, const struct job *job,
     return status;
 }
 
+/* A row, or a place along K, belongs to one expert. */
+static double expert_products(const struct op *op)
+{
+    const int64_t *a = op->attributes;
+
+    return op->kind == OP_CONTRACT_CHOSEN
+               ? (double)a[CHOSEN_ROWS] * (double)a[CHOSEN_WIDTH] * (double)a[CHOSEN_K]
+               : (double)a[CHOSEN_SUM_M] * (double)a[CHOSEN_SUM_N] * (double)a[CHOSEN_SUM_K];
+}
+
 double step_time_products(const struct tape *tape)
 {
     double sum = 0.0;
@@ -103,6 +113,9 @@ double step_time_products(const struct tape *tape)
         const struct op *op = &tape->ops[i];
         double product = 1.0;
 
+        if (op->kind == OP_CONTRACT_CHOSEN || op->kind == OP_CONTRACT_CHOSEN_ROWS) {
+            sum += expert_products(op) * (double)tape_turns(tape, i);
+        }
         if (op->kind != OP_CONTRACT) {
             continue;
         }

@@ -133,8 +133,9 @@ static void check_part(const struct jury_answer *answer, const struct rule_part 
 
 static void test_parts_of_every_axis_are_those_of_the_c_rule(void **state)
 {
-    static const enum op_kind kinds[4] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
-                                          OP_QUANTIZE};
+    static const enum op_kind kinds[6] = {
+        OP_CONTRACT,        OP_CONTRACT_ONES,        OP_CONTRACT_ONEHOT,
+        OP_CONTRACT_CHOSEN, OP_CONTRACT_CHOSEN_ROWS, OP_QUANTIZE};
     struct rules rules;
     uint64_t seed = 2;
     uint32_t many = 0;
@@ -148,7 +149,7 @@ static void test_parts_of_every_axis_are_those_of_the_c_rule(void **state)
         struct jury_answer *answers;
         struct rule_axis axis;
 
-        shown_random(&shown, &seed, kinds[i % 4]);
+        shown_random(&shown, &seed, kinds[i % 6]);
         target = shown_random_target(&shown, &seed);
         if (shown.op.kind == OP_QUANTIZE) {
             target.output = (uint32_t)test_random_below(&seed, 2);

@@ -421,7 +421,8 @@ def train(decoder, trained, batches, rates, clip=1.0, decay=0.1, betas=(0.9, 0.9
         for number, (tokens, targets) in enumerate(micro):
             logits, wanted = decoder(tokens).flatten(0, 1), targets.flatten()
             if masks is None:
-                part = F.cross_entropy(logits, wanted) / len(micro)
+                balance = getattr(decoder, "balance", float)() # of experts
+                part = (F.cross_entropy(logits, wanted) + balance) / len(micro)
             else:
                 wanted = wanted.masked_fill(masks[step][number].flatten() == 0, -100)
                 part = F.cross_entropy(logits, wanted, reduction="sum") / counted

@@ -11,6 +11,9 @@ from torch_decoder import ACTIVATIONS, product
 GELU = ACTIVATIONS["gelu_new"]
 
 
+EXPERT_NAMES = ("mlp.gate", "mlp.experts.%d.", "gate_proj", "up_proj", "down_proj")
+
+
 class Family:
     """A config, its weights as the files hold them, and adapters: module -> (A, B, scale)."""
 
@@ -19,6 +22,7 @@ class Family:
         self.d = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
         self.heads = config["num_attention_heads"]
         self.kv_heads = config.get("num_key_value_heads") or self.heads
+        self.margins = []
         self.eps = config.get("rms_norm_eps", config.get("layer_norm_eps", 1e-5))
 
     def linear(self, name, x):
@@ -299,6 +303,75 @@ class Family:
             x = x + self.linear(at + "fc2", F.relu(y))
         return self.head(self.ln("model.decoder.final_layer_norm", x), "model.decoder.embed_tokens")
 
+    # ---- mixtures of experts ----
+
+    def mixture(self, at, x, router, expert, gate, up, down):
+        """A token goes to the experts of the largest probabilities; then they may sum to one."""
+        c = self.c
+        count = c.get("num_local_experts") or c["num_experts"]
+        used = c["num_experts_per_tok"]
+        probabilities = self.linear(at + router, x).softmax(-1)
+        ranked = probabilities.detach().sort(-1, descending=True).values
+        if used < count:
+            self.margins.append((ranked[..., used - 1] - ranked[..., used]).flatten())
+        values, chosen = probabilities.topk(used, -1)
+        if c.get("norm_topk_prob", c["model_type"] == "mixtral"):
+            values = values / values.sum(-1, keepdim=True)
+        self.routes.append((probabilities.flatten(0, -2), chosen.flatten(0, -2)))
+        weights = torch.zeros_like(probabilities).scatter(-1, chosen, values)
+        y = torch.zeros_like(x)
+        for e in range(count):
+            name = at + expert % e
+            inner = F.silu(self.linear(name + gate, x)) * self.linear(name + up, x)
+            y = y + weights[..., e:e + 1] * self.linear(name + down, inner)
+        return y
+
+    def balance(self):
+        """Over the tokens of all layers: the experts' shares of the choices, times the means of
+        their probabilities (the loss of Switch Transformers, as the three families have it)."""
+        if not self.c.get("output_router_logits"):
+            return 0.0
+        probabilities = torch.cat([p for p, _ in self.routes])
+        chosen = torch.cat([c for _, c in self.routes])
+        count = probabilities.shape[-1]
+        shares = F.one_hot(chosen, count).double().mean(0)
+        return (self.c["router_aux_loss_coef"] * count
+                * (shares * probabilities.mean(0)[None]).sum())
+
+    def close_routes(self, margin=1e-5):
+        """Tokens whose route another arithmetic may choose otherwise."""
+        return sum(int((m < margin).sum()) for m in self.margins)
+
+    def with_experts(self, tokens, wide, narrow, parts):
+        inverse = self.frequencies(self.c["rope_theta"])
+        x = self.p["model.embed_tokens.weight"][tokens]
+        self.routes = []
+        for layer in self.layers():
+            at = "model.layers.%d." % layer
+            q, k, v = (self.linear(at + "self_attn.%s_proj" % part, self.rms(
+                at + "input_layernorm", x)) for part in "qkv")
+            if wide:
+                q, k = self.rms(at + "self_attn.q_norm", q), self.rms(at + "self_attn.k_norm", k)
+            q, k, v = (self.split(t, n) for t, n in (
+                (q, self.heads), (k, self.kv_heads), (v, self.kv_heads)))
+            if narrow:
+                q, k = self.rms(at + "self_attn.q_norm", q), self.rms(at + "self_attn.k_norm", k)
+            y = self.attend(self.turn_halves(q, inverse), self.turn_halves(k, inverse), v,
+                            self.d**-0.5)
+            x = x + self.linear(at + "self_attn.o_proj", y)
+            x = x + self.mixture(at, self.rms(at + "post_attention_layernorm", x), *parts)
+        return self.head(self.rms("model.norm", x))
+
+    def mixtral(self, tokens):
+        return self.with_experts(tokens, False, False, (
+            "block_sparse_moe.gate", "block_sparse_moe.experts.%d.", "w1", "w3", "w2"))
+
+    def qwen3_moe(self, tokens):
+        return self.with_experts(tokens, False, True, EXPERT_NAMES)
+
+    def olmoe(self, tokens):
+        return self.with_experts(tokens, True, False, EXPERT_NAMES)
+
     def __call__(self, tokens):
         return getattr(self, {"gemma3_text": "gemma3"}.get(self.c["model_type"],
                                                            self.c["model_type"]))(tokens)
@@ -329,6 +402,19 @@ def shapes_of(c):
         norms = {"post_attention_layernorm": w, "post_feedforward_layernorm": w,
                  "self_attn.q_norm": wide, "self_attn.k_norm": narrow}
     linears = attention | gated
+    if kind in ("mixtral", "qwen3_moe", "olmoe"):
+        experts = c.get("num_local_experts") or c["num_experts"]
+        hidden = c.get("moe_intermediate_size", hidden)
+        router, name, gate, up, down = EXPERT_NAMES if kind != "mixtral" else (
+            "block_sparse_moe.gate", "block_sparse_moe.experts.%d.", "w1", "w3", "w2")
+        linears = attention | {router: (experts, w)}
+        for e in range(experts):
+            linears |= {name % e + gate: (hidden, w), name % e + up: (hidden, w),
+                        name % e + down: (w, hidden)}
+    if kind == "qwen3_moe":
+        norms |= {"self_attn.q_norm": d, "self_attn.k_norm": d}
+    if kind == "olmoe":
+        norms |= {"self_attn.q_norm": wide, "self_attn.k_norm": narrow}
     if kind == "phi3":
         linears = {"self_attn.qkv_proj": (wide + 2 * narrow, w), "self_attn.o_proj": (w, wide)} | joined
     if kind in ("glm", "glm4"):

@@ -307,8 +307,19 @@ static void run_onehot(const struct kernel_call *call)
     contraction_onehot(table_for(call->op), call);
 }
 
+static void run_chosen(const struct kernel_call *call)
+{
+    contraction_chosen(table_for(call->op), call);
+}
+
+static void run_chosen_rows(const struct kernel_call *call)
+{
+    contraction_chosen_rows(table_for(call->op), call);
+}
+
 void contraction_kernels_i8mm(struct kernel_table *table)
 {
-    contraction_table(table, &(struct contraction_runs){run_unpack, run_quantize, run_contract,
-                                                        run_ones, run_onehot});
+    contraction_table(table,
+                      &(struct contraction_runs){run_unpack, run_quantize, run_contract, run_ones,
+                                                 run_onehot, run_chosen, run_chosen_rows});
 }

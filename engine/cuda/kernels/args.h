@@ -44,6 +44,7 @@
     ENTRY(TOTAL, kernel_total, struct total_args) \
     ENTRY(ONEHOT_LINK, kernel_onehot_link, struct sums_args) \
     ENTRY(ONEHOT_SUM, kernel_onehot_sum, struct sums_args) \
+    ENTRY(CHOSEN, kernel_chosen, struct chosen_args) \
     ENTRY(HASH_LEAVES, kernel_hash_leaves, struct hash_args) \
     ENTRY(HASH_NODES, kernel_hash_nodes, struct hash_args) \
     ENTRY(FINITE, kernel_finite, struct finite_args)
@@ -313,6 +314,22 @@ struct dots_args {
     uint32_t line_log;
     uint32_t block_log;
     uint32_t team; /* warps that share a row, 1 or all of a block */
+};
+
+/* Products of rows by experts; apart: sums of two rows over the places of each expert. */
+struct chosen_args {
+    struct packed_operand a;
+    struct packed_operand b;
+    const uint32_t *index; /* of rows of A; apart: of places along K */
+    uint32_t *out;         /* bits */
+    uint64_t rows;
+    uint64_t columns;
+    uint64_t experts;
+    uint64_t k;
+    int32_t bits;
+    uint32_t line_log;
+    uint32_t block_log;
+    uint32_t apart;
 };
 
 /* One tensor of a list of parameters: as an operation of its own, SGD or AdamW, would update it. */

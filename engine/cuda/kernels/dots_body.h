@@ -2,6 +2,9 @@
  * dots_body.h - exact sums that need no tile: of a row by a row, as the norm of a gradient takes
  * them, and of a row alone, as the gradient of a bias does.
  *
+ * Products of experts go the same way, result by result: a row's expert, or a place's, says what
+ * belongs to it.
+ *
  * A tile would be computed for one of its results, and a warp would read a byte a lane. Here a lane
  * takes four elements at once, and all warps of a block share a long row.
  */
@@ -114,5 +117,70 @@ KERNEL(kernel_dots, struct dots_args)
                      row % args.rows_inner * args.stride_inner] = dot_bits(&args, row, sum);
         }
         barrier();
+    }
+}
+
+/* ---- experts ------------------------------------------------------------------------- */
+
+/* A thread's share of a result: of rows a and b, over the places of an expert, if sums are apart. */
+static RULE inline uint64_t chosen_share(const struct chosen_args *args, uint64_t a_row,
+                                         uint64_t b_row, uint64_t expert, uint32_t lane)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t k = (uint64_t)lane * 4; k < args->k; k += CUDA_WARP * 4) {
+        const uint64_t block = k >> args->block_log;
+        const struct dot_quad a = dot_elements(&args->a, a_row, k, args->line_log, args->bits);
+        const struct dot_quad b = dot_elements(&args->b, b_row, k, args->line_log, args->bits);
+        const uint32_t shift = args->a.shifts[block * args->a.shift_pitch + a_row] +
+                               args->b.shifts[block * args->b.shift_pitch + b_row];
+        int64_t part = 0;
+
+        for (uint64_t i = 0; i < 4 && k + i < args->k; i++) {
+            if (args->apart == 0 || args->index[k + i] == expert) {
+                part += (int64_t)a.q[i] * b.q[i];
+            }
+        }
+        sum += shifted_part(part, shift);
+    }
+    return sum;
+}
+
+static RULE inline uint32_t chosen_bits(const struct chosen_args *args, uint64_t a_row,
+                                        uint64_t b_row, uint64_t sum)
+{
+    const int32_t a = args->a.lowest[a_row];
+    const int32_t b = args->b.lowest[b_row];
+
+    return a == PACKED_POISON || b == PACKED_POISON
+               ? FLOAT_NAN_BITS
+               : contraction_finish((int64_t)sum, (int32_t)((uint32_t)last_bit(a, args->bits) +
+                                                            (uint32_t)last_bit(b, args->bits)));
+}
+
+/* grid: any; block: BLOCK_THREADS. A warp takes a result. */
+KERNEL(kernel_chosen, struct chosen_args)
+{
+    const uint32_t warps = BLOCK_THREADS / CUDA_WARP;
+    const uint32_t lane = thread_index() % CUDA_WARP;
+    const uint64_t step = (uint64_t)warps * grid_size();
+    const uint64_t count = args.rows * args.columns * (args.apart != 0 ? args.experts : 1);
+    const uint64_t turns = (count + step - 1) / step;
+
+    for (uint64_t i = 0; i < turns; i++) {
+        const uint64_t at = i * step + (uint64_t)block_index() * warps + thread_index() / CUDA_WARP;
+        const bool there = at < count;
+        const uint64_t row = there ? at / args.columns % args.rows : 0;
+        const uint64_t expert = !there            ? 0
+                                : args.apart != 0 ? at / (args.columns * args.rows)
+                                                  : args.index[row];
+        const bool known = there && expert < args.experts;
+        const uint64_t b_row = at % args.columns + (args.apart != 0 ? 0 : expert * args.columns);
+        uint64_t sum = known ? chosen_share(&args, row, b_row, expert, lane) : 0;
+
+        sum = warp_sum_wide(sum);
+        if (there && lane == 0) {
+            args.out[at] = known ? chosen_bits(&args, row, b_row, sum) : FLOAT_NAN_BITS;
+        }
     }
 }

@@ -24,6 +24,7 @@ enum launch_family {
     LAUNCH_CONTRACT,
     LAUNCH_ONES,
     LAUNCH_ONEHOT,
+    LAUNCH_CHOSEN,
 };
 
 #define OP_PLAN(cut, launch, ...)                            LAUNCH_##launch
@@ -56,6 +57,8 @@ enum device_result launch_op(const struct launcher *launcher, uint32_t at)
         return launch_ones(launcher, op);
     case LAUNCH_ONEHOT:
         return launch_onehot(launcher, op);
+    case LAUNCH_CHOSEN:
+        return launch_chosen(launcher, op);
     }
     return launch_rules(launcher, at);
 }

@@ -351,10 +351,53 @@ enum device_result launch_onehot(const struct launcher *launcher, const struct o
     return LAUNCH_WORK(launcher, KERNEL_ONEHOT_SUM, args.vocabulary, 1, args);
 }
 
+/* ---- experts --------------------------------------------------------------------------- */
+
+/* The two operands of a product of experts. */
+static void chosen_operands(struct prepared operands[2], const struct op *op)
+{
+    const uint64_t *a = (const uint64_t *)op->attributes;
+
+    if (op->kind == OP_CONTRACT_CHOSEN) {
+        operands[0] = (struct prepared){0, 1, a[CHOSEN_ROWS]};
+        operands[1] = (struct prepared){3, 4, a[CHOSEN_EXPERTS] * a[CHOSEN_WIDTH]};
+    } else {
+        operands[0] = (struct prepared){1, 2, a[CHOSEN_SUM_M]};
+        operands[1] = (struct prepared){3, 4, a[CHOSEN_SUM_N]};
+    }
+}
+
+enum device_result launch_chosen(const struct launcher *launcher, const struct op *op)
+{
+    const struct contraction_shape shape = contraction_shape_of(op);
+    const bool apart = op->kind == OP_CONTRACT_CHOSEN_ROWS;
+    const uint64_t *attributes = (const uint64_t *)op->attributes;
+    struct prepared operands[2];
+    struct chosen_args args = {.index = input_memory(launcher, op, apart ? 0 : 2),
+                               .out = output_memory(launcher, op, 0),
+                               .rows = attributes[apart ? CHOSEN_SUM_M : CHOSEN_ROWS],
+                               .columns = attributes[apart ? CHOSEN_SUM_N : CHOSEN_WIDTH],
+                               .experts = attributes[apart ? CHOSEN_SUM_EXPERTS : CHOSEN_EXPERTS],
+                               .k = (uint64_t)shape.k,
+                               .bits = shape.bits,
+                               .line_log = packed_for(&shape, 1).line_log,
+                               .block_log = block_log_of(&shape),
+                               .apart = apart};
+
+    chosen_operands(operands, op);
+    DEVICE_TRY(prepare_operand(&args.a, launcher, op, &operands[0], 0));
+    DEVICE_TRY(prepare_operand(&args.b, launcher, op, &operands[1],
+                               packed_for(&shape, operands[0].rows).size));
+    return LAUNCH_WORK(launcher, KERNEL_CHOSEN,
+                       args.rows * args.columns * (apart ? args.experts : 1),
+                       BLOCK_THREADS / CUDA_WARP, args);
+}
+
 bool launch_is_contraction(enum op_kind kind)
 {
-    return kind == OP_QUANTIZE || kind == OP_CONTRACT || kind == OP_CONTRACT_ONES ||
-           kind == OP_CONTRACT_ONEHOT;
+    uint32_t slots[2];
+
+    return kind == OP_QUANTIZE || contraction_slots(slots, kind) != 0;
 }
 
 uint64_t launch_contract_scratch(const struct op *op, bool packed)
@@ -366,6 +409,14 @@ uint64_t launch_contract_scratch(const struct op *op, bool packed)
         return operands_size(op, packed) +
                split_size((uint64_t)(dims[0] * dims[1]), (uint64_t)(dims[2] * dims[3]),
                           (uint64_t)(dims[4] * dims[5]), (uint64_t)shape.k);
+    }
+    if (op->kind == OP_CONTRACT_CHOSEN || op->kind == OP_CONTRACT_CHOSEN_ROWS) {
+        struct prepared operands[2];
+
+        chosen_operands(operands, op);
+        return packed ? 0
+                      : packed_for(&shape, operands[0].rows).size +
+                            packed_for(&shape, operands[1].rows).size;
     }
     if (op->kind == OP_CONTRACT_ONES) {
         return packed ? 0 : packed_for(&shape, (uint64_t)op->attributes[ONES_ROWS]).size;

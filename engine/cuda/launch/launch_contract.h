@@ -26,6 +26,7 @@ enum device_result launch_contract(const struct launcher *launcher, const struct
                                    const struct epilogue *epilogue);
 enum device_result launch_ones(const struct launcher *launcher, const struct op *op);
 enum device_result launch_onehot(const struct launcher *launcher, const struct op *op);
+enum device_result launch_chosen(const struct launcher *launcher, const struct op *op);
 
 #define DOTS_SELFTESTS 3
 void launch_dots_selftest(struct selftest_tape *tape, uint32_t part);

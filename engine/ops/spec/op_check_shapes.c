@@ -334,6 +334,33 @@ void op_check_contract_onehot(struct op_checker *checker)
     check_output(checker, 0, DTYPES_F32, check_product(checker, vocabulary, width));
 }
 
+void op_check_contract_chosen(struct op_checker *checker)
+{
+    uint64_t rows = check_attribute(checker, CHOSEN_ROWS, 1, TENSOR_COUNT_MAX);
+    uint64_t experts = check_attribute(checker, CHOSEN_EXPERTS, 1, UINT32_MAX);
+    uint64_t width = check_attribute(checker, CHOSEN_WIDTH, 1, UINT32_MAX);
+    uint64_t k = check_attribute(checker, CHOSEN_K, 1, TENSOR_COUNT_MAX);
+
+    check_quantized(checker, 0, rows, k, CHOSEN_BITS);
+    check_input(checker, 2, DTYPES_U32, rows);
+    check_quantized(checker, 3, check_product(checker, experts, width), k, CHOSEN_BITS);
+    check_output(checker, 0, DTYPES_F32, check_product(checker, rows, width));
+}
+
+void op_check_contract_chosen_rows(struct op_checker *checker)
+{
+    uint64_t experts = check_attribute(checker, CHOSEN_SUM_EXPERTS, 1, UINT32_MAX);
+    uint64_t m = check_attribute(checker, CHOSEN_SUM_M, 1, UINT32_MAX);
+    uint64_t n = check_attribute(checker, CHOSEN_SUM_N, 1, UINT32_MAX);
+    uint64_t k = check_attribute(checker, CHOSEN_SUM_K, 1, TENSOR_COUNT_MAX);
+
+    check_input(checker, 0, DTYPES_U32, k);
+    check_quantized(checker, 1, m, k, CHOSEN_SUM_BITS);
+    check_quantized(checker, 3, n, k, CHOSEN_SUM_BITS);
+    check_output(checker, 0, DTYPES_F32,
+                 check_product(checker, check_product(checker, experts, m), n));
+}
+
 /* ---- pictures ----------------------------------------------------------- */
 
 struct image_shape {

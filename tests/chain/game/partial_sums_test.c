@@ -20,8 +20,9 @@ enum {
     TAKEN_MOST = 20,     /* of answers, before turns run out */
 };
 
-static const enum op_kind kinds_with_parts[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
-                                                OP_QUANTIZE};
+static const enum op_kind kinds_with_parts[] = {
+    OP_CONTRACT,        OP_CONTRACT_ONES,        OP_CONTRACT_ONEHOT,
+    OP_CONTRACT_CHOSEN, OP_CONTRACT_CHOSEN_ROWS, OP_QUANTIZE};
 
 static void begin(struct court *court, const struct evidence_context *context, uint32_t index,
                   uint32_t step)

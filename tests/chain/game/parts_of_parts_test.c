@@ -185,7 +185,8 @@ static void acquit(struct reading *reading, uint32_t part)
 
 static void test_an_honest_accused_is_not_convicted_at_any_depth(void **state)
 {
-    static const enum op_kind sums[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT};
+    static const enum op_kind sums[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
+                                        OP_CONTRACT_CHOSEN, OP_CONTRACT_CHOSEN_ROWS};
     const uint32_t right = 0x4a800000; /* 2^22 */
     struct court *court = court_new();
     struct reading reading;
@@ -193,7 +194,7 @@ static void test_an_honest_accused_is_not_convicted_at_any_depth(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
         reading_open(&reading, court, sums[i], 13, right);
-        acquit(&reading, (uint32_t)(2047 - 700 * i));
+        acquit(&reading, (uint32_t)(2047 - 500 * i));
         /* Poison in every block: the last of them is named. */
         reading_open(&reading, court, sums[i], POISON, FLOAT_NAN_BITS);
         acquit(&reading, 2047);
@@ -250,13 +251,14 @@ static void convicted(struct reading *reading)
 
 static void test_a_part_that_is_false_deep_down_convicts(void **state)
 {
-    static const enum op_kind sums[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT};
+    static const enum op_kind sums[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
+                                        OP_CONTRACT_CHOSEN, OP_CONTRACT_CHOSEN_ROWS};
     struct court *court = court_new();
     struct reading reading;
 
     (void)state;
     for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
-        const uint32_t part = (uint32_t)(5 + 900 * i);
+        const uint32_t part = (uint32_t)(5 + 500 * i);
 
         reading_open(&reading, court, sums[i], 13, one); /* it is 2^22 */
         begin(&reading);

@@ -131,6 +131,87 @@ static void check_kernel_onehot(const struct run *run, const struct problem *pro
     free(out);
 }
 
+/* Experts of so many rows, some without one and some that nobody chose. */
+static uint32_t *random_experts(uint64_t *seed, int64_t count, int64_t experts)
+{
+    uint32_t *index = take((size_t)count * sizeof(uint32_t));
+    bool one = test_random_below(seed, 6) == 0; /* all rows have the same */
+
+    for (int64_t i = 0; i < count; i++) {
+        index[i] = test_random_below(seed, 40) == 0
+                       ? UINT32_MAX
+                       : (uint32_t)(one ? 0 : test_random_below(seed, (uint64_t)experts + 1));
+    }
+    return index;
+}
+
+/* B's rows are those of as many experts as divide them. */
+static void check_kernel_chosen(const struct run *run, const struct problem *problem, void *qa,
+                                void *qb)
+{
+    uint64_t seed = (uint64_t)problem->k;
+    const struct operand_case *a = &problem->a;
+    const struct operand_case *b = &problem->b;
+    enum dtype dtype = problem->bits == 22 ? DTYPE_I32 : DTYPE_I16;
+    int64_t experts = 1 + (int64_t)test_random_below(&seed, 5);
+
+    while (b->rows % experts != 0) {
+        experts--;
+    }
+    struct op op = {.kind = OP_CONTRACT_CHOSEN,
+                    .attributes = {a->rows, experts, b->rows / experts, problem->k, problem->bits,
+                                   problem->block}};
+    int64_t count = a->rows * (b->rows / experts);
+    uint32_t *index = random_experts(&seed, a->rows, experts);
+    float *out = take((size_t)count * sizeof(float));
+    struct rule_call rule = {
+        .op = &op,
+        .inputs = {memory_operand(a->q, dtype), memory_operand(a->exponents, DTYPE_I16),
+                   memory_operand(index, DTYPE_U32), memory_operand(b->q, dtype),
+                   memory_operand(b->exponents, DTYPE_I16)}};
+    struct kernel_call call = {
+        .op = &op, .inputs = {qa, a->exponents, index, qb, b->exponents}, .outputs = {out}};
+
+    kernel_run(run, &call);
+    for (int64_t i = 0; i < count; i++) {
+        assert_int_equal(float_to_bits(out[i]), rule_contract_chosen(&rule, (uint64_t)i));
+    }
+    free(index);
+    free(out);
+}
+
+static void check_kernel_chosen_rows(const struct run *run, const struct problem *problem, void *qa,
+                                     void *qb)
+{
+    uint64_t seed = (uint64_t)problem->k + 1;
+    const struct operand_case *a = &problem->a;
+    const struct operand_case *b = &problem->b;
+    enum dtype dtype = problem->bits == 22 ? DTYPE_I32 : DTYPE_I16;
+    int64_t experts = 1 + (int64_t)test_random_below(&seed, 5);
+    struct op op = {
+        .kind = OP_CONTRACT_CHOSEN_ROWS,
+        .attributes = {experts, a->rows, b->rows, problem->k, problem->bits, problem->block}};
+    uint64_t count = (uint64_t)(experts * a->rows * b->rows);
+    uint32_t *index = random_experts(&seed, problem->k, experts);
+    float *out = take(count * sizeof(float));
+    struct rule_call rule = {
+        .op = &op,
+        .inputs = {memory_operand(index, DTYPE_U32), memory_operand(a->q, dtype),
+                   memory_operand(a->exponents, DTYPE_I16), memory_operand(b->q, dtype),
+                   memory_operand(b->exponents, DTYPE_I16)}};
+    struct kernel_call call = {
+        .op = &op, .inputs = {index, qa, a->exponents, qb, b->exponents}, .outputs = {out}};
+
+    kernel_run(run, &call);
+    for (uint64_t turn = 0; turn < 300 && turn < 2 * count; turn++) {
+        uint64_t i = test_random_below(&seed, count);
+
+        assert_int_equal(float_to_bits(out[i]), rule_contract_chosen_rows(&rule, i));
+    }
+    free(index);
+    free(out);
+}
+
 static void check_kernels(const struct run *run, const struct problem *problem, bool sums)
 {
     void *qa = kernel_quantize(run, &problem->a, problem);
@@ -140,6 +221,8 @@ static void check_kernels(const struct run *run, const struct problem *problem, 
     if (sums) {
         check_kernel_ones(run, problem, qa);
         check_kernel_onehot(run, problem, qa);
+        check_kernel_chosen(run, problem, qa, qb);
+        check_kernel_chosen_rows(run, problem, qa, qb);
     }
     free(qa);
     free(qb);

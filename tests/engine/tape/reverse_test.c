@@ -176,6 +176,50 @@ static void test_gradient_of_gather(void **state)
     gradient_check(write_gather);
 }
 
+/* 23 rows by four experts. */
+static uint32_t write_experts(struct net *net)
+{
+    uint32_t x = net_matrix(net, 23, 6);
+    uint32_t weights = net_cube(net, 4, 5, 6);
+
+    return build_linear_chosen(net->builder, x, weights, net_index(net, 23, 4));
+}
+
+static uint32_t write_experts_in_turn(struct net *net)
+{
+    uint32_t x = net_matrix(net, 9, 6);
+    uint32_t first = net_cube(net, 3, 5, 6);
+    uint32_t second = net_cube(net, 3, 7, 5);
+    uint32_t index = net_index(net, 9, 3);
+
+    x = build_linear_chosen(net->builder, x, first, index);
+    return build_linear_chosen(net->builder, build_map(net->builder, MAP_SILU, x), second, index);
+}
+
+static uint32_t write_linear_wide(struct net *net)
+{
+    uint32_t x = net_matrix(net, 9, 6);
+
+    return build_linear_wide(net->builder, x, net_matrix(net, 5, 6));
+}
+
+static uint32_t write_experts_apart(struct net *net)
+{
+    uint32_t x = net_matrix(net, 9, 6);
+    uint32_t weights = net_cube(net, 3, 5, 7); /* of rows of 7 */
+
+    return build_linear_chosen(net->builder, x, weights, net_index(net, 9, 3));
+}
+
+static void test_gradient_of_products_by_experts(void **state)
+{
+    (void)state;
+    gradient_check(write_experts);
+    gradient_check(write_experts_in_turn);
+    gradient_check(write_linear_wide);
+    gradient_check_refused(write_experts_apart, "no experts for such rows");
+}
+
 static uint32_t write_split_all(struct net *net)
 {
     uint32_t parts[3];
@@ -1006,6 +1050,7 @@ int main(void)
         cmocka_unit_test(test_gradient_of_mean_squared_error),
         cmocka_unit_test(test_gradient_of_dropout),
         cmocka_unit_test(test_gradient_of_gather),
+        cmocka_unit_test(test_gradient_of_products_by_experts),
         cmocka_unit_test(test_gradient_of_split_with_and_without_unused_parts),
         cmocka_unit_test(test_gradient_of_concat_and_expand),
         cmocka_unit_test(test_gradient_of_patches_and_their_adjoint),

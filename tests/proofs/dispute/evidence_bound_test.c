@@ -92,9 +92,21 @@ static void open_sum(struct giant *giant, enum op_kind kind, int64_t k, int64_t 
     struct giant_tensor choice[4] = {
         {DTYPE_U32, (uint64_t)k, 1}, {q, elements, 1}, {DTYPE_I16, 2 * row, 13}, {DTYPE_F32, 4, 0}};
     struct giant_tensor ones[3] = {{q, elements, 1}, {DTYPE_I16, 2 * row, 13}, {DTYPE_F32, 2, 0}};
+    struct giant_tensor chosen[6] = {{q, elements, 1},         {DTYPE_I16, 2 * row, 13},
+                                     {DTYPE_U32, 2, 1},        {q, 2 * elements, 1},
+                                     {DTYPE_I16, 4 * row, 13}, {DTYPE_F32, 4, 0}};
+    struct giant_tensor apart[6] = {{DTYPE_U32, (uint64_t)k, 1}, {q, elements, 1},
+                                    {DTYPE_I16, 2 * row, 13},    {q, elements, 1},
+                                    {DTYPE_I16, 2 * row, 13},    {DTYPE_F32, 8, 0}};
     struct op op = {.kind = kind, .output_count = 1};
 
-    if (kind == OP_CONTRACT) {
+    if (kind == OP_CONTRACT_CHOSEN || kind == OP_CONTRACT_CHOSEN_ROWS) {
+        op.input_count = 5;
+        op.attribute_count = CHOSEN_ATTRIBUTES;
+        memcpy(op.attributes, (int64_t[]){2, 2, 2, k, bits, block},
+               CHOSEN_ATTRIBUTES * sizeof(int64_t));
+        giant_open(giant, &op, kind == OP_CONTRACT_CHOSEN ? chosen : apart);
+    } else if (kind == OP_CONTRACT) {
         op.input_count = 4;
         op.attribute_count = CONTRACT_ATTRIBUTES;
         memcpy(op.attributes, (int64_t[]){1, 1, 1, 2, 1, 2, 0, 0, 0, 2, 0, 1, k, bits, block, 0},
@@ -149,7 +161,8 @@ static uint64_t bound_of(const struct giant *giant)
 /* Every length for which the rule has 64 bits: 2^36 terms of 14 bits, 2^32 of 16, 2^20 of 22. */
 static void test_sums_of_any_length_fit(void **state)
 {
-    static const enum op_kind kinds[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT};
+    static const enum op_kind kinds[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
+                                         OP_CONTRACT_CHOSEN, OP_CONTRACT_CHOSEN_ROWS};
     static const int64_t blocks[] = {0, 16, 128, 1 << 20};
     static const struct {
         int64_t bits;

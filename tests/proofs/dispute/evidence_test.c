@@ -345,13 +345,14 @@ static void test_state_that_is_not_finite_convicts_unless_the_job_ended_there(vo
 static void exhibit_with_parts(struct exhibit *exhibit, struct evidence_target *target,
                                uint64_t *seed, uint64_t *random)
 {
-    static const enum op_kind kinds[4] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
-                                          OP_QUANTIZE};
+    static const enum op_kind kinds[6] = {
+        OP_CONTRACT,        OP_CONTRACT_ONES,        OP_CONTRACT_ONEHOT,
+        OP_CONTRACT_CHOSEN, OP_CONTRACT_CHOSEN_ROWS, OP_QUANTIZE};
 
     for (;; ++*seed) {
-        uint32_t moods = *seed % 4 == 3 ? MOOD_COUNT : MOOD_WILD;
+        uint32_t moods = *seed % 6 == 5 ? MOOD_COUNT : MOOD_WILD;
 
-        exhibit_of_kind(exhibit, kinds[*seed % 4], (enum random_mood)(*seed / 4 % moods), *seed);
+        exhibit_of_kind(exhibit, kinds[*seed % 6], (enum random_mood)(*seed / 6 % moods), *seed);
         exhibit_any_target(target, exhibit, random);
         if (exhibit_axis(exhibit, target).parts > 1) {
             ++*seed;

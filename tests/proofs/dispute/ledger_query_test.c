@@ -267,8 +267,9 @@ static void open_long(struct exhibit *exhibit, struct evidence_target *target, e
 
 static void test_queries_for_parts_are_about_what_was_committed(void **state)
 {
-    static const enum op_kind kinds[] = {OP_CONTRACT, OP_CONTRACT_ONES, OP_CONTRACT_ONEHOT,
-                                         OP_QUANTIZE};
+    static const enum op_kind kinds[] = {
+        OP_CONTRACT,        OP_CONTRACT_ONES,        OP_CONTRACT_ONEHOT,
+        OP_CONTRACT_CHOSEN, OP_CONTRACT_CHOSEN_ROWS, OP_QUANTIZE};
     uint64_t random = 5;
 
     (void)state;

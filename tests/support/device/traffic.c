@@ -318,6 +318,17 @@ static void count_dots(struct traffic *traffic, const struct dots_args *args)
     traffic->written += 4 * args->rows;
 }
 
+/* As if every operand were read once. */
+static void count_chosen(struct traffic *traffic, const struct chosen_args *args)
+{
+    const uint64_t planes = args->bits == 22 ? 3 : 2;
+    const uint64_t results = args->rows * args->columns * (args->apart != 0 ? args->experts : 1);
+
+    traffic->read += planes * (args->a.plane_size + args->b.plane_size) +
+                     4 * (args->apart != 0 ? args->k : args->rows);
+    traffic->written += 4 * results;
+}
+
 static void count_pack(struct traffic *traffic, const struct pack_args *args)
 {
     traffic->read += args->rows * args->k * (args->bits == 22 ? 4 : 2);
@@ -398,6 +409,9 @@ static enum device_result count_launch(struct device *device, const struct devic
         break;
     case KERNEL_DOTS:
         count_dots(traffic, args);
+        break;
+    case KERNEL_CHOSEN:
+        count_chosen(traffic, args);
         break;
     case KERNEL_UPDATES: /* lists are the device's: add_lists() */
     case KERNEL_SQUARES:

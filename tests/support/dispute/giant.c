@@ -258,6 +258,40 @@ static void open_onehot(struct giant *giant, int64_t k, int64_t block, uint32_t 
     giant_open(giant, &op, tensors);
 }
 
+static void open_chosen(struct giant *giant, int64_t k, int64_t block, uint32_t exponent,
+                        uint32_t found)
+{
+    const uint64_t blocks = 2 * (uint64_t)((k + block - 1) / block);
+    const uint64_t elements = 2 * (uint64_t)k;
+    const struct op op = {.kind = OP_CONTRACT_CHOSEN,
+                          .input_count = 5,
+                          .output_count = 1,
+                          .attribute_count = CHOSEN_ATTRIBUTES,
+                          .attributes = {2, 2, 2, k, 14, block}};
+    const struct giant_tensor tensors[6] = {
+        {DTYPE_I16, elements, 1},     {DTYPE_I16, blocks, exponent},     {DTYPE_U32, 2, 1},
+        {DTYPE_I16, 2 * elements, 1}, {DTYPE_I16, 2 * blocks, exponent}, {DTYPE_F32, 4, found}};
+
+    giant_open(giant, &op, tensors);
+}
+
+static void open_chosen_rows(struct giant *giant, int64_t k, int64_t block, uint32_t exponent,
+                             uint32_t found)
+{
+    const uint64_t blocks = 2 * (uint64_t)((k + block - 1) / block);
+    const uint64_t elements = 2 * (uint64_t)k;
+    const struct op op = {.kind = OP_CONTRACT_CHOSEN_ROWS,
+                          .input_count = 5,
+                          .output_count = 1,
+                          .attribute_count = CHOSEN_SUM_ATTRIBUTES,
+                          .attributes = {2, 2, 2, k, 14, block}};
+    const struct giant_tensor tensors[6] = {{DTYPE_U32, (uint64_t)k, 0},   {DTYPE_I16, elements, 1},
+                                            {DTYPE_I16, blocks, exponent}, {DTYPE_I16, elements, 1},
+                                            {DTYPE_I16, blocks, exponent}, {DTYPE_F32, 8, found}};
+
+    giant_open(giant, &op, tensors);
+}
+
 static void open_quantize(struct giant *giant, int64_t k, int64_t block, uint32_t exponent,
                           uint32_t found)
 {
@@ -284,6 +318,10 @@ void giant_open_long(struct giant *giant, enum op_kind kind, int64_t k, int64_t 
         open_ones(giant, k, block, (uint32_t)exponent, found);
     } else if (kind == OP_CONTRACT_ONEHOT) {
         open_onehot(giant, k, block, (uint32_t)exponent, found);
+    } else if (kind == OP_CONTRACT_CHOSEN) {
+        open_chosen(giant, k, block, (uint32_t)exponent, found);
+    } else if (kind == OP_CONTRACT_CHOSEN_ROWS) {
+        open_chosen_rows(giant, k, block, (uint32_t)exponent, found);
     } else {
         open_quantize(giant, k, block, (uint32_t)exponent, found);
     }

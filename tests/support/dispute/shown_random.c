@@ -11,11 +11,31 @@
 #include "tests/support/test.h"
 
 const enum op_kind shown_random_kinds[SHOWN_RANDOM_KINDS] = {
-    OP_STEP_NEXT,       OP_SCHEDULE,   OP_FILL,          OP_BATCH_TOKENS, OP_BATCH_SAMPLES,
-    OP_DROPOUT,         OP_GATHER,     OP_SPLIT,         OP_CONCAT,       OP_EXPAND,
-    OP_IM2COL,          OP_COL2IM,     OP_QUANTIZE,      OP_CONTRACT,     OP_CONTRACT_ONES,
-    OP_CONTRACT_ONEHOT, OP_MAX_POOL,   OP_MAX_POOL_GRAD, OP_MEAN_POOL,    OP_MEAN_POOL_GRAD,
-    OP_EQUILIBRATE,     OP_BATCH_ROWS, OP_UNIFORM,
+    OP_STEP_NEXT,
+    OP_SCHEDULE,
+    OP_FILL,
+    OP_BATCH_TOKENS,
+    OP_BATCH_SAMPLES,
+    OP_DROPOUT,
+    OP_GATHER,
+    OP_SPLIT,
+    OP_CONCAT,
+    OP_EXPAND,
+    OP_IM2COL,
+    OP_COL2IM,
+    OP_QUANTIZE,
+    OP_CONTRACT,
+    OP_CONTRACT_ONES,
+    OP_CONTRACT_ONEHOT,
+    OP_MAX_POOL,
+    OP_MAX_POOL_GRAD,
+    OP_MEAN_POOL,
+    OP_MEAN_POOL_GRAD,
+    OP_EQUILIBRATE,
+    OP_BATCH_ROWS,
+    OP_UNIFORM,
+    OP_CONTRACT_CHOSEN,
+    OP_CONTRACT_CHOSEN_ROWS,
 };
 
 static int64_t pick(uint64_t *seed, int64_t low, int64_t high)
@@ -555,6 +575,40 @@ static void make_sums(struct shown_case *shown, uint64_t *seed, enum op_kind kin
             DTYPE_F32);
 }
 
+/* Two operands of so many rows, the first at slot `first`, the second at 3. */
+static void random_operands(struct shown_case *shown, uint64_t *seed, uint32_t first,
+                            uint64_t rows_a, uint64_t rows_b, int64_t bits)
+{
+    struct contraction_shape shape = contraction_shape_of(&shown->op);
+
+    random_integers(shown, first, seed, rows_a * (uint64_t)shape.k, bits);
+    random_exponents(shown, first + 1, seed, rows_a * (uint64_t)shape.blocks);
+    random_integers(shown, 3, seed, rows_b * (uint64_t)shape.k, bits);
+    random_exponents(shown, 4, seed, rows_b * (uint64_t)shape.blocks);
+}
+
+static void make_chosen(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
+{
+    bool sums = kind == OP_CONTRACT_CHOSEN_ROWS;
+    int64_t dims[3] = {pick(seed, 1, 5), pick(seed, 1, 5), pick(seed, 1, 5)};
+    int64_t experts = dims[sums ? 0 : 1];
+    int64_t k = random_k(seed);
+    int64_t bits = random_bits(seed);
+
+    shown_case_init(shown, kind, 5, 1);
+    for (int i = 0; i < 3; i++) {
+        attribute(shown, dims[i]);
+    }
+    attribute(shown, k);
+    attribute(shown, bits);
+    attribute(shown, random_block(seed));
+    numbers(shown, sums ? 0 : 2, seed, (uint64_t)(sums ? k : dims[0]), (uint64_t)experts + 1);
+    random_operands(shown, seed, sums ? 1 : 0, (uint64_t)(sums ? dims[1] : dims[0]),
+                    (uint64_t)(sums ? dims[2] : experts * dims[2]), bits);
+    outputs(shown, (uint64_t)(sums ? dims[0] * dims[1] * dims[2] : dims[0] * dims[2]), DTYPE_F32,
+            DTYPE_F32);
+}
+
 static void make_step_next(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
 {
     shown_case_init(shown, kind, 1, 1);
@@ -591,6 +645,8 @@ void shown_random(struct shown_case *shown, uint64_t *seed, enum op_kind kind)
         [OP_CONTRACT] = make_contract,
         [OP_CONTRACT_ONES] = make_sums,
         [OP_CONTRACT_ONEHOT] = make_sums,
+        [OP_CONTRACT_CHOSEN] = make_chosen,
+        [OP_CONTRACT_CHOSEN_ROWS] = make_chosen,
         [OP_IM2COL] = make_windows,
         [OP_COL2IM] = make_windows,
         [OP_MAX_POOL] = make_windows,

@@ -11,7 +11,7 @@
 #include "tests/support/dispute/shown_case.h"
 
 /* The kinds that shown_random() knows. */
-#define SHOWN_RANDOM_KINDS 23
+#define SHOWN_RANDOM_KINDS 25
 extern const enum op_kind shown_random_kinds[SHOWN_RANDOM_KINDS];
 
 /* The caller releases it. */

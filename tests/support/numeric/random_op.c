@@ -615,6 +615,34 @@ static void make_onehot(struct maker *maker)
     output(maker, DTYPE_F32, vocabulary * width);
 }
 
+static void make_contract_chosen(struct maker *maker)
+{
+    uint64_t rows = attribute(maker, from(maker, 1, 12));
+    uint64_t experts = attribute(maker, from(maker, 1, 8));
+    uint64_t width = attribute(maker, from(maker, 1, 6));
+
+    attribute(maker, from(maker, 1, 1500));
+    precision(maker);
+    quantized(maker, rows);
+    input(maker, DTYPE_U32, rows);
+    quantized(maker, experts * width);
+    output(maker, DTYPE_F32, rows * width);
+}
+
+static void make_contract_chosen_rows(struct maker *maker)
+{
+    uint64_t experts = attribute(maker, from(maker, 1, 8));
+    uint64_t m = attribute(maker, from(maker, 1, 5));
+    uint64_t n = attribute(maker, from(maker, 1, 5));
+    uint64_t k = attribute(maker, from(maker, 1, 2500));
+
+    precision(maker);
+    input(maker, DTYPE_U32, k);
+    quantized(maker, m);
+    quantized(maker, n);
+    output(maker, DTYPE_F32, experts * m * n);
+}
+
 /* ---- general ------------------------------------------------------------ */
 
 /* Four axes whose strides are appended for each operand: some repeat, the others are permuted. */

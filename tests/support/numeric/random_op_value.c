@@ -43,15 +43,25 @@ static uint32_t float_value(uint64_t *random, enum random_mood mood)
     return wild ? wild_float(random) : tame_float(random);
 }
 
+/* Are these the integers (0) or the exponents (1) of an operand of a sum? */
+static bool is_of_operand(const struct op *op, uint32_t tensor, uint32_t behind)
+{
+    uint32_t slots[2];
+    uint32_t count = contraction_slots(slots, op->kind);
+    bool found = false;
+
+    for (uint32_t i = 0; i < count; i++) {
+        found = found || tensor == op->inputs[slots[i] + behind];
+    }
+    return found;
+}
+
 /* An I16 may hold peaks, exponents or integers. */
 static uint32_t signed_value(uint64_t *random, enum random_mood mood, const struct op *op,
                              uint32_t tensor)
 {
     bool integers =
-        (op->kind == OP_QUANTIZE && tensor == op->outputs[2]) ||
-        (op->kind == OP_CONTRACT && (tensor == op->inputs[0] || tensor == op->inputs[2])) ||
-        (op->kind == OP_CONTRACT_ONES && tensor == op->inputs[0]) ||
-        (op->kind == OP_CONTRACT_ONEHOT && tensor == op->inputs[1]);
+        (op->kind == OP_QUANTIZE && tensor == op->outputs[2]) || is_of_operand(op, tensor, 0);
     int bits = op->kind == OP_EQUILIBRATE ? 14 : (int)contraction_shape_of(op).bits;
     int32_t limit = (1 << (bits - 1)) - 1;
 
@@ -68,14 +78,6 @@ static uint32_t signed_value(uint64_t *random, enum random_mood mood, const stru
         return random_op_below(random, 2) == 0 ? EXPONENT_POISON : (uint32_t)EXPONENT_ZERO;
     }
     return (uint32_t)((int32_t)random_op_below(random, 12) - 6);
-}
-
-/* Are these the exponents of the rows of a sum? */
-static bool is_exponents(const struct op *op, uint32_t tensor)
-{
-    return (op->kind == OP_CONTRACT && (tensor == op->inputs[1] || tensor == op->inputs[3])) ||
-           (op->kind == OP_CONTRACT_ONES && tensor == op->inputs[1]) ||
-           (op->kind == OP_CONTRACT_ONEHOT && tensor == op->inputs[2]);
 }
 
 /* As QUANTIZE does: no exponent of a row lies more than the window below its top. */
@@ -146,7 +148,7 @@ void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood
         }
         memcpy(bytes + i * size, &bits, size); /* as all of these machines: little-endian */
     }
-    if (mood != MOOD_WILD && is_exponents(&tape->ops[0], tensor)) {
+    if (mood != MOOD_WILD && is_of_operand(&tape->ops[0], tensor, 1)) {
         raise_exponents((int16_t *)(void *)bytes, shape->count, &tape->ops[0]);
     }
     return bytes;

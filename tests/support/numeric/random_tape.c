@@ -375,6 +375,16 @@ static uint32_t make_place(struct maker *maker)
     return build_join(maker->builder, parts, 2, 0);
 }
 
+/* Rows by the weights of the experts that the indexes name. */
+static uint32_t make_experts(struct maker *maker)
+{
+    static const uint64_t dims[3] = {8, 12, 12};
+    uint32_t x = reshaped(maker, any(maker), 0);
+    uint32_t weights = build_expand(maker->builder, any(maker), 1, 3, dims);
+
+    return build_linear_chosen(maker->builder, x, weights, maker->index);
+}
+
 /* Scaled to a norm of one, as in gradient clipping. */
 static uint32_t make_clip(struct maker *maker)
 {
@@ -392,11 +402,11 @@ static uint32_t make_clip(struct maker *maker)
 static uint32_t make_one(struct maker *maker)
 {
     static uint32_t (*const makers[])(struct maker *) = {
-        make_binary,   make_binary,      make_unary,   make_scale,  make_norm,
-        make_softmax,  make_linear,      make_dropout, make_gather, make_split_and_concat,
-        make_expand,   make_pool,        make_linear,  make_norm,   make_products,
-        make_distance, make_map,         make_pair,    make_choice, make_move,
-        make_place,    make_one_of_rows, make_cast,    make_clip};
+        make_binary,   make_binary,      make_unary,   make_scale,   make_norm,
+        make_softmax,  make_linear,      make_dropout, make_gather,  make_split_and_concat,
+        make_expand,   make_pool,        make_linear,  make_norm,    make_products,
+        make_distance, make_map,         make_pair,    make_choice,  make_move,
+        make_place,    make_one_of_rows, make_cast,    make_experts, make_clip};
     uint32_t count = (uint32_t)(sizeof(makers) / sizeof(makers[0])) - (maker->smooth ? 1 : 0);
 
     return makers[below(maker, count)](maker);

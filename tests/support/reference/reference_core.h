@@ -41,6 +41,8 @@ reference_function reference_equilibrate;
 reference_function reference_contract;
 reference_function reference_contract_ones;
 reference_function reference_contract_onehot;
+reference_function reference_contract_chosen;
+reference_function reference_contract_chosen_rows;
 reference_function reference_row_sum;
 reference_function reference_layer_norm;
 reference_function reference_layer_norm_grad;

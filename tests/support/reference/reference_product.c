@@ -322,3 +322,55 @@ void reference_contract_onehot(const struct reference_op *run)
         }
     }
 }
+
+/* ---- experts ------------------------------------------------------------ */
+
+static double dot_up(const struct reference_op *run, double sum, double a, double b, int64_t bits)
+{
+    return run->reference->mode == REFERENCE_BFLOAT16
+               ? (float)sum + (float)operand(a, bits) * (float)operand(b, bits)
+               : sum + a * b;
+}
+
+void reference_contract_chosen(const struct reference_op *run)
+{
+    int64_t k = run->attributes[CHOSEN_K];
+    int64_t width = run->attributes[CHOSEN_WIDTH];
+
+    for (int64_t r = 0; r < run->attributes[CHOSEN_ROWS]; r++) {
+        double expert = run->in[2][r];
+
+        for (int64_t n = 0; n < width; n++) {
+            double sum = expert < (double)run->attributes[CHOSEN_EXPERTS] ? 0.0 : NAN;
+
+            for (int64_t i = 0; !isnan(sum) && i < k; i++) {
+                sum = dot_up(run, sum, run->in[0][r * k + i],
+                             run->in[3][((int64_t)expert * width + n) * k + i],
+                             run->attributes[CHOSEN_BITS]);
+            }
+            run->out[0][r * width + n] = sum;
+        }
+    }
+}
+
+void reference_contract_chosen_rows(const struct reference_op *run)
+{
+    int64_t k = run->attributes[CHOSEN_SUM_K];
+    int64_t m_count = run->attributes[CHOSEN_SUM_M];
+    int64_t n_count = run->attributes[CHOSEN_SUM_N];
+
+    memset(run->out[0], 0, (size_t)run->out_count[0] * sizeof(double));
+    for (int64_t i = 0; i < k; i++) {
+        double expert = run->in[0][i];
+
+        for (int64_t m = 0; expert < (double)run->attributes[CHOSEN_SUM_EXPERTS] && m < m_count;
+             m++) {
+            for (int64_t n = 0; n < n_count; n++) {
+                double *sum = &run->out[0][((int64_t)expert * m_count + m) * n_count + n];
+
+                *sum = dot_up(run, *sum, run->in[1][m * k + i], run->in[3][n * k + i],
+                              run->attributes[CHOSEN_SUM_BITS]);
+            }
+        }
+    }
+}

@@ -650,6 +650,59 @@ static void test_ones_and_onehots_have_the_bits_of_the_rules(void **state)
     }
 }
 
+/* The rows of A are those of experts too, which choose each other; then along K. */
+static void test_products_of_experts_have_the_bits_of_the_rules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++) {
+        const struct product *from = &products[i];
+        const struct product p = {1, from->m, 1, from->k, from->bits, from->block, 0, from->across};
+        const int64_t experts = p.m % 3 == 0 ? 3 : p.m % 2 == 0 ? 2 : 1;
+        uint64_t count = (uint64_t)(p.m * p.k);
+        uint64_t indexes = (uint64_t)(p.m > p.k ? p.m : p.k);
+        uint32_t *x = malloc(count * 4);
+        uint32_t *index = malloc(indexes * 4);
+
+        fill_values(x, count, 700 + i, i % 2 == 1);
+        for (uint64_t k = 0; k < indexes; k++) {
+            index[k] = (uint32_t)(k * k % (uint64_t)(experts + 1)); /* the last is none */
+        }
+        for (int packed = 0; packed < 2 && p.m * p.m * p.k < 4000000; packed++) {
+            struct kernel_case tested;
+            struct op *op;
+
+            case_init(&tested);
+            quantize_of(&tested, case_input(&tested, DTYPE_F32, count, x), NO_SHIFTS, &p, p.m,
+                        p.across);
+            const uint32_t q = tested.ops[0].outputs[2];
+            const uint32_t exponents = tested.ops[0].outputs[1];
+            const uint32_t rows = case_input(&tested, DTYPE_U32, (uint64_t)p.m, index);
+            const uint32_t places = case_input(&tested, DTYPE_U32, (uint64_t)p.k, index);
+
+            op = case_op(&tested, OP_CONTRACT_CHOSEN);
+            memcpy(op->attributes, (int64_t[]){p.m, experts, p.m / experts, p.k, p.bits, p.block},
+                   CHOSEN_ATTRIBUTES * sizeof(int64_t));
+            op->input_count = 5;
+            memcpy(op->inputs, (uint32_t[]){q, exponents, rows, q, exponents}, 5 * 4);
+            op->output_count = 1;
+            op->outputs[0] = case_tensor(&tested, DTYPE_F32, (uint64_t)(p.m * (p.m / experts)));
+            op = case_op(&tested, OP_CONTRACT_CHOSEN_ROWS);
+            memcpy(op->attributes, (int64_t[]){experts, p.m, p.m, p.k, p.bits, p.block},
+                   CHOSEN_SUM_ATTRIBUTES * sizeof(int64_t));
+            op->input_count = 5;
+            memcpy(op->inputs, (uint32_t[]){places, q, exponents, q, exponents}, 5 * 4);
+            op->output_count = 1;
+            op->outputs[0] = case_tensor(&tested, DTYPE_F32, (uint64_t)(experts * p.m * p.m));
+            case_rules(&tested);
+            case_kernels(&tested, &mma_kind, packed == 1);
+            case_compare(&tested, packed == 1, "experts");
+            case_release(&tested);
+        }
+        free(x);
+        free(index);
+    }
+}
+
 /* ---- rows ------------------------------------------------------------------------------ */
 
 struct row_case {
@@ -820,6 +873,7 @@ int main(void)
         cmocka_unit_test(test_products_of_far_exponents_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_extremes_do_not_overflow),
         cmocka_unit_test(test_ones_and_onehots_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_products_of_experts_have_the_bits_of_the_rules),
         cmocka_unit_test(test_rows_have_the_bits_of_the_rules),
         cmocka_unit_test(test_roots_are_those_of_the_proofs),
     };

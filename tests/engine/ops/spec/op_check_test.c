@@ -59,6 +59,16 @@ static const struct sample samples[] = {
      {{F, 12}}},
     {OP_CONTRACT_ONES, 4, {3, 20, 14, 0}, {{E, 60}, {E, 3}}, {{F, 3}}},
     {OP_CONTRACT_ONEHOT, 5, {7, 3, 20, 14, 16}, {{U, 20}, {E, 60}, {E, 6}}, {{F, 21}}},
+    {OP_CONTRACT_CHOSEN,
+     6,
+     {3, 2, 4, 20, 14, 16},
+     {{E, 60}, {E, 6}, {U, 3}, {E, 160}, {E, 16}},
+     {{F, 12}}},
+    {OP_CONTRACT_CHOSEN_ROWS,
+     6,
+     {2, 3, 4, 20, 14, 16},
+     {{U, 20}, {E, 60}, {E, 6}, {E, 80}, {E, 8}},
+     {{F, 24}}},
     {OP_ROW_SUM, 2, {2, 1030}, {{F, 2060}}, {{F, 4}, {F, 2}}},
     {OP_LAYER_NORM,
      3,
@@ -510,10 +520,9 @@ static void test_bits_and_block_are_the_known_ones(void **state)
     static const struct {
         enum op_kind kind;
         uint32_t bits_at;
-    } kinds[] = {{OP_QUANTIZE, QUANTIZE_BITS},
-                 {OP_CONTRACT, CONTRACT_BITS},
-                 {OP_CONTRACT_ONES, ONES_BITS},
-                 {OP_CONTRACT_ONEHOT, ONEHOT_BITS}};
+    } kinds[] = {{OP_QUANTIZE, QUANTIZE_BITS},      {OP_CONTRACT, CONTRACT_BITS},
+                 {OP_CONTRACT_ONES, ONES_BITS},     {OP_CONTRACT_ONEHOT, ONEHOT_BITS},
+                 {OP_CONTRACT_CHOSEN, CHOSEN_BITS}, {OP_CONTRACT_CHOSEN_ROWS, CHOSEN_SUM_BITS}};
     static const int64_t bits[] = {0, 8, 13, 17, 18, 21, 23};
     static const int64_t blocks[] = {1, 8, 15, 17, 24, 100, (1 << 20) + 16};
 

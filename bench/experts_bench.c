@@ -1,0 +1,187 @@
+/*
+ * experts_bench.c - a layer of eight experts, of which a token goes to two, against a dense layer
+ * with as many products.
+ *
+ * Three small decoders of one layer train by SGD on the same tokens: with experts of HIDDEN, with
+ * dense feed-forward layers of twice that, and with next to none. What the last one takes is what
+ * the others have beside these layers, and is subtracted. Steps alternate, on one thread; processor
+ * time is compared, since the machine may be busy, and the median of the pairs is told.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/models/layouts.h"
+#include "engine/models/model.h"
+#include "engine/plan/backend.h"
+
+#define WIDTH      512
+#define HIDDEN     512
+#define ROUNDS     9
+#define RATIO_MAX  1.3
+#define TOKENS     8192
+#define VOCABULARY 64
+
+enum { SIDE_EXPERTS, SIDE_DENSE, SIDE_REST, SIDE_COUNT };
+
+struct side {
+    struct model model;
+    struct machine *machine;
+    double times[ROUNDS];
+};
+
+static void stop_at(enum status status, const struct error *error)
+{
+    if (status != STATUS_OK) {
+        fprintf(stderr, "experts_bench: %s\n", error->text);
+        exit(1);
+    }
+}
+
+static struct model_options options_of(int side, int bits)
+{
+    struct model_options options;
+
+    model_options_default(&options, MODEL_LLAMA);
+    options.precision = bits == 22 ? (struct precision){22, 0} : PRECISION_DEFAULT;
+    options.equilibrate = bits != 22;
+    options.layout = layout_find(side == SIDE_EXPERTS ? "mixtral" : "llama");
+    options.batch = 8;
+    options.length = 256;
+    options.vocabulary = VOCABULARY;
+    options.layers = 1;
+    options.heads = options.kv_heads = 4;
+    options.width = WIDTH;
+    options.hidden = side == SIDE_REST ? 1 : side == SIDE_DENSE ? 2 * HIDDEN : HIDDEN;
+    options.experts = 8;
+    options.experts_used = 2;
+    options.tied_head = true;
+    options.data_count = TOKENS;
+    options.optimizer = OPTIMIZER_SGD;
+    options.clip = 0.0;
+    return options;
+}
+
+/* Tensors of the tape that the machine wants: parameters are drawn, the rest is zeros. */
+static void fill_tensors(struct side *side, const uint8_t *tokens)
+{
+    const struct tape *tape = side->model.tape;
+    struct error error;
+    uint32_t state = 1;
+
+    error_init(&error);
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+
+        if (tensor->role == ROLE_DATA) {
+            stop_at(backend_cpu.bind(side->machine, id, tokens, &error), &error);
+        } else if (tensor->role == ROLE_STATE && tensor->dtype == DTYPE_F32) {
+            float *values = calloc(tensor->count, sizeof(*values));
+
+            for (uint64_t i = 0; values != NULL && i < tensor->count; i++) {
+                state = state * 1664525u + 1013904223u;
+                values[i] = tensor->rank == 1 ? 1.0f : ((float)(state >> 8) * 0x1p-24f - 0.5f) / 8;
+            }
+            stop_at(backend_cpu.write(side->machine, id, values, &error), &error);
+            free(values);
+        }
+    }
+    for (uint32_t i = 0; i < side->model.constant_count; i++) {
+        const struct model_constant *constant = &side->model.constants[i];
+
+        stop_at(backend_cpu.write(side->machine, constant->tensor, constant->bytes, &error),
+                &error);
+    }
+}
+
+static void open_side(struct side *side, int number, int bits, const uint8_t *tokens)
+{
+    struct model_options options = options_of(number, bits);
+    struct machine_options how;
+    struct error error;
+
+    error_init(&error);
+    memset(side, 0, sizeof(*side));
+    stop_at(model_build(&side->model, &options, &error), &error);
+    stop_at(machine_options_default(&how, &error), &error);
+    how.thread_count = 1;
+    stop_at(machine_open(&side->machine, side->model.tape, &how, &error), &error);
+    fill_tensors(side, tokens);
+}
+
+static double processor_time(void)
+{
+    struct timespec time;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void step(struct side *side, int round)
+{
+    struct error error;
+    double begin = processor_time();
+
+    error_init(&error);
+    stop_at(backend_cpu.step(side->machine, NULL, &error), &error);
+    if (round >= 0) {
+        side->times[round] = processor_time() - begin;
+    }
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* The median over rounds of what the layers alone took, one by the other. */
+static double measure(int bits, const uint8_t *tokens)
+{
+    static struct side sides[SIDE_COUNT];
+    double ratios[ROUNDS];
+
+    for (int i = 0; i < SIDE_COUNT; i++) {
+        open_side(&sides[i], i, bits, tokens);
+    }
+    for (int round = -1; round < ROUNDS; round++) {
+        for (int i = 0; i < SIDE_COUNT; i++) {
+            step(&sides[i], round);
+        }
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        double rest = sides[SIDE_REST].times[round];
+
+        ratios[round] =
+            (sides[SIDE_EXPERTS].times[round] - rest) / (sides[SIDE_DENSE].times[round] - rest);
+    }
+    for (int i = 0; i < SIDE_COUNT; i++) {
+        backend_cpu.close(sides[i].machine);
+        model_release(&sides[i].model);
+    }
+    qsort(ratios, ROUNDS, sizeof(ratios[0]), compare_doubles);
+    return ratios[ROUNDS / 2];
+}
+
+int main(void)
+{
+    static const int bits[] = {14, 22};
+    static uint8_t tokens[TOKENS];
+    bool slow = false;
+
+    for (uint32_t i = 0; i < TOKENS; i++) {
+        tokens[i] = (uint8_t)((i * 2654435761u >> 13) % VOCABULARY);
+    }
+    for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+        double ratio = measure(bits[i], tokens);
+
+        printf(
+            "8 experts of %d, 2 used, %d bits: %.2f times the dense layer of %d (at most %.1f)\n",
+            HIDDEN, bits[i], ratio, 2 * HIDDEN, RATIO_MAX);
+        slow = slow || ratio > RATIO_MAX;
+    }
+    return slow ? 1 : 0;
+}
