@@ -15,6 +15,7 @@
 #include "client/graph/job_graph.h"
 #include "client/job_list.h"
 #include "client/job_new_options.h"
+#include "client/judge/held_out_every.h"
 #include "client/tokens/job_rows.h"
 #include "client/tokens/job_tokens.h"
 #include "engine/models/layouts.h"
@@ -202,9 +203,7 @@ static enum status measure_held_out(struct model_options *model, struct job_rows
         TRY(dataset_open_labels(&classes, error, labels, held_out->count, model->classes));
         dataset_close(&classes);
     }
-    held_out->every = options_given(options, "eval-every")
-                          ? (uint32_t)options_number(options, "eval-every")
-                          : (model->steps + 9) / 10;
+    held_out->every = held_out_every(options, model->steps);
     held_out->batches = held_out->count / batch < EVAL_BATCHES
                             ? (uint32_t)((held_out->count + batch - 1) / batch)
                             : EVAL_BATCHES;
@@ -657,7 +656,7 @@ static void print_tokens(struct sheet *sheet, const struct job_tokens *tokens)
     }
 }
 
-/* tokens is NULL where nobody looked at them. */
+/* tokens is NULL where nobody looked at them, path where the job is not new. */
 static int emit_job(struct command_context *context, const struct job *job, const char *path,
                     const struct job_tokens *tokens)
 {
@@ -674,6 +673,7 @@ static int emit_job(struct command_context *context, const struct job *job, cons
     sheet_set(&sheet, "step_memory", step_memory_json(&memory));
     sheet_set(&sheet, "precision", job_precision_json(job->tape));
     print_job(&sheet, job, &memory);
+    held_out_every_show(&sheet, job, path == NULL ? NULL : context->options);
     if (tokens != NULL) {
         sheet_set(&sheet, "largest_token", json_integer(tokens->largest));
         sheet_set(&sheet, "first_row", json_string(buffer_text(&tokens->first)));

@@ -40,10 +40,19 @@ static bool is_answer(const char *name)
     return strcmp(name, "answers") == 0 || strcmp(name, "loss_sum") == 0;
 }
 
-/* What a training finds on held-out data (engine/models/held_out.c). */
+/* What a training finds on held-out data (engine/models/held_out.c), and the sums of a job that
+ * does nothing else (held_out_job.c). */
 static bool is_figure(const char *name)
 {
-    return strcmp(name, HELD_OUT_LOSS) == 0 || strcmp(name, HELD_OUT_ACCURACY) == 0;
+    static const char *const names[] = {HELD_OUT_LOSS, HELD_OUT_ACCURACY, HELD_OUT_LOSS_SO_FAR,
+                                        HELD_OUT_RIGHT_SO_FAR, HELD_OUT_TARGETS_SO_FAR};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* May the state begin as zeros? */
