@@ -16,6 +16,7 @@
 #include "client/job_list.h"
 #include "client/job_new_options.h"
 #include "client/judge/held_out_every.h"
+#include "client/tokens/job_pairs.h"
 #include "client/tokens/job_rows.h"
 #include "client/tokens/job_tokens.h"
 #include "engine/models/layouts.h"
@@ -393,12 +394,14 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     TRY(measure_held_out(&model_options, &rows[1], options, error));
     terms->steps = model_options.steps;
     terms->segment_length = least_of(options_number(options, "segment-steps"), terms->steps);
-    count = list_files(files, rows, options, model_options.lora.rank == 0 ? NULL : base);
+    const bool frozen = model_options.lora.rank != 0 || model_options.preference != 0.0;
+
+    count = list_files(files, rows, options, frozen ? base : NULL);
     if (base != NULL) {
         TRY_OUT(weights_open(&weights, base, error));
         model_options.embedding_type = embedding_type(&weights, model_options.layout);
     }
-    if (model_options.lora.rank != 0) {
+    if (frozen) {
         freeze(&model_options.lora, &weights);
     }
     TRY_OUT(model_build(&model, &model_options, error));
@@ -410,7 +413,8 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         TRY_OUT(give_first_state(terms, model.tape, options, error));
     }
     terms->model = name;
-    if (base != NULL && strcmp(options_text(options, "calibrate"), "step") == 0) {
+    if (base != NULL && model_options.preference == 0.0 &&
+        strcmp(options_text(options, "calibrate"), "step") == 0) {
         TRY_OUT(calibrate_model(&calibration, model_options, terms, files, count, base, error));
         model_release(&model);
         model_options.calibration = &calibration;
@@ -581,6 +585,7 @@ static void print_job(struct sheet *sheet, const struct job *job, const struct s
     }
     if (facts.tokens > 0) {
         print_rows(sheet, &facts);
+        job_pairs_show(sheet, &facts);
     }
     sheet_print(sheet, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n",
                 job->steps, job_segments(job), job->segment_length);

@@ -241,7 +241,8 @@ static uint32_t write_part(const struct decoder *decoder, const char *name, cons
     char whole[TENSOR_NAME_MAX + 1];
 
     (void)snprintf(whole, sizeof(whole), "%s.%s", name, end);
-    return decoder->options->lora.rank != 0 || decoder->options->decoding != 0
+    return decoder->options->lora.rank != 0 || decoder->options->decoding != 0 ||
+                   decoder->writer->reference != NULL
                ? write_frozen(decoder->writer, whole, rows, columns)
                : write_parameter(decoder->writer, whole, rows, columns, init);
 }
@@ -368,7 +369,7 @@ static uint32_t write_linear(const struct decoder *decoder, uint32_t x, const st
         in_first ? build_linear_transposed(builder, x, weight) : build_linear(builder, x, weight);
 
     y = linear->bias ? build_add(builder, y, bias, 1) : y;
-    if (lora->rank == 0 || (strcmp(lora->targets, LORA_ALL) != 0 &&
+    if (lora->rank == 0 || decoder->writer->reference != NULL || (strcmp(lora->targets, LORA_ALL) != 0 &&
                             !is_listed(lora->targets, last_part(linear->name)))) {
         return y;
     }

@@ -183,6 +183,10 @@ struct model_options {
      * count them. The loss is the mean over the targets that the mask counts. */
     bool packed;
     enum dtype reach_dtype;
+    /* Above 0: rows 2i and 2i+1 are a chosen and a rejected answer, drawn together, and the loss is
+     * that of preference pairs (DPO) of this beta. The reference is the model without adapters, or
+     * of weights that are data under the names of the files: lora.find. */
+    double preference;
     uint32_t sample_rank; /* of a sample in the data, whose shape the job binds; 0: a row */
     uint64_t sample_dims[TENSOR_RANK_MAX - 1];
     enum dtype data_dtype;

@@ -11,6 +11,7 @@
 #define STEPS_MAX            10000000u
 /* Each is written out in the tape. */
 #define HELD_OUT_BATCHES_MAX 1024u
+#define PREFERENCE_MAX       1000.0
 
 const char *model_kind_name(enum model_kind kind)
 {
@@ -108,6 +109,15 @@ static enum status check_options(const struct model_options *options, struct err
           options->beta2 < 1.0 && options->momentum >= 0.0 && options->momentum < 1.0)) {
         return error_set(error, STATUS_USAGE,
                          "beta1, beta2 and momentum must be from 0 to below 1");
+    }
+    if (options->preference != 0.0 &&
+        !(options->preference > 0.0 && options->preference <= PREFERENCE_MAX && options->packed &&
+          options->batch % 2 == 0 && !options->evaluation && options->held_out.batches == 0 &&
+          options->lora.find != NULL && options->calibration == NULL)) {
+        return error_set(error, STATUS_USAGE,
+                         "pairs with a beta of %g, %u rows a batch: it must be from above 0 to %g, "
+                         "of a training on packed pairs, whole ones, of a published model",
+                         options->preference, options->batch, PREFERENCE_MAX);
     }
     if (options->held_out.batches > HELD_OUT_BATCHES_MAX ||
         (options->held_out.batches != 0 && (options->held_out.every == 0 || options->evaluation))) {

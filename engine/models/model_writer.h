@@ -20,6 +20,9 @@ struct model_writer {
     struct shifts *shifts;       /* of the calibration, as far as they are written */
     uint32_t first_product;      /* of the pass */
     uint32_t stream;             /* the next stream of random draws that no other operation uses */
+    uint32_t tokens;             /* of the batch */
+    struct reference_pass *reference; /* the model is written once more, as the reference of
+                                         preference pairs; NULL: not */
     struct held_out_pass *pass;  /* the model is written once more, on held-out data; NULL: not */
 };
 
@@ -34,6 +37,16 @@ struct held_out_pass {
     uint32_t loss;     /* sums over the passes so far; TENSOR_NONE at first */
     uint32_t accuracy; /* likewise; TENSOR_NONE of windows of tokens */
     uint32_t marked;   /* likewise: targets that count; TENSOR_NONE but of packed rows */
+};
+
+/* What the reference takes from the model that is trained: its batch, its constants, and under
+ * adapters its frozen weights, in the order of its calls. */
+struct reference_pass {
+    uint32_t tokens;
+    uint32_t targets;
+    uint32_t frozen;
+    uint32_t constants;
+    uint32_t logits; /* what it gives */
 };
 
 /* A parameter of rank 1 (columns 0) or 2, drawn as init says. */
@@ -84,6 +97,10 @@ uint32_t write_rows_of_places(struct model_writer *writer, uint32_t table);
 
 /* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
+
+/* The loss of preference pairs (preference.c). */
+uint32_t write_preference_loss(struct model_writer *writer, uint32_t logits, uint32_t targets,
+                               void (*write_model)(struct model_writer *));
 
 /* The end of a training from its loss on: the reverse pass and the update. */
 void write_training(struct model_writer *writer, uint32_t loss);
