@@ -15,6 +15,7 @@
 #include "client/graph/job_graph.h"
 #include "client/job_list.h"
 #include "client/job_new_options.h"
+#include "client/judge/held_out_every.h"
 #include "client/recipe/recipe_options.h"
 #include "client/show/job_sheet.h"
 #include "client/tokens/job_rows.h"
@@ -204,9 +205,7 @@ static enum status measure_held_out(struct model_options *model, struct job_rows
         TRY(dataset_open_labels(&classes, error, labels, held_out->count, model->classes));
         dataset_close(&classes);
     }
-    held_out->every = options_given(options, "eval-every")
-                          ? (uint32_t)options_number(options, "eval-every")
-                          : (model->steps + 9) / 10;
+    held_out->every = held_out_every(options, model->steps);
     held_out->batches = held_out->count / batch < EVAL_BATCHES
                             ? (uint32_t)((held_out->count + batch - 1) / batch)
                             : EVAL_BATCHES;
@@ -396,12 +395,14 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     TRY_OUT(measure_held_out(&model_options, &rows[1], options, error));
     terms->steps = model_options.steps;
     terms->segment_length = least_of(options_number(options, "segment-steps"), terms->steps);
-    count = list_files(files, rows, options, model_options.lora.rank == 0 ? NULL : base);
+    const bool frozen = model_options.lora.rank != 0 || model_options.preference != 0.0;
+
+    count = list_files(files, rows, options, frozen ? base : NULL);
     if (base != NULL) {
         TRY_OUT(weights_open(&weights, base, error));
         model_options.embedding_type = embedding_type(&weights, model_options.layout);
     }
-    if (model_options.lora.rank != 0) {
+    if (frozen) {
         freeze(&model_options.lora, &weights);
     }
     TRY_OUT(model_build(&model, &model_options, error));
@@ -413,7 +414,8 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         TRY_OUT(give_first_state(terms, model.tape, options, error));
     }
     terms->model = name;
-    if (base != NULL && strcmp(options_text(options, "calibrate"), "step") == 0) {
+    if (base != NULL && model_options.preference == 0.0 &&
+        strcmp(options_text(options, "calibrate"), "step") == 0) {
         TRY_OUT(calibrate_model(&calibration, model_options, terms, files, count, base, error));
         model_release(&model);
         model_options.calibration = &calibration;
@@ -553,14 +555,15 @@ static void print_beside(struct sheet *sheet, const char *base)
     }
     if (weights.text_part) {
         sheet_set(sheet, "tensors_left", json_integer((json_int_t)count));
-        sheet_print(sheet,
-                    "leaves       %" PRIu64 " tensors beside the text part, %.2f MiB, as they are\n",
-                    count, (double)size / 1048576.0);
+        sheet_print(
+            sheet, "leaves       %" PRIu64 " tensors beside the text part, %.2f MiB, as they are\n",
+            count, (double)size / 1048576.0);
     }
     weights_close(&weights);
 }
 
-/* tokens is NULL where nobody looked at them; base is the folder of a new job, or NULL. */
+/* tokens is NULL where nobody looked at them, path where the job is not new; base is the folder of a
+ * new job, or NULL. */
 static int emit_job(struct command_context *context, const struct job *job, const char *path,
                     const struct job_tokens *tokens, const char *base)
 {
@@ -577,6 +580,7 @@ static int emit_job(struct command_context *context, const struct job *job, cons
     sheet_set(&sheet, "step_memory", step_memory_json(&memory));
     sheet_set(&sheet, "precision", job_precision_json(job->tape));
     job_sheet_print(&sheet, job, &memory);
+    held_out_every_show(&sheet, job, path == NULL ? NULL : context->options);
     if (tokens != NULL) {
         sheet_set(&sheet, "largest_token", json_integer(tokens->largest));
         if (tokens->masked) {

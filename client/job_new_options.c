@@ -9,6 +9,7 @@
 
 #include "chain/commands/commands.h"
 #include "client/job_new_options.h"
+#include "client/tokens/job_pairs.h"
 #include "engine/models/layouts.h"
 #include "proofs/format/base_config.h"
 #include "proofs/job/job_check.h"
@@ -35,6 +36,12 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .help = "fine-tune this model: a folder of Hugging Face with config.json and .safetensors "
              "(GPT-2, Llama, Mistral, Qwen, Gemma, Phi, OLMo, Granite, GLM, Pythia and others)"},
     LORA_OPTIONS,
+    {.name = "dpo",
+     .heading = "training",
+     .kind = OPTION_REAL,
+     .value = "BETA",
+     .help = "learn preferences from the pairs of a folder of 'data pack' (DPO), such as 0.1; the "
+             "reference is --base: with --lora its weights without adapters, else a copy of them"},
     {.name = "tape",
      .heading = "model",
      .kind = OPTION_TEXT,
@@ -349,6 +356,7 @@ static const struct {
     {"train-whole", FROM_BASE},
     {"calibrate", FROM_BASE},
     {"target", FROM_BASE},
+    {"dpo", FROM_BASE},
     {"labels", FROM_CLASSIFIER},
     {"data-type", FROM_DECODER},
     {"seed", FROM_TRAINING | FROM_TAPE},
@@ -526,6 +534,7 @@ static enum status read_base(struct model_options *model, const struct options *
     read_training(model, options);
     TRY(lora_options_read(model, options, error));
     TRY(recipe_options_read(model, options, error));
+    TRY(job_pairs_read(model, options, error));
     return base_config_check_length(&config, model->length, error);
 }
 

@@ -10,7 +10,7 @@
 #include "engine/models/model.h"
 #include "proofs/job/job.h"
 
-#define JOB_NEW_OPTIONS (44 + LORA_OPTION_COUNT + RECIPE_OPTION_COUNT)
+#define JOB_NEW_OPTIONS (45 + LORA_OPTION_COUNT + RECIPE_OPTION_COUNT)
 extern const struct option_spec job_new_options[JOB_NEW_OPTIONS];
 
 /* The model of --model, or of the folder of --base, with the options that are given. Refuses an

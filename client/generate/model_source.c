@@ -170,7 +170,6 @@ struct model_options model_source_options(const struct model_source *source)
 
     options.embedding_type = embedding_type(source);
     options.lora = (struct lora){.find = find_weight, .files = source};
-    options.dropout = 0.0;
     return options;
 }
 

@@ -53,6 +53,8 @@ const struct option_spec job_eval_options[JOB_EVAL_OPTIONS] = {
     RUN_MACHINE_OPTIONS,
 };
 
+enum { SEGMENT_STEPS = 50 };
+
 struct evaluation {
     const struct options *options;
     struct bundle *bundle; /* NULL: the argument is a job file */
@@ -150,6 +152,41 @@ static uint64_t classes_of(const struct tape *tape)
     return UINT32_MAX;
 }
 
+/* Are these packed rows, of which a batch takes the next ones? */
+static bool is_rows(const struct tape *tape, uint32_t id)
+{
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        if (tape->ops[at].kind == OP_BATCH_ROWS && tape->ops[at].inputs[0] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tokens, mask and reach have as many rows. */
+static enum status measure_packed(uint64_t *rows, struct evaluation *this,
+                                  const struct tensor *tensor, const char *path, uint64_t classes,
+                                  struct error *error)
+{
+    const bool tokens = strcmp(tensor->name, HELD_OUT_DATA "tokens") == 0;
+    struct dataset data;
+    uint64_t found;
+
+    TRY(dataset_open_tokens(&data, error, path, tensor->dtype, tokens ? classes : UINT64_MAX));
+    found = data.count / tensor->dims[1];
+    if (data.count % tensor->dims[1] != 0 || (*rows != 0 && *rows != found)) {
+        (void)error_set(error, STATUS_BAD_FORMAT,
+                        "%s: %" PRIu64 " numbers, and these rows are %" PRIu64 " of %" PRIu64, path,
+                        (uint64_t)data.count, *rows, tensor->dims[1]);
+        dataset_close(&data);
+        return STATUS_BAD_FORMAT;
+    }
+    dataset_close(&data);
+    *rows = found;
+    this->of_tokens = true;
+    return STATUS_OK;
+}
+
 /* The rows of the held-out data in the files; 0: the files name them, and have the job's. */
 static enum status measure_rows(uint64_t *rows, struct evaluation *this, const struct tape *tape,
                                 struct error *error)
@@ -166,6 +203,10 @@ static enum status measure_rows(uint64_t *rows, struct evaluation *this, const s
         /* A file that gives tensors by their names has the rows of the job; others any number. */
         if (path == NULL || dataset_is_named(path) ||
             strncmp(tensor->name, HELD_OUT_DATA, strlen(HELD_OUT_DATA)) != 0) {
+            continue;
+        }
+        if (is_rows(tape, id)) {
+            TRY(measure_packed(rows, this, tensor, path, classes, error));
             continue;
         }
         if (tensor->rank > 1) {
@@ -189,9 +230,7 @@ static enum status make_job(struct evaluation *this, struct error *error)
 {
     const char *files[OPTION_LIST_MAX];
     const size_t count = options_list(files, this->options, "data");
-    struct job_terms terms = {.steps = 1,
-                              .segment_length = 1,
-                              .first_state_given = true,
+    struct job_terms terms = {.first_state_given = true,
                               .title = this->trained->title,
                               .model = this->trained->model};
     struct digest *roots = NULL;
@@ -203,14 +242,17 @@ static enum status make_job(struct evaluation *this, struct error *error)
 
     /* Cut twice: the shapes of the data follow from its rows, which are known when the files are
      * found. */
-    TRY_OUT(held_out_cut(&tape, &constants, &constant_count, this->trained, 0, error));
+    TRY_OUT(
+        held_out_cut(&tape, &constants, &constant_count, &terms.steps, this->trained, 0, error));
     TRY_OUT(data_paths_of_files(&this->paths, tape, files, count, error));
     TRY_OUT(measure_rows(&rows, this, tape, error));
     tape_file_free_constants(constants, constant_count);
     tape_free(tape);
     tape = NULL;
     constants = NULL;
-    TRY_OUT(held_out_cut(&tape, &constants, &constant_count, this->trained, rows, error));
+    TRY_OUT(
+        held_out_cut(&tape, &constants, &constant_count, &terms.steps, this->trained, rows, error));
+    terms.segment_length = terms.steps < SEGMENT_STEPS ? terms.steps : SEGMENT_STEPS;
     TRY_OUT(run_data_roots(&roots, &terms.data_count, tape, (const char *const *)this->paths.of,
                            error));
     terms.data_roots = roots;
@@ -264,9 +306,12 @@ static enum status evaluate_state(struct evaluation *this, const struct log *log
                      &machine, error));
     TRY_OUT(first_state_open(&this->first, this->job->tape, this->state, error));
     TRY_OUT(run_first_state(&run, &this->first, error));
-    /* The whole job is one step, which looks at the held-out data and trains nothing. */
-    TRY_OUT(run.machine->backend->step(run.machine, NULL, error));
-    TRY_OUT(run_held_out(&evaluated, &this->loss_bits, &this->accuracy_bits, &run, 0, error));
+    /* Steps that look at the held-out data and train nothing. */
+    for (uint64_t step = 0; step < this->job->steps; step++) {
+        TRY_OUT(run.machine->backend->step(run.machine, NULL, error));
+    }
+    TRY_OUT(run_held_out(&evaluated, &this->loss_bits, &this->accuracy_bits, &run,
+                         this->job->steps - 1, error));
     if (!evaluated) {
         TRY_OUT(error_set(error, STATUS_REFUSED, "the job has not looked at its held-out data"));
     }

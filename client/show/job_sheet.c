@@ -139,8 +139,8 @@ static void print_recipe(struct sheet *sheet, const struct job_facts *facts)
     const struct {
         const char *name;
         double value;
-    } numbers[] = {{"beta1", facts->beta1},       {"beta2", facts->beta2},
-                   {"epsilon", facts->epsilon},   {"momentum", facts->momentum},
+    } numbers[] = {{"beta1", facts->beta1},         {"beta2", facts->beta2},
+                   {"epsilon", facts->epsilon},     {"momentum", facts->momentum},
                    {"decay at most", facts->decay}, {"clip", facts->clip}};
 
     print_trained(sheet, facts);
@@ -181,6 +181,11 @@ void job_sheet_print(struct sheet *sheet, const struct job *job, const struct st
     }
     if (facts.tokens > 0) {
         print_rows(sheet, &facts);
+        if (facts.pairs) {
+            sheet_print(sheet,
+                        "pairs        rows 2i and 2i+1 are a chosen and a rejected answer; a step "
+                        "makes two forwards more, of the reference, and keeps nothing of them\n");
+        }
     }
     print_recipe(sheet, &facts);
     sheet_print(sheet, "steps        %" PRIu64 " in %" PRIu64 " segments of %" PRIu64 "\n",

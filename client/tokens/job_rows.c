@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/tokens/job_pairs.h"
 #include "proofs/format/base_config.h"
 #include "proofs/format/dataset.h"
 #include "proofs/hash/sha256.h"
@@ -38,7 +39,9 @@ static enum status take_side(struct job_rows *rows, const struct manifest *manif
     if (manifest->learned[held_out] == 0) {
         return refuse_unlearned(folder, held_out, error);
     }
-    *rows = (struct job_rows){.shape = manifest->shape, .count = manifest->rows[held_out]};
+    *rows = (struct job_rows){.shape = manifest->shape,
+                              .count = manifest->rows[held_out],
+                              .pairs = manifest->counts.pairs > 0};
     memcpy(rows->roots, manifest->roots[held_out], sizeof(rows->roots));
     row_files_init(&files);
     TRY(row_files_open(&files, error, folder, &rows->shape, held_out));
@@ -181,6 +184,7 @@ enum status job_rows_measure(struct job_rows *rows, struct model_options *model,
 
     TRY(check_packed(model, options, error));
     TRY(job_rows_open(rows, folder, error));
+    TRY(job_pairs_check(rows->pairs, model, options, folder, error));
     if (options_flagged(options, "length") &&
         options_number(options, "length") != rows->shape.length) {
         return error_set(error, STATUS_USAGE, "--length: the rows of %s have %u tokens", folder,

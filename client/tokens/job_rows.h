@@ -17,6 +17,7 @@ struct job_rows {
     char paths[ROW_TENSORS][FILE_PATH_MAX]; /* in the order of a job's data */
     struct row_shape shape;
     uint64_t count;
+    bool pairs; /* rows 2i and 2i+1 are a chosen and a rejected answer */
     struct digest roots[ROW_TENSORS];
 };
 

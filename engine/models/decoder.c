@@ -156,7 +156,7 @@ static uint32_t write_part(const struct decoder *decoder, const char *name, cons
 
     (void)snprintf(whole, sizeof(whole), "%s.%s", name, end);
     return (lora->rank != 0 && !adapters_leave(decoder->options, name)) ||
-                   decoder->options->decoding != 0
+                   decoder->options->decoding != 0 || decoder->writer->reference != NULL
                ? write_frozen(decoder->writer, whole, rows, columns)
                : write_parameter(decoder->writer, whole, rows, columns, init);
 }
@@ -221,6 +221,11 @@ static uint32_t write_norm(const struct decoder *decoder, const char *name, uint
                             write_vector(decoder, name, "bias", width, INIT_AT_ZERO), epsilon);
 }
 
+bool decoder_has_adapter(const struct decoder *decoder, const char *name, bool linear)
+{
+    return decoder->writer->reference == NULL && adapters_have(decoder->options, name, linear);
+}
+
 static uint32_t multiply(const struct decoder *decoder, uint32_t x, uint32_t weight, bool wide)
 {
     return wide ? build_linear_wide(decoder->builder, x, weight)
@@ -242,7 +247,7 @@ uint32_t decoder_linear(const struct decoder *decoder, uint32_t x, const struct 
                           : multiply(decoder, x, weight, linear->wide);
 
     y = linear->bias ? build_add(builder, y, bias, 1) : y;
-    if (!adapters_have(decoder->options, linear->name, true)) {
+    if (!decoder_has_adapter(decoder, linear->name, true)) {
         return y;
     }
     return build_add(
@@ -501,7 +506,7 @@ static uint32_t gather_tokens(const struct decoder *decoder, uint32_t table, uin
 {
     uint32_t x = build_gather(decoder->builder, table, tokens);
 
-    return adapters_have(decoder->options, decoder->layout->embedding, false)
+    return decoder_has_adapter(decoder, decoder->layout->embedding, false)
                ? build_add(decoder->builder, x,
                            write_token_adapter(decoder->writer, decoder->layout, tokens), 1)
                : x;
@@ -581,7 +586,7 @@ static uint32_t write_head(const struct decoder *decoder, uint32_t x, uint32_t h
     uint32_t y = build_linear(decoder->builder, x, head);
 
     y = bias ? build_add(decoder->builder, y, shift, 1) : y;
-    if (adapters_have(options, layout->head, false)) {
+    if (decoder_has_adapter(decoder, layout->head, false)) {
         const struct adapted adapted = {layout->head, options->width, options->vocabulary, false};
 
         y = build_add(decoder->builder, y, write_adapter(decoder->writer, x, &adapted), 1);

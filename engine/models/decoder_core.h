@@ -41,6 +41,9 @@ uint32_t decoder_matrix(const struct decoder *decoder, const char *name, uint64_
 uint32_t decoder_real(const struct decoder *decoder, uint32_t x);
 uint32_t decoder_activate(const struct decoder *decoder, uint32_t x);
 
+/* Has the module an adapter? The reference of preference pairs has none. linear: as in
+ * adapters_have(). */
+bool decoder_has_adapter(const struct decoder *decoder, const char *name, bool linear);
 uint32_t decoder_linear(const struct decoder *decoder, uint32_t x, const struct linear *linear);
 
 /* Layers that add to the residual stream start smaller in some layouts. */

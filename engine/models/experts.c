@@ -298,7 +298,7 @@ static uint32_t expert_linear(const struct decoder *decoder, uint32_t x, uint32_
     struct builder *builder = decoder->builder;
     uint32_t y = build_linear_chosen(builder, x, expert_matrices(decoder, linear), index);
 
-    return adapters_have(decoder->options, linear->name, true)
+    return decoder_has_adapter(decoder, linear->name, true)
                ? build_add(builder, y, expert_adapter(decoder, x, index, linear), 1)
                : y;
 }

@@ -78,7 +78,7 @@ struct lora {
     uint32_t rank; /* 0: no adapters; all weights are trained */
     double alpha;
     bool stabilized; /* an adapter counts alpha / sqrt(rank) times, not alpha / rank: rsLoRA */
-    double dropout;                 /* of what enters A */
+    double dropout;  /* of what enters A */
     char targets[LORA_TARGETS_MAX]; /* "q_proj,v_proj", or LORA_ALL but the head */
     /* Modules that are trained whole, such as "lm_head,norm": by the last parts of their names. */
     char whole[LORA_TARGETS_MAX];
@@ -188,6 +188,10 @@ struct model_options {
      * count them. The loss is the mean over the targets that the mask counts. */
     bool packed;
     enum dtype reach_dtype;
+    /* Above 0: rows 2i and 2i+1 are a chosen and a rejected answer, drawn together, and the loss is
+     * that of preference pairs (DPO) of this beta. The reference is the model without adapters, or
+     * of weights that are data under the names of the files: lora.find. */
+    double preference;
     uint32_t sample_rank; /* of a sample in the data, whose shape the job binds; 0: a row */
     uint64_t sample_dims[TENSOR_RANK_MAX - 1];
     enum dtype data_dtype;

@@ -8,11 +8,12 @@
 #include "engine/tape/builder_core.h"
 
 /* A job holds its schedule, twelve bytes per step. */
-#define STEPS_MAX            10000000u
+#define STEPS_MAX               10000000u
 /* Each is written out in the tape. */
-#define HELD_OUT_BATCHES_MAX 1024u
+#define HELD_OUT_BATCHES_MAX    1024u
 /* A state holds one for each step. */
 #define GRADIENT_NORM_STEPS_MAX (1u << 20)
+#define PREFERENCE_MAX          1000.0
 
 const char *model_kind_name(enum model_kind kind)
 {
@@ -95,10 +96,11 @@ static enum status check_schedule(const struct model_options *options, struct er
     }
     if (options->schedule == SCHEDULE_STABLE_DECAY &&
         (recipe->cooldown == 0 || recipe->cooldown > options->steps - options->warmup)) {
-        return error_set(error, STATUS_USAGE,
-                         "a cooldown of %u of %u steps, with a warm-up of %u; it must be 1 or more, "
-                         "and both must fit",
-                         recipe->cooldown, options->steps, options->warmup);
+        return error_set(
+            error, STATUS_USAGE,
+            "a cooldown of %u of %u steps, with a warm-up of %u; it must be 1 or more, "
+            "and both must fit",
+            recipe->cooldown, options->steps, options->warmup);
     }
     return options->schedule != SCHEDULE_LISTED || recipe->listed != NULL
                ? STATUS_OK
@@ -177,6 +179,22 @@ static enum status check_options(const struct model_options *options, struct err
           options->beta2 < 1.0 && options->momentum >= 0.0 && options->momentum < 1.0)) {
         return error_set(error, STATUS_USAGE,
                          "beta1, beta2 and momentum must be from 0 to below 1");
+    }
+    if (options->preference != 0.0 &&
+        !(options->preference > 0.0 && options->preference <= PREFERENCE_MAX && options->packed &&
+          options->batch % 2 == 0 && !options->evaluation && options->held_out.batches == 0 &&
+          options->lora.find != NULL && options->calibration == NULL)) {
+        return error_set(error, STATUS_USAGE,
+                         "pairs with a beta of %g, %u rows a batch: it must be from above 0 to %g, "
+                         "of a training on packed pairs, whole ones, of a published model",
+                         options->preference, options->batch, PREFERENCE_MAX);
+    }
+    if (options->preference != 0.0 &&
+        (options->recipe.smoothing > 0.0 || options->recipe.z_loss > 0.0 ||
+         options->lora.whole[0] != '\0' || options->experts != 0)) {
+        return error_set(error, STATUS_USAGE,
+                         "pairs are learned without label smoothing, z-loss, modules that are "
+                         "trained whole, and experts");
     }
     if (options->held_out.batches > HELD_OUT_BATCHES_MAX ||
         (options->held_out.batches != 0 && (options->held_out.every == 0 || options->evaluation))) {

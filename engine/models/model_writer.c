@@ -106,6 +106,9 @@ uint32_t write_frozen(struct model_writer *writer, const char *name, uint64_t ro
     if (writer->pass != NULL) {
         return writer->model->frozen[writer->pass->frozen++];
     }
+    if (writer->reference != NULL && lora->rank != 0) {
+        return writer->model->frozen[writer->reference->frozen++];
+    }
     (void)snprintf(whole, sizeof(whole), "%s%s%s", writer->scope,
                    writer->scope[0] == '\0' ? "" : ".", name);
     named = lora->find(&dtype, lora->files, whole);
@@ -123,9 +126,12 @@ uint32_t write_constant(struct model_writer *writer, const char *name, enum dtyp
     uint32_t id;
     void *larger;
 
-    if (writer->pass != NULL) {
+    if (writer->pass != NULL || writer->reference != NULL) {
+        uint32_t *at =
+            writer->pass != NULL ? &writer->pass->constants : &writer->reference->constants;
+
         free(bytes);
-        return model->constants[writer->pass->constants++].tensor;
+        return model->constants[(*at)++].tensor;
     }
     id = build_tensor(writer->builder, name, dtype, ROLE_CONSTANT, 2, dims);
     larger =
@@ -289,7 +295,7 @@ static uint32_t draw_rows(struct model_writer *writer, uint32_t data, uint32_t a
     op_attribute(&op, options->batch);
     op_attribute(&op, options->length);
     seed_attributes(writer, &op, writer->stream);
-    op_attribute(&op, 1);
+    op_attribute(&op, options->preference == 0.0 ? 1 : 2);
     op_attribute(&op, ahead);
     op_attribute(&op, past);
     op_attribute(&op, writer->pass == NULL && !options->evaluation);
@@ -318,6 +324,7 @@ static void write_packed_batch(struct model_writer *writer, uint32_t *tokens, ui
     *targets = draw_rows(writer, data, 1, TARGET_IGNORED);
     writer->mask = draw_rows(writer, mask, 1, 0);
     writer->reach = draw_rows(writer, reach, 0, 0);
+    writer->tokens = *tokens;
     writer->stream++;
 }
 
@@ -335,6 +342,11 @@ void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *
             writer->reach = build_tensor(builder, "places", DTYPE_U32, ROLE_INPUT, 2, dims);
             writer->model->places = writer->reach;
         }
+        return;
+    }
+    if (writer->reference != NULL) {
+        *tokens = writer->reference->tokens;
+        *targets = writer->reference->targets;
         return;
     }
     if (options->packed) {
@@ -403,7 +415,8 @@ uint32_t write_dropout(struct model_writer *writer, uint32_t x)
 {
     const struct model_options *options = writer->options;
 
-    if (options->inference || options->evaluation || options->dropout == 0.0) {
+    if (options->inference || options->evaluation || options->dropout == 0.0 ||
+        writer->reference != NULL) {
         return x;
     }
     return build_dropout(writer->builder, x, options->dropout, writer->stream++, options->seed);
@@ -560,6 +573,10 @@ void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets)
     }
     if (writer->pass != NULL) {
         write_held_out_end(writer, logits, targets);
+        return;
+    }
+    if (writer->reference != NULL) {
+        writer->reference->logits = logits;
         return;
     }
     if (writer->options->inference) {

@@ -23,6 +23,9 @@ struct model_writer {
     uint32_t chosen;   /* tokens of each expert so far, over the layers; TENSOR_NONE: none */
     uint32_t probable; /* likewise, the sums of what the routers gave them */
     uint32_t penalty;  /* what is added to the loss of a training, or TENSOR_NONE */
+    uint32_t tokens;   /* of the batch */
+    struct reference_pass *reference; /* the model is written once more, as the reference of
+                                         preference pairs; NULL: not */
     struct held_out_pass *pass; /* the model is written once more, on held-out data; NULL: not */
 };
 
@@ -37,6 +40,16 @@ struct held_out_pass {
     uint32_t loss;     /* sums over the passes so far; TENSOR_NONE at first */
     uint32_t accuracy; /* likewise; TENSOR_NONE of windows of tokens */
     uint32_t marked;   /* likewise: targets that count; TENSOR_NONE but of packed rows */
+};
+
+/* What the reference takes from the model that is trained: its batch, its constants, and under
+ * adapters its frozen weights, in the order of its calls. */
+struct reference_pass {
+    uint32_t tokens;
+    uint32_t targets;
+    uint32_t frozen;
+    uint32_t constants;
+    uint32_t logits; /* what it gives */
 };
 
 /* A parameter of rank 1 (columns 0) or 2, drawn as init says. */
@@ -95,6 +108,9 @@ bool write_repeats(const struct model_writer *writer);
 
 /* The next values of all parameters (updates.c). */
 void write_updates(struct model_writer *writer, const uint32_t *gradients);
+/* The loss of preference pairs (preference.c). */
+uint32_t write_preference_loss(struct model_writer *writer, uint32_t logits, uint32_t targets,
+                               void (*write_model)(struct model_writer *));
 
 /* The end of a training from its loss on: the reverse pass and the update. */
 void write_training(struct model_writer *writer, uint32_t loss);

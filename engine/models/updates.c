@@ -158,9 +158,9 @@ static void write_adamw(const struct updating *updating, const struct updated *u
     struct builder *builder = updating->builder;
     uint32_t m = write_moment(updating->writer, "m", updated->parameter);
     uint32_t v = write_moment(updating->writer, "v", updated->parameter);
-    uint32_t inputs[8] = {updated->parameter, updated->gradient,  m,
-                          v,                  updated->rate,      updating->correct1,
-                          updating->correct2, updating->clip};
+    uint32_t inputs[8] = {
+        updated->parameter, updated->gradient, m, v, updated->rate, updating->correct1,
+        updating->correct2, updating->clip};
     struct op op = op_begin(OP_ADAMW, 8, inputs);
     struct output_shape shape = shape_like(builder, updated->parameter);
     struct output_shape shapes[3] = {shape, shape, shape};
@@ -337,8 +337,7 @@ static void check_rules(const struct updating *updating, const struct recipe_rul
         }
         if (!fits) {
             builder_fail(updating->builder, STATUS_USAGE,
-                         "no tensor that is trained has a name like '%s'",
-                         rules->rules[i].pattern);
+                         "no tensor that is trained has a name like '%s'", rules->rules[i].pattern);
             return;
         }
     }
@@ -357,9 +356,8 @@ static bool is_of_layout(const char *part, const char *name)
 static bool is_muon(const struct updating *updating, uint32_t parameter)
 {
     const struct model_options *options = updating->options;
-    const struct layout *layout = options->layout != NULL
-                                      ? options->layout
-                                      : layout_find(model_kind_name(options->kind));
+    const struct layout *layout =
+        options->layout != NULL ? options->layout : layout_find(model_kind_name(options->kind));
     const struct tensor *tensor = builder_tensor(updating->builder, parameter);
 
     return options->optimizer == OPTIMIZER_MUON && tensor->rank == 2 && layout != NULL &&

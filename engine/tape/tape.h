@@ -33,6 +33,10 @@
 #define HELD_OUT_ACCURACY "held_out.accuracy"
 /* The state that holds the norm of each step's gradient: a number for each step of the job. */
 #define GRADIENT_NORMS    "gradient.norms"
+/* The sums over targets that a job of a look at all packed rows has found so far. */
+#define HELD_OUT_LOSS_SO_FAR    "held_out.loss_so_far"
+#define HELD_OUT_RIGHT_SO_FAR   "held_out.right_so_far"
+#define HELD_OUT_TARGETS_SO_FAR "held_out.targets_so_far"
 
 /* No tensor. */
 #define TENSOR_NONE UINT32_MAX

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "proofs/bundle/bundle_parts.h"
+#include "proofs/bundle/stop_rule.h"
 #include "proofs/job/job_file.h"
 
 static const char key_check_context[] = "journal/key";
@@ -41,7 +42,7 @@ static const struct {
     bool is_folder;
 } parts[] = {{"job", false},      {"journal.db", false},     {"journal.db-wal", false},
              {"lock", false},     {"journal.db-shm", false}, {"journal.db-journal", false},
-             {"key.lock", false}, {"checkpoints", true}};
+             {"key.lock", false}, {STOP_RULE_FILE, false}, {"checkpoints", true}};
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
 /*
@@ -78,6 +79,7 @@ static enum status check_parts(const struct bundle *bundle, struct error *error)
 static bool is_half_written(const char *name)
 {
     return strncmp(name, "job.part-", 9) == 0 || strncmp(name, "key.lock.part-", 14) == 0 ||
+           strncmp(name, STOP_RULE_FILE ".part-", sizeof(STOP_RULE_FILE) + 5) == 0 ||
            strstr(name, ".safetensors.part-") != NULL;
 }
 
@@ -207,7 +209,7 @@ static enum status lock_bundle(struct bundle *bundle, struct error *error)
 static enum status remove_journal(const struct bundle *bundle, struct error *error)
 {
     static const char *const names[] = {"journal.db", "journal.db-wal", "journal.db-shm",
-                                        "journal.db-journal", "key.lock"};
+                                        "journal.db-journal", "key.lock", STOP_RULE_FILE};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char path[FILE_PATH_MAX];

@@ -5,6 +5,7 @@
  *     RUN/journal.db                           sqlite3: steps, segments, checkpoints
  *     RUN/checkpoints/000000000100.safetensors the state before step 100
  *     RUN/key.lock                             encrypted bundles: the key, under a passphrase
+ *     RUN/stop.rule                            a rule that may end the run early (stop_rule.h)
  *     RUN/lock                                 held by the process that writes
  *
  * A crash at any instant leaves a bundle that a later run continues to the same bits. A checkpoint

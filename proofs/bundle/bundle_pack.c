@@ -13,6 +13,7 @@
 
 #include "base/io/whole_file.h"
 #include "proofs/bundle/pack_journal.h"
+#include "proofs/bundle/stop_rule.h"
 #include "proofs/commit/commit.h"
 #include "proofs/format/safetensors.h"
 #include "proofs/job/job_file.h"
@@ -86,6 +87,16 @@ static enum status pack_lock(struct archive_writer *archive, struct bundle *bund
                : STATUS_OK;
 }
 
+static enum status pack_rule(struct archive_writer *archive, struct bundle *bundle,
+                             struct error *error)
+{
+    char path[FILE_PATH_MAX];
+
+    TRY(bundle_file(path, bundle, STOP_RULE_FILE, error));
+    return file_exists(path) ? copy_file(archive, STOP_RULE_FILE, path, STOP_RULE_SIZE, error)
+                             : STATUS_OK;
+}
+
 static enum status pack_checkpoint(struct archive_writer *archive, struct bundle *bundle,
                                    uint64_t step, struct error *error)
 {
@@ -143,6 +154,7 @@ static enum status pack_all(struct archive_writer *archive, struct bundle *bundl
     TRY(pack_job(archive, bundle, error));
     TRY(pack_journal(archive, bundle, error));
     TRY(pack_lock(archive, bundle, error));
+    TRY(pack_rule(archive, bundle, error));
     return pack_checkpoints(archive, bundle, which, error);
 }
 
@@ -192,6 +204,7 @@ struct importer {
     uint64_t next_checkpoint; /* the next checkpoint must be of this step or later */
     bool journal_read;
     bool lock_read;
+    bool rule_read;
 };
 
 static enum status misplaced_entry(struct error *error, const char *name)
@@ -255,6 +268,20 @@ static enum status import_lock(struct importer *importer, uint64_t size, struct 
     TRY(file_write_new(path, error, lock, sizeof(lock), 0600));
     importer->lock_read = true;
     return STATUS_OK;
+}
+
+static enum status import_rule(struct importer *importer, uint64_t size, struct error *error)
+{
+    uint8_t bytes[STOP_RULE_SIZE];
+    struct stop_rule rule;
+
+    if (size != sizeof(bytes)) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s has %" PRIu64 " bytes", STOP_RULE_FILE, size);
+    }
+    TRY(archive_reader_read(importer->archive, error, bytes, sizeof(bytes)));
+    TRY(stop_rule_parse(&rule, bytes, sizeof(bytes), error));
+    importer->rule_read = true;
+    return stop_rule_write(importer->bundle, &rule, error);
 }
 
 /* Needs the journal and the lock. STATUS_REFUSED: the user gave another bundle's key. */
@@ -378,9 +405,13 @@ static enum status import_entry(struct importer *importer, const char *name, uin
                    : misplaced_entry(error, name);
     }
     if (strcmp(name, "key.lock") == 0 && importer->bundle->encrypted && !importer->lock_read &&
-        importer->next_checkpoint == 0) {
+        !importer->rule_read && importer->next_checkpoint == 0) {
         TRY(import_lock(importer, size, error));
         return unlock_bundle(importer, error);
+    }
+    if (strcmp(name, STOP_RULE_FILE) == 0 && !importer->rule_read &&
+        importer->next_checkpoint == 0) {
+        return import_rule(importer, size, error);
     }
     if (!step_of_entry(&step, name) || step < importer->next_checkpoint) {
         return misplaced_entry(error, name);

@@ -2,7 +2,7 @@
  * bundle_pack.h - a bundle as one file, and back.
  *
  * The file is an archive (archive.h) of the job, the journal's rows as plain bytes, the locked key
- * where there is one, and checkpoints. Equal bundles give equal files on every machine. Notes stay
+ * where there is one, the rule that may end the run, and checkpoints. Equal bundles give equal files on every machine. Notes stay
  * out: they name the owner's folders. docs/FORMATS.md has every byte.
  *
  * Import checks each part before the next one: the job against its own roots, the journal against

@@ -41,11 +41,20 @@ static bool is_answer(const char *name)
     return strcmp(name, "answers") == 0 || strcmp(name, "loss_sum") == 0;
 }
 
-/* What a training finds on held-out data (engine/models/held_out.c), and of its gradients. */
+/* What a training finds on held-out data (engine/models/held_out.c), and the sums of a job that
+ * does nothing else (held_out_job.c); and of its gradients. */
 static bool is_figure(const char *name)
 {
-    return strcmp(name, HELD_OUT_LOSS) == 0 || strcmp(name, HELD_OUT_ACCURACY) == 0 ||
-           strcmp(name, GRADIENT_NORMS) == 0;
+    static const char *const names[] = {HELD_OUT_LOSS,           HELD_OUT_ACCURACY,
+                                        HELD_OUT_LOSS_SO_FAR,    HELD_OUT_RIGHT_SO_FAR,
+                                        HELD_OUT_TARGETS_SO_FAR, GRADIENT_NORMS};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A part of an adapter: beside modules that are trained whole, and come from the file, it is drawn by
@@ -274,8 +283,7 @@ static enum status check_rest(const struct weights *weights, const struct tape *
         const struct weights_entry *extra = &weights->entries[i];
 
         if (!taken[i] && !is_known_extra(tape, extra->entry->name) &&
-            !weights_is_beside(weights, extra->entry->name) &&
-            !is_data(tape, extra->entry->name) &&
+            !weights_is_beside(weights, extra->entry->name) && !is_data(tape, extra->entry->name) &&
             !(frozen && is_plain_state(tape, extra->entry->name))) {
             return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'",
                              extra->file->path, extra->entry->name);

@@ -15,11 +15,14 @@
 #define HELD_OUT_DATA "held_out."
 
 /*
- * Makes tape and constants for job_from_tape(): one step that finds the figures, and every state
- * but the moments. rows: of the held-out data; 0: as many as the job has. The caller frees both,
+ * Makes tape and constants for job_from_tape(): steps that find the figures, and every state but
+ * the moments. One step takes the batches that the job looks at. Of packed rows each step takes one
+ * batch, in their order, and adds to sums that are states too: after the last of *steps the figures
+ * are over all rows. rows: of the held-out data; 0: as many as the job has. The caller frees both,
  * each constant too. STATUS_REFUSED: the job has no held-out part, or too few rows for it.
  */
 MUST_CHECK enum status held_out_cut(struct tape **tape, void ***constants, uint32_t *constant_count,
-                                    const struct job *job, uint64_t rows, struct error *error);
+                                    uint64_t *steps, const struct job *job, uint64_t rows,
+                                    struct error *error);
 
 #endif /* PROOFS_JOB_HELD_OUT_JOB_H */

@@ -89,6 +89,17 @@ static bool has_targets(const struct tape *tape)
     return false;
 }
 
+/* How many models score the targets of a batch. */
+static uint32_t count_losses(const struct tape *tape)
+{
+    uint32_t count = 0;
+
+    for (uint32_t at = 0; at < tape->op_count; at++) {
+        count += tape->ops[at].kind == OP_CROSS_ENTROPY;
+    }
+    return count;
+}
+
 static void find_rows(struct job_facts *facts, const struct job *job, const struct tape *tape,
                       const struct op *rows)
 {
@@ -104,6 +115,7 @@ static void find_rows(struct job_facts *facts, const struct job *job, const stru
         facts->samples = drawn;
     }
     facts->rows = tape->tensors[rows->inputs[0]].count / length;
+    facts->pairs = rows->attributes[BATCH_ROWS_UNIT] == 2 && count_losses(tape) == 2;
     facts->in_order = rows->attributes[BATCH_ROWS_ORDER] == 0;
     if (!facts->in_order) {
         facts->epochs = drawn / facts->rows;
@@ -388,7 +400,7 @@ static json_t *facts_json(const struct job *job)
     job_facts(&facts, job);
     return json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:f, s:f, s:f, s:f, "
-        "s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:I, s:b, s:I, s:I, s:I}",
+        "s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:I, s:b, s:I, s:I, s:I, s:b}",
         "parameters", (json_int_t)facts.parameters, "frozen_parameters", (json_int_t)facts.frozen,
         "batch", (json_int_t)facts.batch, "length", (json_int_t)facts.length, "micro_batches",
         (json_int_t)facts.micro_batches, "tokens", (json_int_t)facts.tokens, "samples",
@@ -399,10 +411,10 @@ static json_t *facts_json(const struct job *job)
         "beta1", facts.beta1, "beta2", facts.beta2, "epsilon", facts.epsilon, "momentum",
         facts.momentum, "decay", facts.decay, "clip", facts.clip, "dropout", facts.dropout,
         "rate_factor_least", facts.factor_least, "rate_factor_most", facts.factor_most,
-        "adapter_rank", (json_int_t)facts.rank, "adapter_scale", facts.adapters,
-        "whole_parameters", (json_int_t)facts.whole, "masked", (int)facts.masked,
-        "checkpoint_bytes", (json_int_t)job_checkpoint_bytes(job), "checkpoints_kept",
-        (json_int_t)keep, "bundle_bytes", (json_int_t)job_bundle_bytes(job, keep, 0));
+        "adapter_rank", (json_int_t)facts.rank, "adapter_scale", facts.adapters, "whole_parameters",
+        (json_int_t)facts.whole, "masked", (int)facts.masked, "checkpoint_bytes",
+        (json_int_t)job_checkpoint_bytes(job), "checkpoints_kept", (json_int_t)keep, "bundle_bytes",
+        (json_int_t)job_bundle_bytes(job, keep, 0), "pairs", (int)facts.pairs);
 }
 
 static json_t *digest_json(const uint8_t *bytes)

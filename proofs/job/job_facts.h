@@ -21,6 +21,7 @@ struct job_facts {
     uint64_t tokens;  /* that all steps learn from; 0: samples */
     uint64_t samples; /* likewise */
     uint64_t rows;    /* of packed data; 0: it is none */
+    bool pairs;       /* two rows are drawn together, and two models score them */
     bool in_order;    /* rows are read as they lie, once at most; else each epoch has all of them */
     uint64_t epochs;  /* whole ones */
     uint64_t rows_of_next; /* that all steps take of the epoch after them */

@@ -83,13 +83,25 @@ static bool find_rows(char path[FILE_PATH_MAX], const char *folder, const char *
            file_exists(path);
 }
 
-/* Held-out rows have names of their own; other rows to look at are all of a second folder. */
+/* Does the job read rows that it does not only look at? */
+static bool trains_on_rows(const struct tape *tape)
+{
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_DATA && strcmp(tape->tensors[id].name, "tokens") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Held-out rows have names of their own; other rows to look at are all of a second folder, or of
+ * the only one. */
 static enum status take_rows(struct data_paths *paths, const struct tape *tape, const char *folder,
                              struct error *error)
 {
     static const char held_out[] = "held_out.";
     const size_t length = sizeof(held_out) - 1;
-    const bool second = paths->count > 0 && paths->of[0] != NULL;
+    const bool second = !trains_on_rows(tape) || (paths->count > 0 && paths->of[0] != NULL);
     bool used = false;
     uint32_t at = 0;
 

@@ -23,6 +23,9 @@ static enum status prepare_bundle(struct command_context *context, struct attemp
     const char *first_state = options_text(context->options, "first-state");
 
     TRY(access_remember(attempt->bundle, context->options, error));
+    if (attempt->is_new && !stop_rule_is_none(&attempt->rule)) {
+        TRY(stop_rule_write(attempt->bundle, &attempt->rule, error));
+    }
     if (first_state != NULL) {
         TRY(bundle_give_first_state(attempt->bundle, first_state, error));
     }

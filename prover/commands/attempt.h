@@ -7,6 +7,7 @@
 
 #include "base/io/notify.h"
 #include "base/io/stop.h"
+#include "proofs/bundle/stop_rule.h"
 #include "proofs/run/data_paths.h"
 #include "prover/commands/run_progress.h"
 #include "prover/commands/serve_commands.h"
@@ -18,6 +19,7 @@ struct attempt {
     struct bundle *bundle;
     struct session session;
     bool with_ledger;
+    struct stop_rule rule;   /* of a new bundle */
     bool is_new;             /* this command made the bundle */
     struct bundle *held;     /* open for writing while nobody trains: no other command may go on */
     struct trainer *trainer; /* reads and writes the bundle; this process only reads it */

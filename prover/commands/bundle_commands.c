@@ -11,11 +11,12 @@
 #include "base/hex.h"
 #include "base/io/log.h"
 #include "chain/keys/passphrase.h"
-#include "proofs/bundle/bundle_pack.h"
 #include "proofs/bundle/average.h"
+#include "proofs/bundle/bundle_pack.h"
 #include "proofs/bundle/model_export.h"
-#include "proofs/run/gradient_norms.h"
 #include "proofs/format/key_file.h"
+#include "proofs/job/job_facts.h"
+#include "proofs/run/gradient_norms.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
 #include "prover/commands/ledger_commands.h"
@@ -64,8 +65,18 @@ static json_t *real_json(bool there, uint32_t bits)
     return there && isfinite(value) ? json_real((double)value) : json_null();
 }
 
+/* Perplexity is e to the loss of a token. */
+static json_t *perplexity_json(const struct bundle_step *step)
+{
+    float loss;
+
+    memcpy(&loss, &step->held_out_bits, sizeof(loss));
+    return step->evaluated && isfinite(exp((double)loss)) ? json_real(exp((double)loss))
+                                                          : json_null();
+}
+
 /* norm: of the gradient; NULL: the job keeps none, or no checkpoint has it yet. */
-static json_t *step_json(const struct bundle_step *step, const float *norm)
+static json_t *step_json(const struct bundle_step *step, const float *norm, bool of_tokens)
 {
     char root[HEX_SIZE(DIGEST_SIZE)];
     json_t *view;
@@ -78,6 +89,8 @@ static json_t *step_json(const struct bundle_step *step, const float *norm)
     (void)json_object_set_new(view, "loss", real_json(true, step->loss_bits));
     (void)json_object_set_new(view, "held_out_loss",
                               real_json(step->evaluated, step->held_out_bits));
+    (void)json_object_set_new(view, "held_out_perplexity",
+                              of_tokens ? perplexity_json(step) : json_null());
     (void)json_object_set_new(view, "held_out_accuracy",
                               real_json(step->evaluated, step->accuracy_bits));
     if (norm != NULL) {
@@ -95,7 +108,7 @@ static json_t *step_json(const struct bundle_step *step, const float *norm)
     return view;
 }
 
-static void print_held_out(struct sheet *sheet, const struct bundle_step *step)
+static void print_held_out(struct sheet *sheet, const struct bundle_step *step, bool of_tokens)
 {
     float loss;
     float accuracy;
@@ -106,12 +119,16 @@ static void print_held_out(struct sheet *sheet, const struct bundle_step *step)
     memcpy(&loss, &step->held_out_bits, sizeof(loss));
     memcpy(&accuracy, &step->accuracy_bits, sizeof(accuracy));
     sheet_print(sheet, "  held-out %.6f", (double)loss);
+    if (of_tokens) {
+        sheet_print(sheet, ", perplexity %.4g", exp((double)loss));
+    }
     if (step->accuracy_bits != FLOAT_NAN_BITS) {
         sheet_print(sheet, ", %.1f %% right", 100.0 * (double)accuracy);
     }
 }
 
-static void print_step(struct sheet *sheet, const struct bundle_step *step, const float *norm)
+static void print_step(struct sheet *sheet, const struct bundle_step *step, const float *norm,
+                       bool of_tokens)
 {
     char root[HEX_SIZE(DIGEST_SIZE)];
     float loss;
@@ -128,7 +145,7 @@ static void print_step(struct sheet *sheet, const struct bundle_step *step, cons
     if (norm != NULL) {
         sheet_print(sheet, "  gradient %.6g", (double)*norm);
     }
-    print_held_out(sheet, step);
+    print_held_out(sheet, step, of_tokens);
     sheet_print(sheet, "\n");
 }
 
@@ -139,18 +156,20 @@ static enum status add_steps(struct sheet *sheet, json_t *list, uint64_t *more,
 {
     uint64_t from = options_number(options, "from");
     uint64_t count = options_number(options, "count");
+    struct job_facts facts;
     float *norms = NULL;
     uint64_t norm_count = 0;
     enum status status;
 
+    job_facts(&facts, bundle_job(bundle));
     TRY_OUT(gradient_norms_read(&norms, &norm_count, bundle, error));
     for (uint64_t i = 0; i < count && from < known; i++, from++) {
         const float *norm = from < norm_count ? &norms[from] : NULL;
         struct bundle_step step;
 
         TRY_OUT(bundle_step_read(&step, bundle, from, error));
-        (void)json_array_append_new(list, step_json(&step, norm));
-        print_step(sheet, &step, norm);
+        (void)json_array_append_new(list, step_json(&step, norm, facts.tokens > 0));
+        print_step(sheet, &step, norm, facts.tokens > 0);
     }
     *more = from < known ? known - from : 0;
     if (*more > 0) {
@@ -379,6 +398,10 @@ static const struct option_spec export_options[] = {
      .maximum = AVERAGE_STATES_MAX,
      .help = "with --hf: the mean of the states of so many checkpoints, of which --step, or the "
              "newest, is the last"},
+    {.name = "best",
+     .heading = "model",
+     .kind = OPTION_FLAG,
+     .help = "with --hf: the state with the least held-out loss"},
     {.name = "merge",
      .heading = "result",
      .kind = OPTION_FLAG,
@@ -386,7 +409,68 @@ static const struct option_spec export_options[] = {
     ACCESS_KEY_OPTIONS,
 };
 
-/* The newest checkpoint, or the one of --step. */
+/* The steps after which the least held-out loss was found; and of those with a checkpoint.
+ * UINT64_MAX: there are none. */
+struct best {
+    uint64_t of_all;
+    uint64_t of_kept;
+};
+
+static enum status look_for_best(struct best *best, struct bundle *bundle, struct error *error)
+{
+    float least[2] = {INFINITY, INFINITY};
+    uint64_t steps;
+
+    *best = (struct best){UINT64_MAX, UINT64_MAX};
+    TRY(bundle_step_count(&steps, bundle, error));
+    for (uint64_t after = 1; after <= steps; after++) {
+        uint64_t found = UINT64_MAX;
+        struct bundle_step step;
+        float loss;
+
+        TRY(bundle_step_read(&step, bundle, after - 1, error));
+        memcpy(&loss, &step.held_out_bits, sizeof(loss));
+        if (!step.evaluated) {
+            continue;
+        }
+        if (loss < least[0]) {
+            least[0] = loss;
+            best->of_all = after;
+        }
+        if (loss < least[1] && bundle_checkpoint_find(&found, bundle, after, NULL) == STATUS_OK &&
+            found == after) {
+            least[1] = loss;
+            best->of_kept = after;
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status find_best(uint64_t *step, struct bundle *bundle, struct error *error)
+{
+    struct best best;
+
+    TRY(look_for_best(&best, bundle, error));
+    if (best.of_all == UINT64_MAX) {
+        (void)error_set(error, STATUS_NOT_FOUND, "--best: the run has no held-out loss");
+        error_advise(error, "make the job with 'job new --eval FILE'");
+        return STATUS_NOT_FOUND;
+    }
+    if (best.of_kept != best.of_all) {
+        (void)error_set(error, STATUS_NOT_FOUND,
+                        "--best: the least held-out loss was after %" PRIu64
+                        " steps, and of them no checkpoint is kept",
+                        best.of_all);
+        if (best.of_kept != UINT64_MAX) {
+            error_advise(error, "the best that is kept: --step %" PRIu64, best.of_kept);
+        }
+        return STATUS_NOT_FOUND;
+    }
+    *step = best.of_all;
+    return STATUS_OK;
+}
+
+/* The newest checkpoint, or the one of --step, or of --best. */
 static enum status find_step(uint64_t *step, struct bundle *bundle, const struct options *options,
                              struct error *error)
 {
@@ -395,6 +479,10 @@ static enum status find_step(uint64_t *step, struct bundle *bundle, const struct
     uint64_t at = given ? wanted : 0;
     enum status status;
 
+    if (options_flag(options, "best")) {
+        return given ? error_set(error, STATUS_USAGE, "one of --step and --best is enough")
+                     : find_best(step, bundle, error);
+    }
     TRY(bundle_checkpoint_find(step, bundle, at, error));
     if (given && *step != wanted) {
         return error_set(error, STATUS_NOT_FOUND,
@@ -499,8 +587,8 @@ static enum status export_model(struct command_context *context, struct bundle *
     TRY(find_step(&options.step, bundle, context->options, error));
     TRY(bundle_state_root(&options.root, bundle, options.step, error));
     if (options_given(context->options, "average")) {
-        return export_mean(&options, bundle,
-                           (uint32_t)options_number(context->options, "average"), error);
+        return export_mean(&options, bundle, (uint32_t)options_number(context->options, "average"),
+                           error);
     }
     TRY(bundle_checkpoint_open(&state, bundle, options.step, error));
     options.state = &state;
@@ -512,7 +600,7 @@ static enum status export_model(struct command_context *context, struct bundle *
 static enum status export_file(struct command_context *context, struct bundle *bundle,
                                struct error *error)
 {
-    static const char *const of_models[] = {"base", "step", "average", "merge"};
+    static const char *const of_models[] = {"base", "step", "average", "best", "merge"};
     const char *which = options_text(context->options, "checkpoints");
 
     for (size_t i = 0; i < sizeof(of_models) / sizeof(of_models[0]); i++) {

@@ -10,6 +10,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/game/terms.h"
 #include "chain/job/job_status.h"
+#include "proofs/bundle/stop_rule.h"
 #include "prover/commands/access.h"
 
 enum {
@@ -77,6 +78,7 @@ static enum status add_training(struct sheet *sheet, struct bundle *bundle,
                                 const struct train_result *result, struct error *error)
 {
     struct bundle_step last = {.root = bundle_job(bundle)->first_state_root, .hidden = true};
+    char sentence[STOP_SENTENCE];
     char root[HEX_SIZE(DIGEST_SIZE)];
     float loss;
 
@@ -89,6 +91,8 @@ static enum status add_training(struct sheet *sheet, struct bundle *bundle,
     memcpy(&loss, &last.loss_bits, sizeof(loss));
     hex_encode(root, last.root.bytes, DIGEST_SIZE);
     sheet_merge(sheet, result_json(bundle, result, root, loss));
+    TRY(stop_rule_sentence(sentence, bundle, error));
+    sheet_set(sheet, "ended", sentence[0] == '\0' ? json_null() : json_string(sentence));
     if (result->steps == 0) {
         sheet_print(sheet, "no step of %" PRIu64 " was run yet\n", bundle_job(bundle)->steps);
         return STATUS_OK;
@@ -98,6 +102,9 @@ static enum status add_training(struct sheet *sheet, struct bundle *bundle,
                 " steps, loss %.6f\nstate root %s\nbundle     %s\n",
                 result->diverged ? "diverged" : "trained", result->steps, bundle_job(bundle)->steps,
                 (double)loss, root, bundle_path(bundle));
+    if (sentence[0] != '\0') {
+        sheet_print(sheet, "%s\n", sentence);
+    }
     return STATUS_OK;
 }
 

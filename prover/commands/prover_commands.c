@@ -44,6 +44,21 @@ static const struct option_spec run_options[] = {
              "there is "
              "none) or a passphrase",
      .command_line_only = true},
+    {.name = "stop-above",
+     .heading = "training",
+     .kind = OPTION_REAL,
+     .value = "LOSS",
+     .help = "end a local run where held-out data has a greater loss than this; not on a ledger",
+     .command_line_only = true},
+    {.name = "patience",
+     .heading = "training",
+     .kind = OPTION_INTEGER,
+     .value = "N",
+     .minimum = 1,
+     .maximum = STOP_PATIENCE_MAX,
+     .help = "end a local run after N looks at held-out data in a row without a new least loss; not "
+             "on a ledger",
+     .command_line_only = true},
     {.name = "first-state",
      .heading = "model",
      .kind = OPTION_TEXT,
@@ -114,7 +129,7 @@ static const struct option_spec run_options[] = {
 };
 #define RUN_OPTION_COUNT (sizeof(run_options) / sizeof(run_options[0]))
 /* Options that only a new bundle has stand first. */
-#define NEW_OPTION_COUNT 4
+#define NEW_OPTION_COUNT (4 + 2)
 
 enum {
     LOCK_LOOKS = 20,
@@ -239,6 +254,36 @@ static int run_bundle(struct attempt *attempt, struct command_context *context, 
 static bool has_ledger(const struct command_context *context, struct bundle *bundle)
 {
     return !options_flag(context->options, "offline") && session_wanted(context, bundle);
+}
+
+/* The rule that the options give; refused on a ledger, and for a job without held-out figures. */
+static enum status read_rule(struct stop_rule *rule, const struct command_context *context,
+                             const struct job *job, struct error *error)
+{
+    const struct options *options = context->options;
+    struct held_out held_out;
+
+    *rule = STOP_RULE_NONE;
+    if (options_given(options, "stop-above")) {
+        const float above = (float)options_real(options, "stop-above");
+
+        if (!(isfinite(above) && above > 0.0f)) {
+            return error_set(error, STATUS_USAGE, "--stop-above %g: a loss is above 0",
+                             (double)above);
+        }
+        memcpy(&rule->above_bits, &above, sizeof(above));
+    }
+    rule->patience = options_given(options, "patience")
+                         ? (uint32_t)options_number(options, "patience")
+                         : 0;
+    if (stop_rule_is_none(rule)) {
+        return STATUS_OK;
+    }
+    if (has_ledger(context, NULL)) {
+        return stop_rule_refuse_ledger(error);
+    }
+    held_out_of(&held_out, job);
+    return held_out.loss == TENSOR_NONE ? stop_rule_refuse_job(error) : STATUS_OK;
 }
 
 /* Where a ledger is named, finds it and unlocks the account. */
@@ -406,6 +451,7 @@ static int run_job(struct command_context *context)
     TRY_OUT(check_machine(context, attempt.job, &attempt.machine, given,
                           options_flag(context->options, "ignore-requirements"), &error));
     TRY_OUT(check_first_state(context, attempt.job, &error));
+    TRY_OUT(read_rule(&attempt.rule, context, attempt.job, &error));
     TRY_OUT(policy_options_solver(&policy, context->options, &error));
     TRY_OUT(session_check_readable(
         options_flag(context->options, "encrypt") && has_ledger(context, NULL), &error));

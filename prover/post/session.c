@@ -13,6 +13,7 @@
 #include "chain/codec/typed_data.h"
 #include "chain/game/terms.h"
 #include "chain/job/vouch_box.h"
+#include "proofs/bundle/stop_rule.h"
 
 #define NOTE_URL         "ledger"
 #define NOTE_ALONE       "ledger.none"
@@ -89,6 +90,17 @@ static enum status read_place(struct session *session, struct chain_ledger_place
     return STATUS_OK;
 }
 
+/* A run that may end early cannot do what was ordered. */
+static enum status refuse_rule(const struct bundle *bundle, struct error *error)
+{
+    struct stop_rule rule = STOP_RULE_NONE;
+
+    if (bundle != NULL) {
+        TRY(stop_rule_read(&rule, bundle, error));
+    }
+    return stop_rule_is_none(&rule) ? STATUS_OK : stop_rule_refuse_ledger(error);
+}
+
 enum status session_open(struct session *session, const struct command_context *context,
                          struct bundle *bundle, bool with_key, struct error *error)
 {
@@ -97,6 +109,7 @@ enum status session_open(struct session *session, const struct command_context *
 
     memset(session, 0, sizeof(*session));
     session->bundle = bundle;
+    TRY(with_key ? refuse_rule(bundle, error) : STATUS_OK);
     TRY(read_place(session, &place, bundle, error));
     TRY(read_note(account, bundle, BUNDLE_NOTE_ACCOUNT, error));
     if (with_key) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/steady.h"
+#include "proofs/bundle/stop_rule.h"
 #include "proofs/commit/state_root.h"
 #include "prover/train/energy.h"
 #include "prover/train/fault_injection.h"
@@ -133,15 +134,36 @@ static enum status go_back(struct train_result *result, struct bundle *bundle, s
     return bundle_restore(&result->steps, bundle, run->machine, failed, error);
 }
 
+/* Does the bundle's rule end the run here? Only at the end of a segment. */
+static enum status look_at_rule(bool *ended, struct stop_watch *watch, struct bundle *bundle,
+                                uint64_t steps, struct error *error)
+{
+    const struct job *job = bundle_job(bundle);
+
+    *ended = false;
+    if (stop_rule_is_none(&watch->rule) || steps % job->segment_length != 0) {
+        return STATUS_OK;
+    }
+    TRY(stop_watch_follow(watch, bundle, steps, error));
+    *ended = stop_watch_end(watch, job) <= steps;
+    return STATUS_OK;
+}
+
 /* From the restored state to the end of the job, a divergence, a stop or a failure. */
 static enum status train_steps(struct train_result *result, struct bundle *bundle, struct run *run,
                                const struct train_options *options, struct error *error)
 {
     const uint64_t steps = bundle_job(bundle)->steps;
+    struct stop_watch watch;
+    struct stop_rule rule;
+    bool ended = false;
     uint64_t retried = UINT64_MAX; /* the last step that was retried */
     bool ahead = false;            /* the machine is a step further than the journal */
 
-    while (result->steps < steps && !result->diverged) {
+    TRY(stop_rule_read(&rule, bundle, error));
+    stop_watch_init(&watch, &rule);
+    TRY(look_at_rule(&ended, &watch, bundle, result->steps, error));
+    while (result->steps < steps && !result->diverged && !ended) {
         enum status status;
 
         if (stop_requested(options->stop) && !ahead) {
@@ -153,6 +175,7 @@ static enum status train_steps(struct train_result *result, struct bundle *bundl
             status = go_back(result, bundle, run, options, error);
         }
         TRY(status);
+        TRY(look_at_rule(&ended, &watch, bundle, result->steps, error));
     }
     return STATUS_OK;
 }

@@ -1,6 +1,8 @@
 /*
  * train.h - runs a bundle's job from its last checkpoint to its end, committing to every step.
  *
+ * A bundle's rule (stop_rule.h) may end it earlier, at the end of a segment.
+ *
  * After each step the state is hashed and journaled; each segment ends with a checkpoint. A stop
  * between two steps loses nothing. After a crash the steps since the last checkpoint are run again.
  * When the device fails a step, the run goes back to the last checkpoint and tries that step once

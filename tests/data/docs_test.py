@@ -12,6 +12,7 @@ sys.path[:0] = [os.path.join(HERE, "../support"), HERE]
 sys.dont_write_bytecode = True
 
 import program  # noqa: E402
+import tiny_llama  # noqa: E402
 import tokenizers  # noqa: E402
 
 
@@ -22,9 +23,10 @@ def page():
 
 def test_every_command_of_the_page_works():
     merges = ("t h", "th e", "i n", "Ġ the", "p r", "i m", "im e", "pr ime")
+    tiny_llama.write(program.path("base"), vocab_size=256 + len(merges) + len(tokenizers.SPECIALS))
     tokenizers.write(program.path("base"), tokenizers.byte_level(merges))
     block = re.sub("^    ", "", "\n".join(re.findall("^    .*$", page(), re.M)), flags=re.M)
-    assert block.count("lockstep") == 5, block
+    assert block.count("lockstep") == 7, block
     # Small, but as the page has it: this tokenizer publishes no template.
     block = block.replace("--length 64 --out", "--length 64 --chat llama3 --out")
     done = subprocess.run(["bash", "-e"], input=block.encode(), cwd=program.folder, stdout=subprocess.PIPE,
@@ -34,7 +36,7 @@ def test_every_command_of_the_page_works():
     said = done.stdout.decode()
     assert done.returncode == 0, said
     for told in ("{Yes.<|eot_id|>}|", "equal: 2 rows", "rows         2 of 64 tokens, each 3 times\n",
-                 "written to   rows.job"):
+                 "written to   rows.job", "makes two forwards more", "written to   pairs.job"):
         assert told in said, said
 
 

@@ -209,6 +209,9 @@ def an_answer_ends_at_a_stop_and_comes_as_text():
     assert ended["tokens"] == said["tokens"][:len(ended["tokens"])]
     many = generate(folder, tokens=1000)
     assert many["end"] == "length" and len(many["tokens"]) == 64 - len(PROMPT) + 1, len(many["tokens"])
+    for family, window in (("gemma2", 16), ("phi3", 32)):  # no token sees past a layer's window
+        many = generate(families.folder_of(family)[0], tokens=1000)
+        assert len(many["tokens"]) == window - len(PROMPT) + 1, (family, len(many["tokens"]))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ accuracy. Folders that are not what they say are refused by name. Skipped where 
 installed."""
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -181,6 +182,45 @@ def held_out_rows_are_looked_at_in_their_order():
     assert abs(steps[-1]["held_out_accuracy"] - float(right)) <= 1e-6
 
 
+def figures_of(state, rows, numbers):
+    """Loss and accuracy over the counted targets of these rows, in float64."""
+    tokens, targets, mask, reach = drawn(rows, numbers)
+    decoder = reference.Decoder(CONFIGS["qwen2"], {key: state[key].double() for key in state
+                                                   if key.startswith("model.")})
+    decoder.reaches = iter([reach])
+    logits = decoder(tokens)
+    counted = mask != 0
+    return (float(torch.nn.functional.cross_entropy(logits[counted], targets[counted])),
+            float((logits.argmax(-1) == targets)[counted].double().mean()))
+
+
+def job_eval_goes_over_all_rows():
+    base, _ = base_of("qwen2")
+    folder = pack("parted", base, "--held-out", "0.3")
+    new_job("whole", base, folder, "--steps", "3", "--eval", folder, "--eval-batches", "1")
+    steps, state = run("whole", base, folder)
+    for where, held_out, more in ((folder, True, 0), (pack("packed", base), False, 1)):
+        rows = rows_of(where, held_out)
+        count = len(rows[0])
+        assert count % BATCH == 1 or more, "the last batch is no whole one"
+        data = ["--data", where]
+        out = path("all%d.job" % more)
+        made = ask("job", "eval", path("whole.run"), *data, "--out", out)
+        loss, right = figures_of(state, rows, range(count))
+        print("# %d rows: loss %.6f, of PyTorch %.6f; accuracy %.6f, %.6f" % (
+            count, made["loss"], loss, made["accuracy"], right))
+        assert abs(made["loss"] - loss) <= 1e-4 * loss and abs(made["accuracy"] - right) <= 1e-6
+        assert abs(made["perplexity"] - math.exp(made["loss"])) <= 1e-9 * made["perplexity"]
+        assert made["loss"] != steps[-1]["held_out_loss"], "one batch is not all rows"
+        again = ask("prover", "run", out, *data, "--first-state", made["path"], "--bundle", out + ".run")
+        assert again["steps"] == -(-count // BATCH), again
+        last = ask("bundle", "steps", out + ".run")["steps"][-1]
+        assert (last["held_out_loss"], last["held_out_accuracy"]) == (made["loss"], made["accuracy"])
+        audit, = ask("audit", out + ".run", *data)["audits"]
+        assert audit["answer"] == "proven", audit
+    assert abs(steps[-1]["held_out_perplexity"] - math.exp(steps[-1]["held_out_loss"])) <= 1e-3
+
+
 def what_is_no_such_folder_is_refused_by_name():
     base, _ = base_of("qwen2")
     folder = pack("packed", base)
@@ -211,5 +251,5 @@ def what_is_no_such_folder_is_refused_by_name():
 
 if __name__ == "__main__":
     sys.exit(main([training_of_learned_positions, training_of_turned_positions,
-                   held_out_rows_are_looked_at_in_their_order,
+                   held_out_rows_are_looked_at_in_their_order, job_eval_goes_over_all_rows,
                    what_is_no_such_folder_is_refused_by_name]))

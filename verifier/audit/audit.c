@@ -540,6 +540,30 @@ static void conclude_audit(struct audit_result *result)
     }
 }
 
+/* The rule of the bundle, on the figures of the journal: where does it end the run? */
+static enum status follow_rule(struct audit_result *result, struct bundle *bundle,
+                               struct error *error)
+{
+    struct stop_watch watch;
+    struct stop_rule rule;
+
+    TRY(stop_rule_read(&rule, bundle, error));
+    if (stop_rule_is_none(&rule) || bundle_is_locked(bundle)) {
+        return STATUS_OK;
+    }
+    stop_watch_init(&watch, &rule);
+    TRY(stop_watch_follow(&watch, bundle, result->steps_journaled, error));
+    const uint64_t end = stop_watch_end(&watch, bundle_job(bundle));
+
+    if (end < result->steps_journaled) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the steps are true, but the bundle's rule ends the run after step %" PRIu64
+                         " by %s, and the journal has %" PRIu64 " steps",
+                         end, watch.fired_by, result->steps_journaled);
+    }
+    return stop_rule_sentence(result->ended, bundle, error);
+}
+
 void audit_result_release(struct audit_result *result)
 {
     fault_location_release(&result->location);
@@ -570,6 +594,9 @@ void audit(struct audit_result *result, struct bundle *bundle, const char *const
         free(auditor);
     } else {
         (void)error_set(&result->reason, status, "no memory for an audit");
+    }
+    if (status == STATUS_OK && result->answer == AUDIT_PROVEN) {
+        status = follow_rule(result, bundle, &result->reason);
     }
     if (status != STATUS_OK && result->answer == AUDIT_PROVEN) {
         result->answer = AUDIT_CANNOT_TELL;

@@ -7,12 +7,14 @@
  * gave the same true state. If the two replays disagree, this machine is at fault and the answer is
  * CANNOT_TELL. So it is when something cannot be read or reached; where the last checkpoint, which
  * is the trained model, is broken or missing; where a figure of the journal is not what the replay
- * gives; and where the journal is not what its solver signed.
+ * gives; where the journal is not what its solver signed; and where a run went on past the step at
+ * which the bundle's own rule (stop_rule.h) ends it.
  */
 #ifndef VERIFIER_AUDIT_AUDIT_H
 #define VERIFIER_AUDIT_AUDIT_H
 
 #include "base/io/stop.h"
+#include "proofs/bundle/stop_rule.h"
 #include "proofs/run/run.h"
 #include "verifier/audit/checkpoint_audit.h"
 #include "verifier/audit/fault_location.h"
@@ -81,6 +83,7 @@ struct audit_result {
     bool final_loss_known; /* of the journal's last step, as replayed: */
     uint32_t final_loss_bits;
     struct checkpoint_audit checkpoints;
+    char ended[STOP_SENTENCE]; /* by which rule of the bundle the run ended early; "": by none */
     struct error reason; /* CANNOT_TELL: why */
 };
 

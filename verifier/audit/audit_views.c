@@ -194,6 +194,9 @@ json_t *audit_view_json(const struct audit_view *view)
     if (json != NULL) {
         (void)json_object_set_new(json, "checkpoints", checkpoints_json(&result->checkpoints));
     }
+    if (json != NULL && result->ended[0] != '\0') {
+        set_text(json, "ended", result->ended);
+    }
     if (json != NULL && result->answer == AUDIT_REFUTED) {
         add_refuted(json, view);
     }
@@ -308,6 +311,12 @@ static void print_answer(FILE *out, const struct audit_view *view)
             fprintf(out, "  not checked: %" PRIu64 " steps, %" PRIu64 " of them not run yet\n",
                     result->steps_of_job - result->steps_checked,
                     result->steps_of_job - result->steps_journaled);
+        }
+        if (result->ended[0] != '\0') {
+            fprintf(out, "  %s%s\n", result->ended,
+                    result->steps_checked < result->steps_journaled
+                        ? "; so say the journal's figures, of which not all were found again"
+                        : "");
         }
         return;
     case AUDIT_REFUTED:

@@ -2,6 +2,7 @@
 Method: the program on a small random Llama with a byte-level tokenizer: a text, a conversation, what
 a terminal sees, Ctrl-C, hostile folders."""
 
+import hashlib
 import json
 import os
 import pty
@@ -66,6 +67,68 @@ def test_a_conversation_goes_on_where_it_was():
     system = talk("", "--prompt", "the in", "--system", "in", "--json", "--tokens", "12")
     assert json.loads(system)["prompt_tokens"] > answers[0]["prompt_tokens"]
     assert talk("\n\n") == b""
+
+
+def test_a_question_is_what_a_row_has_before_the_answer():
+    line = {"messages": [{"role": "user", "content": "the in"}, {"role": "assistant", "content": "x"}]}
+    with open(path("talk.jsonl"), "w", encoding="ascii") as file:
+        file.write(json.dumps(line))
+    call("data", "pack", path("talk.jsonl"), "--tokenizer", model(), "--chat", "llama3", "--length",
+         "64", "--out", path("packed"))
+    marks = tokenizers.rows(path("packed"))[1][0]
+    said = ask("generate", model(), "--chat", "llama3", "--prompt", "the in", "--tokens", "1")
+    assert said["prompt_tokens"] == marks.index(1) > 10, (said, marks)
+
+
+def test_what_an_answer_loses_is_forgotten():
+    """A text that stops cuts what the decoder has taken; then the next answer is that of a conversation
+    in which it was never said."""
+    def answers(*more):
+        said = talk("the in\nthing\n", "--json", "--temperature", "0", *more)
+        return [json.loads(line) for line in said.splitlines()]
+
+    whole = answers("--tokens", "12")[0]["tokens"]
+    at = next(i for i in range(3, 12) if 32 < whole[i] < 127 and whole[i] not in whole[:i])
+    cut = answers("--tokens", "12", "--stop", chr(whole[at]) + chr(whole[at + 1]))
+    if cut[0]["end"] != "stop":  # the token behind is no byte that can be typed
+        cut = answers("--tokens", "12", "--stop", chr(whole[at]))
+    short = answers("--tokens", str(at))
+    assert cut[0]["end"] == "stop" and cut[0]["text"] == short[0]["text"], (cut, short)
+    assert cut[1]["tokens"][:at] == short[1]["tokens"] and at >= 3, (cut, short)
+    assert cut[1]["prompt_tokens"] == short[1]["prompt_tokens"]
+
+
+def test_tokens_that_end_a_text_or_a_turn_end_an_answer():
+    eos, turn = (256 + 4 + tokenizers.SPECIALS.index(name) for name in ("</s>", "<|eot_id|>"))
+    wild = ["--temperature", "3", "--tokens", "1500", "--json", "--seed"]
+    for ends, more in (({eos}, []), ({eos, turn}, ["--chat", "llama3"])):
+        said = [ask("generate", model(), "--prompt", "the", *more, *wild, str(seed))
+                for seed in range(1, 9)]
+        assert {s["tokens"][-1] for s in said if s["end"] == "stop"} == ends, said
+        assert not any(ends & set(s["tokens"][:-1]) for s in said)
+
+
+# SHA-256 of the logits of three tokens behind 1,300: every sum has one order, on every machine.
+LOGITS = "74a89e3b19c4489c54adb697879b40fa1aa422347827c1732ec08824249a5a60"
+
+
+def test_every_bit_of_the_logits_is_as_it_was():
+    """Enough tokens for two chunks of a sum over them, and for work that threads share."""
+    prompt = path("long")
+    with open(prompt, "wb") as file:
+        file.write(b"".join(b"%d the " % number for number in range(330))[:1299])
+    said = set()
+    for isa in ("scalar", "avx2", "avx512", "neon"):
+        for threads in ("1", "3"):
+            done = subprocess.run([LOCKSTEP, "generate", model("two", num_hidden_layers=2),
+                                   "--tokenizer", "bytes", "--prompt-file", prompt, "--tokens", "3",
+                                   "--temperature", "0", "--isa", isa, "--threads", threads,
+                                   "--logits", path("logits"), "--json"], stdout=subprocess.PIPE,
+                                  check=False)
+            if done.returncode == 0:
+                with open(path("logits"), "rb") as file:
+                    said.add(hashlib.sha256(file.read()).hexdigest())
+    assert said == {LOGITS}, said
 
 
 def test_a_terminal_is_not_driven():

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "engine/decode/sampler.h"
+#include "engine/ops/fold.h"
 #include "engine/ops/kernel.h"
 #include "engine/ops/philox.h"
+#include "engine/ops/scalar.h"
 #include "tests/support/numeric/float_case.h"
 #include "tests/support/test.h"
 
@@ -114,6 +116,103 @@ static void test_the_token_is_the_highest_that_may_be_chosen(void **state)
     sampler_release(&sampler);
 }
 
+/* What UNIFORM's word is, as the rule says: in binary32, each operation rounded. */
+static float noise_of_rule(uint32_t word)
+{
+    const float scaled = (float)word * 0x1p-32f;
+    const float v = scaled + 0x1p-33f;
+    const float half = v * v * 0.5f;
+
+    return scalar_log(v < 0x1p-12f ? v + half : -scalar_log(1.0f - v));
+}
+
+static uint32_t word_of(uint64_t element, uint32_t stream, uint64_t seed)
+{
+    return philox_draw(element / 4, stream, 0, seed).words[element % 4];
+}
+
+/*
+ * Two logits that cancel two tokens' draws: both heights are 0, and the first token is taken. One
+ * bit more of the second takes the second. So every bit of the noise counts, with small words too.
+ */
+static void test_every_bit_of_the_noise_counts(void **state)
+{
+    enum { DRAWS = 120000 };
+    struct sampler sampler =
+        open_sampler((struct sampler_rule){.temperature = 1.0f, .top_p = 1.0f, .seed = 12}, 2);
+    uint32_t small = 0;
+
+    (void)state;
+    for (uint32_t number = 0; number < DRAWS; number++) {
+        const uint32_t stream = number / SAMPLER_SLICE;
+        const uint64_t first = (uint64_t)(number % SAMPLER_SLICE) * 2;
+        const uint32_t words[2] = {word_of(first, stream, 12), word_of(first + 1, stream, 12)};
+        float logits[2] = {noise_of_rule(words[0]), noise_of_rule(words[1])};
+        const bool second = number % 2 == 1;
+        struct sampler_choice choice;
+
+        small += words[0] < 1u << 20 || words[1] < 1u << 20;
+        logits[1] = second ? nextafterf(logits[1], INFINITY) : logits[1];
+        sampler_next(&choice, &sampler, logits);
+        assert_int_equal(choice.token, second ? 1 : 0);
+    }
+    assert_true(small > 0);
+    sampler_release(&sampler);
+}
+
+/* The fold over all tokens, in chunks, of the shares that are at least tau. */
+static float share_from(const float *p, uint32_t count, float tau)
+{
+    struct fold parts;
+    struct fold chunk;
+
+    fold_init(&parts);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i % FOLD_CHUNK == 0) {
+            fold_init(&chunk);
+        }
+        fold_add(&chunk, p[i] >= tau ? p[i] : 0.0f);
+        if (i % FOLD_CHUNK == FOLD_CHUNK - 1 || i == count - 1) {
+            fold_add(&parts, fold_total(&chunk));
+        }
+    }
+    return fold_total(&parts);
+}
+
+/* A top-p that is the share of the k likeliest to the bit takes k tokens; a bit more takes one
+ * more. A top-k of the whole vocabulary is a rule too. */
+static void test_thresholds_are_exact(void **state)
+{
+    enum { FEW = 1100 };
+    float logits[FEW];
+    struct sampler_choice choice;
+    struct sampler sampler =
+        open_sampler((struct sampler_rule){.temperature = 1.0f, .top_p = 1.0f, .seed = 3}, FEW);
+
+    (void)state;
+    for (uint32_t number = 0; number < 60; number++) {
+        const uint32_t k = 2 + number % 30;
+
+        fill_logits(logits, FEW, 900 + number);
+        sampler.rule.top_p = 1.0f;
+        sampler.rule.top_k = FEW;
+        sampler_next(&choice, &sampler, logits);
+        assert_true(choice.threshold_p == 0.0f && choice.threshold_k == sampler.sorted[FEW - 1]);
+        sampler.rule.top_k = FEW + 1;
+        sampler_next(&choice, &sampler, logits);
+        assert_true(choice.threshold_k == 0.0f);
+        sampler.rule.top_k = 0;
+        sampler.rule.top_p = share_from(sampler.p, FEW, sampler.sorted[k - 1]);
+        sampler_next(&choice, &sampler, logits);
+        assert_true(choice.threshold_p == sampler.sorted[k - 1]);
+        assert_true(choice.threshold_k == 0.0f);
+        sampler.rule.top_p = nextafterf(sampler.rule.top_p, 1.0f);
+        sampler_next(&choice, &sampler, logits);
+        assert_true(choice.threshold_p < sampler.sorted[k - 1]);
+    }
+    sampler_release(&sampler);
+}
+
 static void test_tokens_come_as_often_as_they_are_likely(void **state)
 {
     enum { FEW = 5, DRAWS = 40000 };
@@ -178,6 +277,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares_are_those_of_the_engine),
         cmocka_unit_test(test_the_token_is_the_highest_that_may_be_chosen),
+        cmocka_unit_test(test_every_bit_of_the_noise_counts),
+        cmocka_unit_test(test_thresholds_are_exact),
         cmocka_unit_test(test_tokens_come_as_often_as_they_are_likely),
         cmocka_unit_test(test_temperature_zero_takes_the_first_largest),
         cmocka_unit_test(test_numbers_out_of_range_are_refused),

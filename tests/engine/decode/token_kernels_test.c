@@ -97,6 +97,61 @@ static void test_products_have_one_order(void **state)
     }
 }
 
+/* A sum of nothing but -0 is -0, in every instruction set and at every width. */
+static void test_a_zero_keeps_its_sign(void **state)
+{
+    float x[WIDTH_MAX];
+    float y[2];
+
+    (void)state;
+    for (size_t i = 0; i < WIDTH_MAX; i++) {
+        x[i] = -1.0f;
+    }
+    for (size_t k = 1; k <= WIDTH_MAX; k += k < 70 ? 1 : 97) {
+        float *matrix = calloc(2 * k, sizeof(*matrix));
+        const struct token_product product = {.y = y,
+                                              .y_stride = 2,
+                                              .matrix = matrix,
+                                              .dtype = DTYPE_F32,
+                                              .row_stride = k,
+                                              .rows = 2,
+                                              .x = x,
+                                              .vectors = 1,
+                                              .k = k};
+
+        assert_non_null(matrix);
+        for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
+            if (isa_available((enum isa)isa)) {
+                token_kernels_of((enum isa)isa)->product(&product);
+                assert_true(y[0] == 0.0f && signbit(y[0]) && y[1] == 0.0f && signbit(y[1]));
+            }
+        }
+        free(matrix);
+    }
+}
+
+/* A weighted sum begins at +0: what it adds to is no -0. */
+static void test_a_weighted_sum_begins_at_zero(void **state)
+{
+    enum { WIDE = 83 };
+    const float p[2] = {1.0f, 0.5f};
+    float rows[2 * WIDE];
+    float out[WIDE];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        rows[i] = -0.0f;
+    }
+    for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
+        if (isa_available((enum isa)isa)) {
+            token_kernels_of((enum isa)isa)->weighted_sum(out, rows, p, 2, WIDE);
+            for (size_t d = 0; d < WIDE; d++) {
+                assert_true(out[d] == 0.0f && !signbit(out[d]));
+            }
+        }
+    }
+}
+
 /* The order is that of fold.h: 32 lanes, then halves. */
 static void test_a_dot_product_is_the_fold(void **state)
 {
@@ -175,6 +230,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products_have_one_order),
+        cmocka_unit_test(test_a_zero_keeps_its_sign),
+        cmocka_unit_test(test_a_weighted_sum_begins_at_zero),
         cmocka_unit_test(test_a_dot_product_is_the_fold),
         cmocka_unit_test(test_exponentials_and_weighted_sums_have_one_order),
     };

@@ -49,7 +49,7 @@ def the_json_says_all_that_a_citation_needs():
     assert abs(facts["rate_most"] - 0.002) < 1e-9 and abs(facts["decay"] - 0.05) < 1e-8
     assert facts["tokens"] == 12 * 4 and len(job["data"]) == 2
     steps = ask("bundle", "steps", path("a.run"))["steps"]
-    assert [step["step"] for step in steps if step["held_out_loss"] is not None] == [4, 9, 11]
+    assert [step["step"] for step in steps if step["held_out_loss"] is not None] == [7, 11]
     assert audit["held_out"]["after_steps"] == 12 and "accuracy" not in audit["held_out"]
     assert audit["held_out"]["loss"] == steps[-1]["held_out_loss"] == last_figure()
     assert audit["final_state_root"] == steps[-1]["state_root"]
