@@ -427,14 +427,15 @@ out:
     return status;
 }
 
-static enum status job_of_graph(struct job **job, struct job_terms *terms,
-                                const struct options *options, struct error *error)
+static enum status job_of_graph(struct job **job, struct graph_checked *checked,
+                                struct job_terms *terms, const struct options *options,
+                                struct error *error)
 {
     struct model_options model;
 
     TRY(job_new_model(&model, options, error));
     TRY(job_new_settle_steps(&model, options, error));
-    return job_graph_make(job, terms, &model, options, error);
+    return job_graph_make(job, checked, terms, &model, options, error);
 }
 
 static enum status job_of_tape(struct job **job, struct job_terms *terms,
@@ -464,7 +465,8 @@ out:
     return status;
 }
 
-static enum status make_job(struct job **job, const struct options *options, struct error *error)
+static enum status make_job(struct job **job, struct graph_checked *checked,
+                            const struct options *options, struct error *error)
 {
     struct job_terms terms = {
         .title = options_text(options, "title"),
@@ -478,7 +480,7 @@ static enum status make_job(struct job **job, const struct options *options, str
 
     terms.segment_length = least_of(terms.segment_length, terms.steps);
     if (options_text(options, "graph") != NULL) {
-        return job_of_graph(job, &terms, options, error);
+        return job_of_graph(job, checked, &terms, options, error);
     }
     return options_text(options, "tape") != NULL ? job_of_tape(job, &terms, options, error)
                                                  : job_of_model(job, &terms, options, error);
@@ -657,9 +659,9 @@ static void print_tokens(struct sheet *sheet, const struct job_tokens *tokens)
     }
 }
 
-/* tokens is NULL where nobody looked at them. */
+/* tokens is NULL where nobody looked at them, and so is checked. */
 static int emit_job(struct command_context *context, const struct job *job, const char *path,
-                    const struct job_tokens *tokens)
+                    const struct job_tokens *tokens, const struct graph_checked *checked)
 {
     struct step_memory memory;
     struct sheet sheet;
@@ -679,6 +681,9 @@ static int emit_job(struct command_context *context, const struct job *job, cons
         sheet_set(&sheet, "first_row", json_string(buffer_text(&tokens->first)));
         print_tokens(&sheet, tokens);
     }
+    if (checked != NULL) {
+        graph_check_show(&sheet, checked);
+    }
     if (path != NULL) {
         sheet_set(&sheet, "path", json_string(path));
         sheet_print(&sheet, "written to   %s\n", path);
@@ -689,6 +694,7 @@ static int emit_job(struct command_context *context, const struct job *job, cons
 int job_new_run(struct command_context *context)
 {
     struct job_tokens tokens = {0};
+    struct graph_checked checked = {0};
     bool looked = false;
     const char *path = options_text(context->options, "out");
     struct job *job = NULL;
@@ -697,11 +703,11 @@ int job_new_run(struct command_context *context)
     int code;
 
     error_init(&error);
-    TRY_OUT(make_job(&job, context->options, &error));
+    TRY_OUT(make_job(&job, &checked, context->options, &error));
     TRY_OUT(look_at_tokens(&tokens, &looked, job, context->options, &error));
     TRY_OUT(job_write(job, path, &error));
 out:
-    code = status == STATUS_OK ? emit_job(context, job, path, looked ? &tokens : NULL)
+    code = status == STATUS_OK ? emit_job(context, job, path, looked ? &tokens : NULL, &checked)
                                : command_fail(context, &error);
     job_tokens_release(&tokens);
     job_free(job);
@@ -770,7 +776,7 @@ out:
     } else if (text != NULL) {
         code = command_say(context, json_pack("{s:s}", "tape", text), "%s", text);
     } else {
-        code = emit_job(context, job, NULL, NULL);
+        code = emit_job(context, job, NULL, NULL, NULL);
     }
     free(text);
     job_free(job);

@@ -99,9 +99,10 @@ out:
     return status;
 }
 
-static enum status make_of_text(struct job **job, struct job_terms *terms,
-                                struct model_options *options_of_model, struct graph *graph,
-                                const struct options *options, struct error *error)
+static enum status make_of_text(struct job **job, struct graph_checked *checked,
+                                struct job_terms *terms, struct model_options *options_of_model,
+                                struct graph *graph, const struct options *options,
+                                struct error *error)
 {
     struct model model = {0};
     struct digest *roots = NULL;
@@ -112,6 +113,8 @@ static enum status make_of_text(struct job **job, struct job_terms *terms,
     TRY_OUT(model_build(&model, options_of_model, error));
     TRY_OUT(find_data(terms, &roots, model.tape, graph, options, error));
     TRY_OUT(find_weights(terms, model.tape, options, error));
+    TRY_OUT(graph_check(checked, graph, options_of_model, options_text(options, "first-state"),
+                        error));
     TRY_OUT(job_from_model(job, &model, terms, error));
 out:
     free(roots);
@@ -119,8 +122,9 @@ out:
     return status;
 }
 
-enum status job_graph_make(struct job **job, struct job_terms *terms, struct model_options *model,
-                           const struct options *options, struct error *error)
+enum status job_graph_make(struct job **job, struct graph_checked *checked, struct job_terms *terms,
+                           struct model_options *model, const struct options *options,
+                           struct error *error)
 {
     const char *path = options_text(options, "graph");
     struct file_bytes bytes = {0};
@@ -138,7 +142,7 @@ enum status job_graph_make(struct job **job, struct job_terms *terms, struct mod
         status = error_wrap(error, "%s", path);
         goto out;
     }
-    TRY_OUT(make_of_text(job, terms, model, &graph, options, error));
+    TRY_OUT(make_of_text(job, checked, terms, model, &graph, options, error));
 out:
     file_bytes_release(&bytes);
     return status;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "engine/models/graph.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 
@@ -82,6 +83,9 @@ static bool is_known_extra(const struct tape *tape, const char *name)
         if (text_ends_with(name, ends[i])) {
             return true;
         }
+    }
+    if (strncmp(name, GRAPH_EXAMPLE, strlen(GRAPH_EXAMPLE)) == 0) {
+        return true; /* the example of a graph */
     }
     weights_plain_name(plain, name);
     return is_moment(tape, name) || strcmp(plain, tied_head) == 0;
