@@ -576,10 +576,12 @@ static void print_job(struct sheet *sheet, const struct job *job, const struct s
         sheet_print(sheet, "title        %s\n", job->title);
     }
     job_facts(&facts, job);
-    sheet_print(sheet, "model        %s%s%" PRIu64 " parameters\n", job->model,
-                job->model[0] == '\0' ? "" : "; ", facts.parameters);
+    sheet_print(sheet, "model        %s%s%" PRIu64 " %s\n", job->model,
+                job->model[0] == '\0' ? "" : "; ", facts.trains ? facts.parameters : facts.numbers,
+                facts.trains ? "parameters" : "numbers of states, and no loss");
     if (facts.tokens + facts.samples > 0) {
-        sheet_print(sheet, "learns from  %" PRIu64 " %s\n", facts.tokens + facts.samples,
+        sheet_print(sheet, "%s%" PRIu64 " %s\n", facts.trains ? "learns from  " : "reads        ",
+                    facts.tokens + facts.samples,
                     facts.tokens > 0 ? "tokens" : "samples");
     }
     if (facts.tokens > 0) {
@@ -628,7 +630,7 @@ static void print_job(struct sheet *sheet, const struct job *job, const struct s
 static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const struct job *job,
                                   const struct options *options, struct error *error)
 {
-    const char *path = options_list_item(options, "data", 0);
+    const char *path;
     struct job_rows rows;
     struct job_facts facts;
     uint32_t id = 0;
@@ -641,6 +643,7 @@ static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const
     while (job->tape->tensors[id].role != ROLE_DATA) {
         id++;
     }
+    path = options_list_item(options, "data", 0);
     if (job_rows_is(path)) {
         TRY(job_rows_open(&rows, path, error));
         path = rows.paths[ROW_TOKENS];

@@ -71,6 +71,25 @@ static enum status measure_rows(struct model_options *model, struct graph *graph
     return STATUS_OK;
 }
 
+/* Without a loss each step makes states of states: nothing is trained. */
+static enum status check_steps(const struct graph *graph, const struct options *options,
+                               struct error *error)
+{
+    static const char *const names[] = {"optimizer", "schedule",     "rate",   "rate-min", "warmup",
+                                        "decay",     "beta1",        "beta2",  "epsilon",  "clip",
+                                        "accumulate", "accumulate-group"};
+
+    for (size_t i = 0; !graph->trains && i < sizeof(names) / sizeof(names[0]); i++) {
+        if (options_flagged(options, names[i])) {
+            return error_set(error, STATUS_USAGE,
+                             "--%s says nothing about a graph without a loss: its steps make states "
+                             "of states",
+                             names[i]);
+        }
+    }
+    return STATUS_OK;
+}
+
 /* The roots of the rows and of what is frozen. */
 static enum status find_data(struct job_terms *terms, struct digest **roots,
                              const struct tape *tape, const struct graph *graph,
@@ -108,6 +127,10 @@ static enum status make_of_text(struct job **job, struct graph_checked *checked,
     struct digest *roots = NULL;
     enum status status;
 
+    TRY(check_steps(graph, options, error));
+    if (!graph->trains) {
+        options_of_model->accumulate = 1;
+    }
     TRY(measure_rows(options_of_model, graph, options, error));
     options_of_model->graph = graph;
     TRY_OUT(model_build(&model, options_of_model, error));

@@ -484,7 +484,7 @@ enum status first_state_root(struct digest *root, const struct first_state *firs
         TRY(commit_roots_add(&roots, &item));
         zero = zero == NULL && state->dtype == DTYPE_F32 ? state->name : zero;
     }
-    if (zero != NULL && !nonzero) {
+    if (zero != NULL && !nonzero && tape->loss != TENSOR_NONE) {
         return error_set(error, STATUS_REFUSED,
                          "%s: every number is zero, from '%s' on: nothing would be trained",
                          first->weights.path, zero);

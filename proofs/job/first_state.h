@@ -60,7 +60,7 @@ bool first_state_is_parameter(const struct tape *tape, uint32_t state);
 /* Is the state of use to the training alone: a moment, or a counter? */
 bool first_state_is_of_training(const struct tape *tape, uint32_t state);
 
-/* The root of the state that the file gives; refuses a state of zeros alone. */
+/* The root of the state that the file gives; refuses a training that begins with zeros alone. */
 MUST_CHECK enum status first_state_root(struct digest *root, const struct first_state *first,
                                         struct error *error);
 

@@ -104,7 +104,7 @@ static void print_held_out(struct sheet *sheet, const struct bundle_step *step)
     }
 }
 
-static void print_step(struct sheet *sheet, const struct bundle_step *step)
+static void print_step(struct sheet *sheet, const struct bundle_step *step, bool trains)
 {
     char root[HEX_SIZE(DIGEST_SIZE)];
     float loss;
@@ -115,8 +115,11 @@ static void print_step(struct sheet *sheet, const struct bundle_step *step)
         sheet_print(sheet, "%8" PRIu64 "  %s\n", step->step, root);
         return;
     }
-    sheet_print(sheet, "%8" PRIu64 "  %s  loss %-10.6f %9.3f ms  committing %7.3f ms", step->step,
-                root, (double)loss, (double)step->nanoseconds / 1e6,
+    sheet_print(sheet, "%8" PRIu64 "  %s", step->step, root);
+    if (trains) {
+        sheet_print(sheet, "  loss %-10.6f", (double)loss);
+    }
+    sheet_print(sheet, " %9.3f ms  committing %7.3f ms", (double)step->nanoseconds / 1e6,
                 (double)step->nanoseconds_committing / 1e6);
     print_held_out(sheet, step);
     sheet_print(sheet, "\n");
@@ -135,7 +138,7 @@ static enum status add_steps(struct sheet *sheet, json_t *list, uint64_t *more,
 
         TRY(bundle_step_read(&step, bundle, from, error));
         (void)json_array_append_new(list, step_json(&step));
-        print_step(sheet, &step);
+        print_step(sheet, &step, bundle_job(bundle)->tape->loss != TENSOR_NONE);
     }
     *more = from < known ? known - from : 0;
     if (*more > 0) {

@@ -590,7 +590,6 @@ COMPARED = {"lt": ("less", False), "le": ("less-equal", False), "gt": ("less", T
             "ge": ("less-equal", True), "eq": ("equal", False), "ne": ("not-equal", False)}
 WAY_OUT = {"_local_scalar_dense": "a number that depends on the batch or a weight cannot leave the "
                                   "tensors: no item(), no if on a tensor",
-           "cumsum": "multiply by a triangular matrix of ones",
            "embedding": "leave padding_idx out"}
 
 
@@ -917,6 +916,9 @@ def _repeat(g, name, out, x, times):
 def _embedding(g, name, out, table, index, padding=-1, *more):
     if padding != -1:
         refuse("embedding with padding_idx: leave padding_idx out")
+    if index.kind == "f32":
+        hot = _hot(g, g.view(index, lambda t: t.reshape(-1)), table.sizes[0], 1)
+        return Value(g.product(hot, table).line, out.shape)
     table, index = g.real(table), g.index(index)
     return Value(g.line("gather", [g.dense(table, table.sizes[-1]), g.dense(index)], [],
                         list(index.sizes) + [table.sizes[-1]]), out.shape)
@@ -949,17 +951,140 @@ def _index(g, name, out, x, indexes):
     return g.view(made, lambda t: t.view(out.shape))
 
 
+ONE_HOT_MOST = 2 ** 24  # elements of what an index is compared with
+
+
+def _counted(g, count):
+    return g.constant(Value(None, (count,), kind="constant",
+                            tensor=torch.arange(count).float()), "f32")
+
+
+def _hot(g, index, count, axis):
+    """1 where a place along a new axis is the index: exact, whatever the index comes from."""
+    index = g.real(index)
+    if math.prod(index.sizes) * count > ONE_HOT_MOST:
+        refuse("an index that is computed, of %d places in %d" % (math.prod(index.sizes), count))
+    axis %= len(index.sizes) + 1
+    wide = g.view(index, lambda t: t.unsqueeze(axis))
+    places = g.view(_counted(g, count),
+                    lambda t: t.view([-1] + [1] * (len(index.sizes) - axis)))
+    return g.binary("equal", wide, places, kind="bool")
+
+
+def _picked(g, x, axis, index):
+    """x at the index along the axis, whatever the index comes from: one of all, added up."""
+    x = g.real(x)
+    hot = _hot(g, index, x.sizes[axis], axis + 1)  # ..., places, count, ...
+    wide = g.view(x, lambda t: t.unsqueeze(axis))
+    return g.sum(g.binary("mul", hot, wide), [axis + 1])
+
+
 @rule("gather")
 def _gather(g, name, out, x, axis, index, sparse_grad=False):
+    axis %= max(len(x.sizes), 1)
+    others = [n for i, n in enumerate(index.sizes) if i != axis] == [
+        n for i, n in enumerate(x.sizes) if i != axis]
+    if not others:
+        refuse("gather of a part of the rows: cut them first")
+    if index.sizes[axis] != 1 or index.kind == "f32":
+        return _picked(g, x, axis, index)
     index = g.index(index)
-    axis %= len(x.sizes)
-    if index.sizes[axis] != 1 or [n for i, n in enumerate(index.sizes) if i != axis] != [
-            n for i, n in enumerate(x.sizes) if i != axis]:
-        refuse("gather of more than one element a row")
     line, _ = g.rows(g.real(x), axis)
     places = g.dense(g.behind(index, [axis])[0])
     kept = [n for i, n in enumerate(x.sizes) if i != axis]
     return Value(g.line("gather-elements", [line, places], [], kept), index.sizes)
+
+
+@rule("scatter", "scatter_add")
+def _scatter(g, name, out, x, axis, index, source, **names):
+    """For each place along the axis, what the index sends there, added up."""
+    x = g.real(x)
+    axis %= len(x.sizes)
+    if names.get("reduce") not in (None, "add", "sum") or any(
+            n != m for i, (n, m) in enumerate(zip(index.sizes, x.sizes)) if i != axis):
+        refuse("a scatter that reduces, or of a part of the rows")
+    if name == "scatter" and not names.get("reduce") and index.sizes[axis] != 1:
+        refuse("scatter of more than one element a row: scatter_add has a line")
+    hot = _hot(g, index, x.sizes[axis], axis)  # count before the places
+    source = source if not isinstance(source, Value) else g.view(
+        g.real(source), lambda t: t.reshape(index.sizes).unsqueeze(axis))
+    sent = g.sum(g.binary("mul", hot, source), [axis + 1])
+    if name == "scatter" and not names.get("reduce"):
+        return g.select(g.sum(hot, [axis + 1]), sent, x)
+    return g.binary("add", x, sent)
+
+
+@rule("index_add")
+def _index_add(g, name, out, x, axis, index, source, alpha=1):
+    """A product with the places: as exact as the job's products."""
+    x, source = g.real(x), g.scale(g.real(source), alpha)
+    axis %= len(x.sizes)
+    hot = _hot(g, index, x.sizes[axis], 0)
+    moved, order = g.behind(source, [i for i in range(len(x.sizes)) if i != axis])
+    width = math.prod(x.sizes) // x.sizes[axis]
+    flat = g.view(moved, lambda t: t.reshape(source.sizes[axis], width))
+    made = g.product(hot, flat)
+    sizes = [x.sizes[i] for i in order]
+    back = [order.index(i) for i in range(len(order))]
+    return g.binary("add", x, g.view(Value(made.line, sizes), lambda t: t.permute(back)))
+
+
+@rule("cumsum")
+def _cumsum(g, name, out, x, axis, dtype=None, **names):
+    """A product with a triangle of ones."""
+    x = g.real(x)
+    if not x.sizes:
+        return x
+    axis %= len(x.sizes)
+    count = x.sizes[axis]
+    if count * count > ONE_HOT_MOST:
+        refuse("cumsum of %d elements" % count)
+    places = _counted(g, count)
+    triangle = g.binary("less-equal", g.view(places, lambda t: t.view(-1, 1)), places)
+    moved, order = g.behind(x, [axis])
+    back = [order.index(i) for i in range(len(order))]
+    rows = g.view(moved, lambda t: t.reshape(-1, count))
+    made = g.product(rows, triangle)
+    return g.view(Value(made.line, moved.sizes), lambda t: t.permute(back))
+
+
+@rule("sort", "argsort", "topk")
+def _sort(g, name, out, x, *more, **names):
+    """Each element goes to the place that comparisons with all others of its row count."""
+    x = g.real(x)
+    wanted = None
+    if name == "topk":
+        wanted, more = more[0], more[1:]
+        axis = more[0] if more else names.get("dim", -1)
+        downward = (list(more) + [-1, True])[1] if len(more) > 1 else names.get("largest", True)
+    else:
+        flags = [one for one in more if not isinstance(one, bool)] or [names.get("dim", -1)]
+        axis = flags[0] if flags else -1
+        booleans = [one for one in more if isinstance(one, bool)]
+        downward = names.get("descending", booleans[-1] if booleans else False)
+    axis %= len(x.sizes)
+    count = x.sizes[axis]
+    if math.prod(x.sizes) * count > ONE_HOT_MOST:
+        refuse("a sort of rows of %d elements" % count)
+    moved, order = g.behind(x, [axis])
+    back = [order.index(i) for i in range(len(order))]
+    moved = Value(g.dense(moved), moved.sizes)
+    one = g.view(moved, lambda t: t.unsqueeze(-1))
+    other = g.view(moved, lambda t: t.unsqueeze(-2))
+    before = g.binary("less", *((one, other) if downward else (other, one)), kind="bool")
+    places = _counted(g, count)
+    earlier = g.binary("less", places, g.view(places, lambda t: t.view(-1, 1)))
+    alike = g.binary("mul", g.binary("equal", other, one), earlier)
+    rank = g.sum(g.binary("add", before, alike), [len(x.sizes)])
+    hot = _hot(g, rank, count, len(x.sizes) - 1)  # ..., place, element
+    found = g.sum(g.binary("mul", hot, other), [len(x.sizes)])
+    index = g.sum(g.binary("mul", hot, places), [len(x.sizes)])
+
+    def again(value):
+        if wanted is not None:
+            value = g.view(value, lambda t: t[..., :wanted])
+        return g.view(value, lambda t: t.permute(back))
+    return again(index) if name == "argsort" else (again(found), again(index))
 
 
 # -- sums, norms, losses
@@ -1227,32 +1352,67 @@ def _from_channels_last(g, line, shape):
 
 @rule("convolution", "_convolution", "mkldnn_convolution", "conv2d", "thnn_conv2d")
 def _convolution(g, name, out, x, weight, bias, stride, pads, dilation, transposed=False,
-                 out_pads=(), groups=1, *more):
-    if transposed or groups != 1:
-        refuse("a convolution that is transposed or has groups")
+                 out_pads=(0,), groups=1, *more):
     x, weight, shape = g.real(x), g.real(weight), list(out.shape)
+    stride, pads, dilation, out_pads = list(stride), list(pads), list(dilation), list(out_pads)
     if len(x.sizes) == 3:  # of one axis: pictures one row high
         x, weight = (g.view(one, lambda t: t.unsqueeze(2)) for one in (x, weight))
         shape.insert(2, 1)
-        stride, dilation, pads = [1] + list(stride), [1] + list(dilation), [0] + list(pads)
+        stride, dilation, pads, out_pads = [1] + stride, [1] + dilation, [0] + pads, [0] + out_pads
     if len(x.sizes) != 4:
         refuse("a convolution over %d axes" % (len(x.sizes) - 2))
-    n, maps, high, wide = shape
-    channels, kernel = x.sizes[1], list(weight.sizes[2:])
-    places = math.prod(kernel)
-    columns = g.line("im2col", [_channels_last(g, x)],
-                     _picture(x, channels, kernel, _two(stride), _two(pads), _two(dilation)),
-                     [n * high * wide, places * channels])
-    weight = Value(g.dense(weight), (maps, channels, places))
-    k = places * channels
-    made = g.contract(
-        (columns, [[], [(n, high * wide * k), (high * wide, k)], [(places, channels),
-                                                                   (channels, 1)]]),
-        (weight.line, [[], [(maps, k)], [(places, 1), (channels, places)]]),
-        shape, [0, 0, maps * high * wide, 1, 0, high * wide] if n > 1 and high * wide > 1 else
-        [0, 0, 0, maps if n > 1 else 1, 0, high * wide])
+    stride, pads, dilation = _two(stride), _two(pads), _two(dilation)
+    if transposed:
+        x, weight, pads = _spaced(g, x, weight, stride, pads, dilation, _two(out_pads), groups)
+        stride = [1, 1]
+    made = _convolved(g, x, weight, stride, pads, dilation, groups, shape)
     made = Value(made.line, out.shape)
     return made if bias is None else _affine(g, made, None, bias)
+
+
+def _spaced(g, x, weight, stride, pads, dilation, out_pads, groups):
+    """A transposed convolution as a convolution: of the picture with zeros between its elements and
+    around them, with the kernel turned."""
+    n, channels, high, wide = x.sizes
+    reach = [dilation[i] * (weight.sizes[2 + i] - 1) for i in range(2)]
+    if any(reach[i] < pads[i] for i in range(2)):
+        refuse("a transposed convolution that is padded beyond its kernel")
+    before = [reach[i] - pads[i] for i in range(2)]
+    sizes = [(size - 1) * step + 1 + 2 * pad + more for size, step, pad, more in
+             zip((high, wide), stride, before, out_pads)]
+    row, picture = sizes[1], sizes[0] * sizes[1]
+    line = g.line("place", [g.dense(x), g.fill(0)],
+                  padded([n * channels, high, wide], MOVE_AXES, 1) +
+                  padded([picture, stride[0] * row, stride[1]], MOVE_AXES, 0) +
+                  [before[0] * row + before[1]], [n, channels] + sizes)
+    maps = weight.sizes[1]
+    turned = g.flipped(weight, [2, 3])
+    turned = g.view(turned, lambda t: t.view(groups, channels // groups, maps, *t.shape[2:])
+                    .transpose(1, 2))
+    turned = Value(g.dense(turned), [groups * maps, channels // groups] + list(weight.sizes[2:]))
+    return Value(line, [n, channels] + sizes), turned, [0, 0]
+
+
+def _convolved(g, x, weight, stride, pads, dilation, groups, shape):
+    """One product for all groups: a group is a batch of columns and of maps."""
+    n, maps, high, wide = shape
+    channels, kernel = x.sizes[1], list(weight.sizes[2:])
+    places, per, each = math.prod(kernel), channels // groups, maps // groups
+    k, area = places * channels, high * wide
+    columns = g.line("im2col", [_channels_last(g, x)],
+                     _picture(x, channels, kernel, stride, pads, dilation), [n * area, k])
+    weight = Value(g.dense(weight), (maps, per, places))
+    batch = groups > 1
+
+    def steps(pairs):
+        """Strides of what is longer than 1, as contract() lays them out."""
+        return padded([step for size, step in pairs if size > 1], 2, 0)
+    return g.contract(
+        (columns, [[(groups, per)], [(n, area * k), (area, k)], [(places, channels), (per, 1)]]),
+        (weight.line, [[(groups, each * per * places)], [(each, per * places)],
+                       [(places, 1), (per, places)]]),
+        shape, steps([(groups, each * area)] if batch else []) +
+        steps([(n, maps * area), (area, 1)]) + steps([(each, area)]))
 
 
 @rule("max_pool2d_with_indices", "max_pool2d")
@@ -1377,6 +1537,7 @@ def _unit(words):
 
 
 UNSET = {"empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided"}
+SHAPED = UNSET | {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 DRAWN = {"rand", "randn", "rand_like", "randn_like", "bernoulli", "uniform", "normal"}
 
 
@@ -1542,6 +1703,8 @@ class Recorder(TorchDispatchMode):
         if name in DRAWS:
             self.graph.place = place
             return self.draw(name, inside, func, args, kwargs)
+        if name in SHAPED and not inside:
+            known = False  # a constant of the shape of a tensor
         if not known:
             if inside:
                 self.graph.constants.clear()
@@ -1651,6 +1814,28 @@ class Recorder(TorchDispatchMode):
         return made
 
 
+def _smoothed(func, x, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+              reduction="mean", label_smoothing=0.0):
+    """PyTorch's own selects the targets that count."""
+    if target.is_floating_point() or weight is not None:
+        return func(x, target, weight, ignore_index=ignore_index, reduction=reduction,
+                    label_smoothing=label_smoothing)
+    axis = 1 if x.dim() > 1 else 0
+    logs = FUNCTIONAL.log_softmax(x, axis)
+    kept = (target != ignore_index).to(x.dtype)
+    each = FUNCTIONAL.nll_loss(logs, target, ignore_index=ignore_index, reduction="none")
+    total = (1 - label_smoothing) * each - label_smoothing / x.shape[axis] * logs.sum(axis) * kept
+    return total if reduction == "none" else total.sum() if reduction == "sum" else \
+        total.sum() / kept.sum()
+
+
+def _one_hot(recorder, tensor, num_classes=-1):
+    """PyTorch's own looks at the numbers."""
+    if num_classes < 0:
+        raise Refused("%s: one_hot without num_classes: say how many there are" % recorder.where())
+    return (tensor.unsqueeze(-1) == torch.arange(num_classes)).long()
+
+
 class Calls(TorchFunctionMode):
     """Sees what autograd hides from the recorder: the user's own detach(), and dropout. Without a
     recorder: only drops nothing."""
@@ -1663,6 +1848,11 @@ class Calls(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in DROPOUTS:
             return self.dropout(func, *args, **kwargs)
+        if func is FUNCTIONAL.one_hot and self.recorder is not None:
+            return _one_hot(self.recorder, *args, **kwargs)
+        if func is FUNCTIONAL.cross_entropy and kwargs.get("label_smoothing") and \
+                self.recorder is not None:
+            return _smoothed(func, *args, **kwargs)
         out = func(*args, **kwargs)
         if func in STOPS and self.recorder is not None and self.recorder.trains and \
                 self.recorder.find(out) is not None:

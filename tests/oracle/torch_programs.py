@@ -239,8 +239,43 @@ def in_place():
         "x": torch.randn(6, 8), "y": torch.randint(0, 4, (6,))}
 
 
+def convolved():
+    """Smoothed labels, and convolutions: groups, one map a channel, spaced out again, over one axis."""
+    def loss(module, x, y):
+        h = F.silu(module[0](x))
+        h = F.silu(module[1](h))
+        h = module[2](h)
+        h = F.silu(module[3](h).flatten(2))
+        return F.cross_entropy(module[4](h).mean(-1), y, label_smoothing=0.1)
+    return nn.ModuleList([nn.Conv2d(4, 8, 3, padding=1, groups=2), nn.Conv2d(8, 8, 3, groups=8),
+                          nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=1),
+                          nn.ConvTranspose2d(6, 4, (2, 3), groups=2, dilation=(1, 2)),
+                          nn.Conv1d(4, 4, 5, stride=2)]), loss, {
+        "x": torch.randn(3, 4, 6, 5), "y": torch.randint(0, 4, (3,))}
+
+
+def indexed():
+    """Indexes that are computed, orders, sums that run on."""
+    def loss(module, x, y):
+        h = module(x)
+        order, places = h.sort(-1, descending=True)
+        best, which = h.topk(3, -1)
+        run = h.softmax(-1).cumsum(-1)
+        edges = torch.tensor([0, 2, 2, 5, 1, 0])
+        graph = torch.zeros(6, 8).index_add(0, edges, torch.tanh(h))
+        sent = torch.zeros(6, 8).scatter_add(1, y[:, None].expand(6, 8) % 5, h)
+        mask = F.one_hot(y, 8).float()
+        several = h.gather(1, torch.stack([y, (y + 1) % 8, (y + 2) % 8], 1))
+        table = torch.nn.functional.embedding(which[:, 0], module.weight)
+        weights = torch.arange(8.0)
+        return (order * weights).mean() + (best * which.sqrt()).mean() + (run * run).sum() + (
+            graph ** 2).mean() + (sent ** 2).mean() + (h * mask).sum() + several.std() + (
+            table * x).mean() + (places * h).mean() + F.cross_entropy(h, y)
+    return nn.Linear(8, 8), loss, {"x": torch.randn(6, 8), "y": torch.randint(0, 8, (6,))}
+
+
 NAMES = ("mlp", "cnn", "gpt", "llama", "stopped", "lstm", "encoder", "normed", "averaged", "noisy",
-         "in_place")
+         "in_place", "convolved", "indexed")
 
 
 def make(name):
@@ -292,5 +327,6 @@ REFUSED = {
     "function": (changed(lambda module, x, y: F.cross_entropy(Straight.apply(module(x)), y)),
                  "autograd.Function"),
     "noise": (changed(lambda module, x, y: classify(module, x[torch.randperm(6)], y)), "randperm"),
-    "sort": (changed(lambda module, x, y: module(x).sort(-1)[0].mul(x[:, :4]).sum()), "sort"),
+    "cummax": (changed(lambda module, x, y: module(x).cummax(-1)[0].sum()), "cummax"),
+    "one_hot": (changed(lambda module, x, y: (module(x) * F.one_hot(y)).sum()), "num_classes"),
 }
