@@ -165,7 +165,7 @@ static enum status refuse_masked(struct error *error)
 static enum status measure_held_out(struct model_options *model, struct job_rows *rows,
                                     const struct options *options, struct error *error)
 {
-    const char *path = options_text(options, "eval");
+    const char *path = options_list_first(options, "eval");
     const char *labels = options_text(options, "eval-labels");
     struct held_out_options *held_out = &model->held_out;
     struct dataset data = {0};
@@ -174,6 +174,9 @@ static enum status measure_held_out(struct model_options *model, struct job_rows
 
     if (path == NULL) {
         return job_new_check_eval(options, error);
+    }
+    if (options_list_count(options, "eval") != 1) {
+        return error_set(error, STATUS_USAGE, "a model looks at one file: name it with --eval");
     }
     if (model->packed) {
         TRY(job_rows_measure_held_out(rows, model, options, error));
@@ -320,7 +323,8 @@ static size_t list_side(const char **files, const struct job_rows *rows,
         files[count++] = rows->paths[i];
     }
     for (; rows->count == 0 && *names != NULL; names++) {
-        files[count] = options_text(options, *names);
+        files[count] = strcmp(*names, "eval") == 0 ? options_list_first(options, *names)
+                                                   : options_text(options, *names);
         count += files[count] != NULL;
     }
     return count;
@@ -435,6 +439,9 @@ static enum status job_of_graph(struct job **job, struct graph_checked *checked,
 
     TRY(job_new_model(&model, options, error));
     TRY(job_new_settle_steps(&model, options, error));
+    if (options_list_first(options, "eval") == NULL) {
+        TRY(job_new_check_eval(options, error));
+    }
     return job_graph_make(job, checked, terms, &model, options, error);
 }
 

@@ -157,6 +157,68 @@ def states_go_from_step_to_step_and_load():
     assert torch.equal(module.slow, state["slow"]) and torch.equal(module.fixed, fixed)
 
 
+def held_out_data_are_looked_at_in_eval_mode():
+    """Dropout and a batch norm are others there. Files may be named, in any order."""
+    torch.manual_seed(3)
+    module = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU(),
+                                 torch.nn.Dropout(0.3), torch.nn.Linear(16, 4))
+    for one in module[0].parameters():
+        one.requires_grad = False
+    x, y = torch.randn(30, 8), torch.randint(0, 4, (30,))
+    held = {"x": torch.randn(17, 8), "y": torch.randint(0, 4, (17,))}
+    _, words, _, _ = export("eval", module, programs.classify, {"x": x[:6], "y": y[:6]})
+    assert module.training and int(module[1].num_batches_tracked) == 0
+    lockstep.save_rows(path("eval.x.npy"), x)
+    lockstep.save_rows(path("eval.y.npy"), y)
+    for key, rows in held.items():
+        lockstep.save_rows(path("held.%s.npy" % key), rows)
+    words = words[:words.index("--data")]
+    named = ["--data", "y=" + path("eval.y.npy"), "--data", "x=" + path("eval.x.npy")]
+    evals = ["--eval", "y=" + path("held.y.npy"), "--eval", "x=" + path("held.x.npy")]
+    plain = ["--data", path("eval.x.npy"), "--data", path("eval.y.npy"), "--eval",
+             path("held.x.npy"), "--eval", path("held.y.npy")]
+    how = ["--steps", "6", "--segment-steps", "3", "--rate", "0.01", "--warmup", "0",
+           "--eval-every", "3", "--accumulate", "2"]
+    job = ask("job", "new", *words, *named, *evals, *how, "--out", path("eval.job"))
+    assert job["id"] == ask("job", "new", *words, *plain, *how, "--out", path("plain.job"))["id"]
+    given = named + ["--data", path("eval.safetensors"), "--data",
+                     "held_out.x=" + path("held.x.npy"), "--data",
+                     "held_out.y=" + path("held.y.npy")]
+    ask("prover", "run", path("eval.job"), "--first-state", path("eval.safetensors"), *given,
+        "--bundle", path("eval.run"))
+    steps = ask("bundle", "steps", path("eval.run"))["steps"]
+    assert [one["held_out_loss"] is not None for one in steps] == [False, False, True] * 2, steps
+    audit, = ask("audit", path("eval.run"), *given)["audits"]
+    assert audit["answer"] == "proven", audit
+    assert set(lockstep.load(module, path("eval.run"))) == {"0.weight", "0.bias"}
+    module.eval()
+    with torch.no_grad():  # two whole batches of six
+        wanted = float(sum(programs.classify(module, held["x"][at:at + 6], held["y"][at:at + 6])
+                           for at in (0, 6)) / 2)
+    assert abs(steps[-1]["held_out_loss"] - wanted) <= 1e-5 * wanted, (steps[-1], wanted)
+
+    def refused(what, *more, wanted=3):
+        said = call("job", "new", *words, *more, *how[:8], "--out", path("never.job"),
+                    wanted=wanted).stderr.decode()
+        assert what in said, said
+
+    refused("name each input once", *named[:3], path("eval.x.npy"), *evals)
+    refused("name each input once", *named[:2], *named[:2], *evals)
+    refused("--eval names 1", *named, *evals[:2])
+    refused("no 3 whole batches of 6", *named, *evals, "--eval-batches", "3")
+    refused("says nothing without --eval", *named, "--eval-every", "2")
+    lockstep.save_rows(path("short.x.npy"), held["x"][:5])
+    lockstep.save_rows(path("short.y.npy"), held["y"][:5])
+    refused("5 rows are no 1 whole batch of 6", *named, "--eval", "x=" + path("short.x.npy"),
+            "--eval", "y=" + path("short.y.npy"))
+    lockstep.save_rows(path("wide.y.npy"), held["y"] + 70000)
+    refused("is of u32, and the data of 'y' of u8", *named, "--eval", evals[3], "--eval",
+            "y=" + path("wide.y.npy"))
+    lockstep.export(module.train(), programs.classify, {"x": x[:6], "y": y[:6]}, path("eval"),
+                    evaluate=False)
+    refused("does not say what held-out data cost", *named, *evals)
+
+
 def states_are_strict():
     module, loss, batch = programs.make("averaged")
     _, words, _, _ = export("strict", module, loss, batch)
@@ -322,7 +384,8 @@ def a_damaged_graph_is_refused_by_its_line():
 
 if __name__ == "__main__":
     sys.exit(main([programs_are_those_of_pytorch, a_run_is_proved_and_loads,
-                   states_go_from_step_to_step_and_load, states_are_strict,
+                   states_go_from_step_to_step_and_load,
+                   held_out_data_are_looked_at_in_eval_mode, states_are_strict,
                    a_first_step_that_is_not_pytorchs_is_refused, detach_that_is_lost_is_refused,
                    what_has_no_line_is_refused, names_that_a_job_gives_itself_are_refused,
                    a_damaged_graph_is_refused_by_its_line]))
