@@ -243,6 +243,37 @@ static uint32_t call_count(struct graph_writer *graph, const struct call *call)
     return op.outputs[0];
 }
 
+/* The widths behind the number of the part; false, and the builder fails, where they are none. */
+static bool take_widths(struct graph_writer *graph, struct graph_split *split,
+                        const int64_t *numbers)
+{
+    while (split->count < OP_OUTPUTS_MAX && numbers[1 + split->count] > 0) {
+        split->widths[split->count] = (uint64_t)numbers[1 + split->count];
+        split->count++;
+    }
+    if (numbers[0] < 0 || numbers[0] >= split->count) {
+        builder_fail(graph->builder, STATUS_BAD_FORMAT, "a part that its widths do not have");
+        return false;
+    }
+    return true;
+}
+
+/* Columns of x. The parts of one x with the same widths are one operation's. */
+static uint32_t call_part(struct graph_writer *graph, const struct call *call)
+{
+    struct graph_split split = {.x = call->operands[0]};
+
+    if (!take_widths(graph, &split, call->numbers)) {
+        return 0;
+    }
+    if (graph->split.x != split.x || graph->split.count != split.count ||
+        memcmp(graph->split.widths, split.widths, sizeof(split.widths)) != 0) {
+        build_split_widths(graph->builder, split.parts, split.widths, split.count, split.x);
+        graph->split = split;
+    }
+    return builder_failed(graph->builder) ? 0 : graph->split.parts[call->numbers[0]];
+}
+
 static uint32_t call_rotary(struct graph_writer *graph, const struct call *call)
 {
     for (uint32_t i = 0; i < 3; i++) {
@@ -340,6 +371,7 @@ static const struct call_row call_rows[] = {
     {"dropout", 1, 1, false, call_dropout},
     {"uniform", 0, 1, true, call_uniform},
     {"count", 1, 0, false, call_count},
+    {"part", 1, 1 + OP_OUTPUTS_MAX, false, call_part},
     {"rotary", 2, 3, false, call_rotary},
     {"channel-sum", 1, 2, false, call_channel_sum},
     {"stop", 1, 0, false, call_stop},

@@ -30,6 +30,12 @@ struct graph_writer {
     uint32_t loss;
     uint32_t states;
     uint32_t afters;
+    struct graph_split {
+        uint32_t x;
+        uint32_t count; /* 0: none yet */
+        uint64_t widths[OP_OUTPUTS_MAX];
+        uint32_t parts[OP_OUTPUTS_MAX];
+    } split; /* the last one: its parts are lines of their own */
     char place[GRAPH_PLACE_MAX + 1];
 };
 

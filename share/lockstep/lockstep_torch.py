@@ -33,7 +33,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 IGNORED = 2 ** 32 - 1  # a target that takes no part
-RANK, MOVE_AXES, VIEW_AXES = 4, 5, 4
+RANK, MOVE_AXES, VIEW_AXES, PARTS = 4, 5, 4, 8
 HERE = os.path.abspath(__file__)
 TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
@@ -160,6 +160,9 @@ class Line:
         self.count = math.prod(self.shape)
         self.hidden = None   # of a masked score: what it was before, and where it is hidden
         self.logits = None   # of a log-softmax over the last axis: the line of what went in
+        self.view = None     # of a move: what it copies
+        self.factors = None  # of a product by element: its two sides
+        self.turned = None   # of (-second half, first half) of the last axis: the whole
 
 
 class Value:
@@ -222,6 +225,8 @@ class Graph:
     def __init__(self):
         self.declared, self.place, self.fills, self.constants = [], "loss", {}, {}
         self.frozen = {}  # name: tensor
+        self.moves = {}   # by line and view
+        self.tables = {}  # of rotations, by their numbers
 
     def line(self, word, operands, numbers, sizes, kind="f32"):
         return Line(word, operands, numbers, tape_shape(sizes), kind, self.place)
@@ -312,6 +317,9 @@ class Graph:
         if value.offset == 0 and count == line.count and tuple(strides) == dense_strides(sizes) and (
                 last is None or line.shape[-1] == last):
             return line
+        straight = self.contracted(value, last)
+        if straight is not None:
+            return straight
         if len(sizes) > MOVE_AXES:
             raise Refused("a permutation of %d axes; a move has %d" % (len(sizes), MOVE_AXES))
         span = 0
@@ -322,11 +330,43 @@ class Graph:
         shape = tape_shape(value.sizes)
         if last is not None and shape[-1] != last:
             shape = (count // last, last)
-        return self.line("move", [line], padded(sizes, MOVE_AXES, 1) + padded(strides, MOVE_AXES, 0)
-                         + [value.offset], shape, line.kind)
+        key = id(line), tuple(sizes), tuple(strides), value.offset, shape
+        if key not in self.moves:
+            made = self.line("move", [line], padded(sizes, MOVE_AXES, 1) +
+                             padded(strides, MOVE_AXES, 0) + [value.offset], shape, line.kind)
+            made.view = value
+            self.moves[key] = made
+        return self.moves[key]
+
+    def contracted(self, value, last):
+        """A product that is read in another order is written in that order at once."""
+        line, (sizes, strides) = value.line, (value.sizes, value.strides)
+        shape = tape_shape(sizes)
+        if line.word != "contract" or value.offset or line.count != math.prod(sizes) or (
+                last is not None and shape[-1] != last):
+            return None
+        axes = sorted(((step, size, new) for step, size, new in zip(
+            strides, sizes, dense_strides(sizes)) if size > 1), reverse=True)
+        if dense_strides([size for _, size, _ in axes]) != tuple(step for step, _, _ in axes):
+            return None
+        lengths = line.numbers[:4] + line.numbers[12 + 2:12 + 4]  # batch, rows, columns
+        moved = []
+        for length, step in zip(lengths, line.numbers[24:30]):
+            at = torch.arange(length) * step
+            new = torch.zeros_like(at)
+            for old, size, other in axes:
+                new += at // old % size * other
+            moved.append(int(new[1]) if length > 1 else 0)
+            if not torch.equal(new, torch.arange(length) * moved[-1]):
+                return None
+        made = self.line("contract", line.operands, line.numbers[:24] + moved + line.numbers[30:],
+                         shape)
+        made.place = line.place
+        return made
 
     def whole(self, value):
-        """The value as a view that reads each element of its line once."""
+        """The value as a view that reads each element of its line once. What must be copied for it
+        keeps the order in which it lies."""
         kept = sorted((step, size) for step, size in zip(value.strides, value.sizes) if size > 1)
         step = 1
         for stride, size in kept:
@@ -335,7 +375,14 @@ class Graph:
             step *= size
         if value.offset == 0 and step == value.line.count == math.prod(value.sizes):
             return value
-        return Value(self.dense(value), value.sizes, kind=value.kind)
+        order = sorted(range(len(value.sizes)), key=lambda i: -value.strides[i])
+        if any(value.sizes[i] > 1 and value.strides[i] <= 0 for i in order):
+            return Value(self.dense(value), value.sizes, kind=value.kind)
+        there = Value(value.line, [value.sizes[i] for i in order],
+                      [value.strides[i] for i in order], value.offset, value.kind)
+        steps = dense_strides(there.sizes)
+        return Value(self.dense(there), value.sizes, [steps[order.index(i)] for i in
+                                                      range(len(order))], kind=value.kind)
 
     def spread(self, value, sizes):
         """Broadcast, as a view whose strides of 0 repeat and whose others are a permutation."""
@@ -500,14 +547,82 @@ class Graph:
 
     def product(self, a, b):
         """a (..., m, k) times b (..., k, n), with the same one or no batch axis."""
-        a, b = self.whole(self.real(a)), self.whole(self.real(b))
-        batch = a.sizes[:-2]
-        a_axes = [list(zip(batch, a.strides)), [(a.sizes[-2], a.strides[-2])],
-                  [(a.sizes[-1], a.strides[-1])]]
-        b_axes = [list(zip(batch, b.strides)), [(b.sizes[-1], b.strides[-1])],
-                  [(b.sizes[-2], b.strides[-2])]]
-        return self.contract((a.line, a_axes), (b.line, b_axes),
-                             list(batch) + [a.sizes[-2], b.sizes[-1]])
+        a, b = self.real(a), self.real(b)
+        if len(a.sizes) == 3:
+            return self.grouped(a, b) or self.batched(a, b)
+        a, b = self.whole(a), self.whole(b)
+        a_axes = [[], [(a.sizes[0], a.strides[0])], [(a.sizes[1], a.strides[1])]]
+        b_axes = [[], [(b.sizes[1], b.strides[1])], [(b.sizes[0], b.strides[0])]]
+        return self.contract((a.line, a_axes), (b.line, b_axes), [a.sizes[0], b.sizes[1]])
+
+    def heads(self, value):
+        """(batch, rows, columns) as it lay before batch and heads were joined by a copy: its line,
+        the axes of the batch, and the steps of rows and columns."""
+        seen = value.line.view if value.line.word == "move" else None
+        if seen is not None and len(seen.sizes) == 4 and value.offset == 0 and \
+                0 not in seen.strides and seen.sizes[0] * seen.sizes[1] == value.sizes[0]:
+            steps = dense_strides((value.sizes[0],) + seen.sizes[2:])
+            lies = [(seen.sizes[2], steps[1]), (seen.sizes[3], steps[2])]
+            view = list(zip(value.sizes[1:], value.strides[1:]))
+            if value.strides[0] == steps[0] and view in (lies, lies[::-1]):
+                base = self.whole(seen)
+                rows = base.strides[2:] if view == lies else base.strides[:1:-1]
+                return base.line, list(zip(seen.sizes[:2], base.strides[:2])), rows
+        value = self.whole(value)
+        return value.line, [(value.sizes[0], value.strides[0])], value.strides[1:]
+
+    def batched(self, a, b):
+        """a (batch, rows, k) times b (batch, k, columns)."""
+        (a_line, a_batch, a_steps), (b_line, b_batch, b_steps) = self.heads(a), self.heads(b)
+        axes = [size for size, _ in (a_batch if len(a_batch) > 1 else b_batch)]
+        if len(a_batch) > 1 and len(b_batch) > 1 and axes != [size for size, _ in b_batch]:
+            a, b = self.whole(a), self.whole(b)
+            (a_line, a_batch, a_steps), (b_line, b_batch, b_steps) = (
+                (one.line, [(one.sizes[0], one.strides[0])], one.strides[1:]) for one in (a, b))
+            axes = [a.sizes[0]]
+
+        def parted(batch):
+            return batch if len(batch) == len(axes) else [
+                (axes[0], axes[1] * batch[0][1]), (axes[1], batch[0][1])]
+        rows, k, columns = a.sizes[1], a.sizes[2], b.sizes[2]
+        return self.contract((a_line, [parted(a_batch), [(rows, a_steps[0])], [(k, a_steps[1])]]),
+                             (b_line, [parted(b_batch), [(columns, b_steps[1])], [(k, b_steps[0])]]),
+                             [a.sizes[0], rows, columns])
+
+    def grouped(self, a, b):
+        """A product whose right side is repeated for the heads of a group: they are rows of one."""
+        seen = b.line.view if b.line.word == "move" else None
+        if seen is None or len(seen.sizes) != 5 or seen.strides[2] != 0 or seen.sizes[2] == 1 or \
+                math.prod(b.sizes[:-2]) != math.prod(seen.sizes[:3]) or b.offset:
+            return None
+        batch, groups, times, length, width = seen.sizes
+        steps = dense_strides((batch * groups * times, length, width))
+        # b may be transposed, and its batch axis joined: (batch * heads, ., .)
+        view = [(n, step) for n, step in zip(b.sizes, b.strides)]
+        if len(view) != 3 or view[0][1] != steps[0] or {view[1], view[2]} != {
+                (length, steps[1]), (width, steps[2])} or view[1] == view[2]:
+            return None
+        base = self.whole(Value(seen.line, (batch, groups, length, width),
+                                seen.strides[:2] + seen.strides[3:], seen.offset))
+        turned = view[1] == (length, steps[1])  # rows of b are its length
+        k, n = ((length, base.strides[2]), (width, base.strides[3]))[::1 if turned else -1]
+        a_line, a_batch, a_steps = self.heads(a)
+        if len(a_batch) == 1:
+            step = a_batch[0][1]
+            a_batch = [(batch, step * groups * times), (groups * times, step)]
+        if [size for size, _ in a_batch] != [batch, groups * times]:
+            return None
+        rows, columns, head = a.sizes[1], n[0], a_batch[1][1]
+        a_axes = [[a_batch[0], (groups, head * times)], [(times, head), (rows, a_steps[0])],
+                  [(a.sizes[2], a_steps[1])]]
+        b_axes = [[(batch, base.strides[0]), (groups, base.strides[1])], [n], [k]]
+        square = rows * columns
+        strides = []
+        for pairs in ([(batch, groups * times * square), (groups, times * square)],
+                      [(times, square), (rows, columns)], [(columns, 1)]):
+            strides += padded([step for size, step in pairs if size > 1], 2, 0)
+        return self.contract((a_line, a_axes), (base.line, b_axes),
+                             [batch * groups * times, rows, columns], strides)
 
     # -- text
 
@@ -529,6 +644,29 @@ class Graph:
             stack.pop()
             order.append(line)
         return order
+
+    @staticmethod
+    def split(order):
+        """Copies of columns that make up all columns of a value become the parts of one split."""
+        cuts = {}
+        for line in order:
+            if line.word != "move" or line.kind != "f32":
+                continue
+            whole, (size, rest, step, offset) = line.operands[0], (
+                line.numbers[3:5], line.numbers[:3], line.numbers[8:10], line.numbers[10])
+            wide = whole.shape[-1]
+            if rest == [1, 1, 1] and step == [wide, 1] and size[0] * wide == whole.count and \
+                    size[1] < wide:
+                cuts.setdefault(id(whole), {})[offset] = line
+        for found in cuts.values():
+            offsets = sorted(found)
+            widths = [found[offset].numbers[4] for offset in offsets]
+            whole = found[offsets[0]].operands[0]
+            if sum(widths) == whole.shape[-1] and len(widths) <= PARTS and all(
+                    offset == sum(widths[:i]) for i, offset in enumerate(offsets)):
+                for i, offset in enumerate(offsets):
+                    found[offset].word = "part"
+                    found[offset].numbers = [i] + widths + [0] * (PARTS - len(widths))
 
     def calls(self, order, declared):
         """The text of the calls among these lines, and the number of each value."""
@@ -553,6 +691,8 @@ class Graph:
         used = {id(line) for line in step + held_out}
         declared = sorted((line for line in self.declared if line.word in ("input", "state") or
                            id(line) in used), key=lambda line: self.RANKS[line.word])
+        for order in (step, held_out):
+            self.split(order)
         body, number = self.calls(step, declared)
         text = ["lockstep-graph 1"]
         for line in declared:
@@ -632,9 +772,10 @@ def _add(g, name, out, a, b, alpha=1):
         return Value(g.line("count", [a.line], [], (1,), "u32"), out.shape, kind="u32")
     if name == "rsub":
         a, b = b, a
-    hidden = _added_mask(g, a, b) if name == "add" and alpha == 1 else None
-    if hidden is not None:
-        return hidden
+    if name == "add" and alpha == 1:
+        fused = _added_mask(g, a, b) or _rotary(g, a, b) or _rotary(g, b, a)
+        if fused is not None:
+            return fused
     b = g.scale(g.real(b), alpha) if alpha != 1 else b
     return g.binary("add" if name == "add" else "sub", a, b)
 
@@ -667,7 +808,103 @@ def _mul(g, name, out, a, b):
     for x, factor in ((a, b), (b, a)):
         if isinstance(factor, (bool, int, float)):
             return g.scale(g.real(x), factor)
-    return g.binary("mul", a, b)
+    for weight, x in ((a, b), (b, a)):
+        normed = _rms_norm(g, weight, x)
+        if normed is not None:
+            return normed
+    made = g.binary("mul", a, b)
+    made.line.factors = a, b
+    return made
+
+
+def _root_of_mean(g, x, r):
+    """Is r 1 over the root of the mean of the squares of x's last axis, and a number? Its bits."""
+    width = x.sizes[-1]
+    line = r.line
+    if line is None or line.word != "rsqrt" or line.count * width != math.prod(x.sizes):
+        return None
+    line = line.operands[0]
+    if line.word != "add" or line.operands[1].word != "fill":
+        return None
+    epsilon, line = line.operands[1].numbers[0], line.operands[0]
+    if line.word != "scale" or line.numbers[0] != bits(1 / width):
+        return None
+    line = line.operands[0]
+    if line.word != "row-sum" or line.numbers[0] != width:
+        return None
+    square = line.operands[0]
+    if square.word != "mul" or square.operands[0] is not square.operands[1] or \
+            square.operands[0] is not g.dense(x):
+        return None
+    return epsilon
+
+
+def _rms_norm(g, weight, value):
+    """weight * (x / root of the mean of its squares), as everybody writes it."""
+    line = value.line if isinstance(value, Value) else None
+    if line is None or line.factors is None or not isinstance(weight, Value) or \
+            len(weight.sizes) != 1 or weight.sizes[0] != value.sizes[-1] or \
+            g.whole(value) is not value or value.strides != dense_strides(value.sizes):
+        return None
+    for x, r in (line.factors, line.factors[::-1]):
+        if not isinstance(x, Value) or not isinstance(r, Value) or x.kind != "f32" or \
+                x.sizes != value.sizes or r.kind != "f32":
+            continue
+        epsilon = _root_of_mean(g, x, r)
+        if epsilon is not None:
+            made = g.dense(x, x.sizes[-1])
+            return Value(g.line("rms-norm", [made, g.dense(g.real(weight))], [epsilon], made.shape),
+                         x.sizes)
+    return None
+
+
+def _table(g, cos, sin, sizes):
+    """Cosines and sines of (..., length, width) as a table of pairs; None where they are others."""
+    length, half = sizes[-2], sizes[-1] // 2
+    parts = []
+    for value in (cos, sin):
+        if not isinstance(value, Value) or value.kind != "constant":
+            return None
+        whole = value.tensor.detach().float()
+        if whole.dim() < 2 or tuple(whole.shape[-2:]) != (length, 2 * half):
+            return None
+        whole = whole.reshape(-1, length, 2 * half)
+        if not bool((whole == whole[:1]).all()) or \
+                not torch.equal(whole[0, :, :half], whole[0, :, half:]):
+            return None
+        parts.append(whole[0, :, :half])
+    table = torch.stack(parts, -1)
+    key = tuple(table.shape), _bytes(table)
+    if key not in g.tables:
+        g.tables[key] = table
+    return g.constant(Value(None, table.shape, kind="constant", tensor=g.tables[key]), "f32").line
+
+
+def _rotary(g, a, b):
+    """x * cosines + turned x * sines, as everybody writes it: (batch, heads, length, width) of rows
+    whose heads lie side by side."""
+    if not all(isinstance(one, Value) and one.line is not None and one.line.factors is not None and
+               one.strides == dense_strides(one.sizes) for one in (a, b)):
+        return None
+    for x, cos in (a.line.factors, a.line.factors[::-1]):
+        for turned, sin in (b.line.factors, b.line.factors[::-1]):
+            whole = turned.line.turned if isinstance(turned, Value) and turned.line is not None \
+                else None
+            if whole is None or not isinstance(x, Value) or len(x.sizes) != 4 or \
+                    (x.line, x.sizes, x.strides, x.offset) != (
+                        whole.line, whole.sizes, whole.strides, whole.offset):
+                continue
+            batch, heads, length, width = x.sizes
+            row = heads * width
+            if x.offset or x.line.count != math.prod(x.sizes) or any(
+                    size > 1 and step != wanted for size, step, wanted in zip(
+                        x.sizes, x.strides, (length * row, width, row, 1))):
+                continue
+            table = _table(g, cos, sin, x.sizes)
+            if table is not None:
+                return Value(g.line("rotary", [x.line, table], [length, heads, 1], x.line.shape),
+                             x.sizes, x.strides)
+    return None
 
 
 @rule("div", "true_divide", "floor_divide")
@@ -858,7 +1095,25 @@ def _cat(g, name, out, parts, axis=0):
     parts = [g.real(part) if part.kind == "constant" and out.dtype.is_floating_point else
              g.constant(part, "u32") if part.kind == "constant" else part for part in parts
              if math.prod(part.sizes)]
-    return g.join(parts, axis % len(out.shape))
+    made = g.join(parts, axis % len(out.shape))
+    if axis % len(out.shape) == len(out.shape) - 1 and len(parts) == 2:
+        made.line.turned = _turned(*parts)
+    return made
+
+
+def _turned(first, second):
+    """Of (-second half, first half): the whole."""
+    seen = first.line.operands[0].view if first.line.word == "neg" and first.sizes and \
+        first.line.operands[0].word == "move" else None
+    if seen is None or second.offset + second.sizes[-1] * second.strides[-1] != seen.offset or \
+            second.line is not seen.line or second.sizes[-1] * 2 != second.strides[-2] and \
+            second.sizes[-2] > 1 and second.strides[-1] != 1:
+        return None
+    kept = sorted((step, size) for step, size in zip(seen.strides, seen.sizes) if size > 1)
+    if kept != sorted((step, size) for step, size in zip(second.strides, second.sizes) if size > 1):
+        return None
+    return Value(second.line, second.sizes[:-1] + (2 * second.sizes[-1],), second.strides,
+                 second.offset)
 
 
 @rule("stack")
@@ -1251,7 +1506,24 @@ def _softmax(g, name, out, x, axis, *more):
     x = g.real(x)
     causal = _causal(g, x) if axis % len(x.sizes) == len(x.sizes) - 1 else None
     line, again = g.rows(causal[0] if causal else x, axis)
-    return again(g.line("softmax", [line], [bits(1), causal[1] if causal else 0], line.shape))
+    factor = bits(1)
+    if line.word == "scale":
+        factor, line = line.numbers[0], line.operands[0]
+    if causal:
+        line = _causal_product(g, line, causal[1])
+    return again(g.line("softmax", [line], [factor, causal[1] if causal else 0],
+                        causal[0].sizes if causal else line.shape))
+
+
+def _causal_product(g, line, size):
+    """Of a product that only a causal softmax reads, the half that it reads."""
+    if line.word != "contract" or line.numbers[30] != 0 or line.shape[-1] != size or \
+            [n for n in line.numbers[2:4] if n > 1][-1:] != [size] or \
+            [n for n in line.numbers[14:16] if n > 1] != [size]:
+        return line
+    made = g.line("contract", line.operands, line.numbers[:30] + [size], line.shape)
+    made.place = line.place
+    return made
 
 
 @rule("_log_softmax", "log_softmax")
