@@ -414,14 +414,17 @@ static void print_card(struct sheet *sheet, const struct job_card *card)
     if (card->title[0] != '\0') {
         sheet_print(sheet, "title        %s\n", card->title);
     }
-    if (card->model[0] != '\0') {
+    if (card->model[0] != '\0' && job_card_trains(card)) {
         sheet_print(sheet, "model        %s, %" PRIu64 " parameters\n", card->model,
                     card->parameters);
+    } else if (!job_card_trains(card)) {
+        sheet_print(sheet, "model        %s%sstates, and no loss\n", card->model,
+                    card->model[0] == '\0' ? "" : ", ");
     }
     if (card->tokens + card->samples > 0) {
         sheet_print(
-            sheet, "learns from  %" PRIu64 " %s; %.2f MiB of data, checkpoints of %.2f MiB\n",
-            card->tokens + card->samples, card->tokens > 0 ? "tokens" : "samples",
+            sheet, "%s%" PRIu64 " %s; %.2f MiB of data, checkpoints of %.2f MiB\n",
+            job_card_trains(card) ? "learns from  " : "reads        ", card->tokens + card->samples, card->tokens > 0 ? "tokens" : "samples",
             (double)card->data_bytes / 1048576.0, (double)card->checkpoint_bytes / 1048576.0);
     }
 }

@@ -168,7 +168,7 @@ static enum status refuse_masked(struct error *error)
 static enum status measure_held_out(struct model_options *model, struct job_rows *rows,
                                     const struct options *options, struct error *error)
 {
-    const char *path = options_text(options, "eval");
+    const char *path = options_list_first(options, "eval");
     const char *labels = options_text(options, "eval-labels");
     struct held_out_options *held_out = &model->held_out;
     struct dataset data = {0};
@@ -177,6 +177,9 @@ static enum status measure_held_out(struct model_options *model, struct job_rows
 
     if (path == NULL) {
         return job_new_check_eval(options, error);
+    }
+    if (options_list_count(options, "eval") != 1) {
+        return error_set(error, STATUS_USAGE, "a model looks at one file: name it with --eval");
     }
     if (model->packed) {
         TRY(job_rows_measure_held_out(rows, model, options, error));
@@ -321,7 +324,8 @@ static size_t list_side(const char **files, const struct job_rows *rows,
         files[count++] = rows->paths[i];
     }
     for (; rows->count == 0 && *names != NULL; names++) {
-        files[count] = options_text(options, *names);
+        files[count] = strcmp(*names, "eval") == 0 ? options_list_first(options, *names)
+                                                   : options_text(options, *names);
         count += files[count] != NULL;
     }
     return count;
@@ -432,8 +436,9 @@ out:
     return status;
 }
 
-static enum status job_of_graph(struct job **job, struct job_terms *terms,
-                                const struct options *options, struct error *error)
+static enum status job_of_graph(struct job **job, struct graph_checked *checked,
+                                struct job_terms *terms, const struct options *options,
+                                struct error *error)
 {
     struct model_options model;
 
@@ -441,7 +446,10 @@ static enum status job_of_graph(struct job **job, struct job_terms *terms,
 
     TRY(job_new_model(&model, options, error));
     TRY_OUT(recipe_options_settle(&model, options, error));
-    TRY_OUT(job_graph_make(job, terms, &model, options, error));
+    if (options_list_first(options, "eval") == NULL) {
+        TRY_OUT(job_new_check_eval(options, error));
+    }
+    TRY_OUT(job_graph_make(job, checked, terms, &model, options, error));
 out:
     recipe_options_release(&model);
     return status;
@@ -474,7 +482,8 @@ out:
     return status;
 }
 
-static enum status make_job(struct job **job, const struct options *options, struct error *error)
+static enum status make_job(struct job **job, struct graph_checked *checked,
+                            const struct options *options, struct error *error)
 {
     struct job_terms terms = {
         .title = options_text(options, "title"),
@@ -488,7 +497,7 @@ static enum status make_job(struct job **job, const struct options *options, str
 
     terms.segment_length = least_of(terms.segment_length, terms.steps);
     if (options_text(options, "graph") != NULL) {
-        return job_of_graph(job, &terms, options, error);
+        return job_of_graph(job, checked, &terms, options, error);
     }
     return options_text(options, "tape") != NULL ? job_of_tape(job, &terms, options, error)
                                                  : job_of_model(job, &terms, options, error);
@@ -498,8 +507,8 @@ static enum status make_job(struct job **job, const struct options *options, str
 static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const struct job *job,
                                   const struct options *options, struct error *error)
 {
-    const char *path = options_list_item(options, "data", 0);
     const char *mask = options_text(options, "mask");
+    const char *path;
     struct job_rows rows;
     struct job_facts facts;
     uint32_t id = 0;
@@ -512,6 +521,7 @@ static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const
     while (job->tape->tensors[id].role != ROLE_DATA) {
         id++;
     }
+    path = options_list_item(options, "data", 0);
     if (job_rows_is(path)) {
         TRY(job_rows_open(&rows, path, error));
         path = rows.paths[ROW_TOKENS];
@@ -562,10 +572,11 @@ static void print_beside(struct sheet *sheet, const char *base)
     weights_close(&weights);
 }
 
-/* tokens is NULL where nobody looked at them, path where the job is not new; base is the folder of a
- * new job, or NULL. */
+/* tokens is NULL where nobody looked at them, path and checked where the job is not new; base is the
+ * folder of a new job, or NULL. */
 static int emit_job(struct command_context *context, const struct job *job, const char *path,
-                    const struct job_tokens *tokens, const char *base)
+                    const struct job_tokens *tokens, const char *base,
+                    const struct graph_checked *checked)
 {
     struct step_memory memory;
     struct sheet sheet;
@@ -592,6 +603,9 @@ static int emit_job(struct command_context *context, const struct job *job, cons
     if (base != NULL) {
         print_beside(&sheet, base);
     }
+    if (checked != NULL) {
+        graph_check_show(&sheet, checked);
+    }
     if (path != NULL) {
         sheet_set(&sheet, "path", json_string(path));
         sheet_print(&sheet, "written to   %s\n", path);
@@ -602,6 +616,7 @@ static int emit_job(struct command_context *context, const struct job *job, cons
 int job_new_run(struct command_context *context)
 {
     struct job_tokens tokens = {0};
+    struct graph_checked checked = {0};
     bool looked = false;
     const char *path = options_text(context->options, "out");
     struct job *job = NULL;
@@ -610,12 +625,12 @@ int job_new_run(struct command_context *context)
     int code;
 
     error_init(&error);
-    TRY_OUT(make_job(&job, context->options, &error));
+    TRY_OUT(make_job(&job, &checked, context->options, &error));
     TRY_OUT(look_at_tokens(&tokens, &looked, job, context->options, &error));
     TRY_OUT(job_write(job, path, &error));
 out:
     code = status == STATUS_OK ? emit_job(context, job, path, looked ? &tokens : NULL,
-                                          options_text(context->options, "base"))
+                                          options_text(context->options, "base"), &checked)
                                : command_fail(context, &error);
     job_tokens_release(&tokens);
     job_free(job);
@@ -684,7 +699,7 @@ out:
     } else if (text != NULL) {
         code = command_say(context, json_pack("{s:s}", "tape", text), "%s", text);
     } else {
-        code = emit_job(context, job, NULL, NULL, NULL);
+        code = emit_job(context, job, NULL, NULL, NULL, NULL);
     }
     free(text);
     job_free(job);

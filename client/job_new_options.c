@@ -71,7 +71,8 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "FILE",
      .help = "a folder of 'data pack', whose rows are each read once per epoch; or windows at any "
              "place of a stream of tokens (flat or .npy); or samples (.npy; pictures are height, "
-             "width, channels); for a tape, each of its data files in order"},
+             "width, channels); for a tape, each of its data files in order; for a graph NAME=FILE for "
+             "each input, or all in their order"},
     {.name = "mask",
      .heading = "data",
      .kind = OPTION_TEXT,
@@ -262,11 +263,11 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
     {.name = "eval",
      .heading = "held-out",
      .often = true,
-     .kind = OPTION_TEXT,
+     .kind = OPTION_LIST,
      .value = "FILE",
      .help = "held-out data: what the model loses on it is found, committed and disputed like all "
              "of the job. The solver of the job needs this file too. Of packed rows a folder: its "
-             "held-out rows, or all if it has none, in their order"},
+             "held-out rows, or all if it has none, in their order. Of a graph like --data"},
     {.name = "eval-labels",
      .heading = "held-out",
      .kind = OPTION_TEXT,
@@ -400,9 +401,9 @@ static const struct {
     {"beta2", FROM_TRAINING},
     {"epsilon", FROM_TRAINING},
     {"clip", FROM_TRAINING},
-    {"eval", FROM_PROGRAM},
-    {"eval-every", FROM_PROGRAM},
-    {"eval-batches", FROM_PROGRAM},
+    {"eval", FROM_TRAINING},
+    {"eval-every", FROM_TRAINING},
+    {"eval-batches", FROM_TRAINING},
     {"eval-labels", FROM_CLASSIFIER},
 };
 

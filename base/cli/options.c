@@ -678,6 +678,11 @@ const char *options_list_item(const struct options *options, const char *name, s
     abort();
 }
 
+const char *options_list_first(const struct options *options, const char *name)
+{
+    return options_list_count(options, name) == 0 ? NULL : options_list_item(options, name, 0);
+}
+
 size_t options_list(const char *items[OPTION_LIST_MAX], const struct options *options,
                     const char *name)
 {

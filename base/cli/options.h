@@ -140,6 +140,8 @@ uint64_t options_number(const struct options *options, const char *name);  /* 0:
 double options_real(const struct options *options, const char *name);
 size_t options_list_count(const struct options *options, const char *name);
 const char *options_list_item(const struct options *options, const char *name, size_t index);
+/* The first item of a list; NULL: there is none. */
+const char *options_list_first(const struct options *options, const char *name);
 /* All items of a list, in the order given. Returns how many there are. */
 size_t options_list(const char *items[OPTION_LIST_MAX], const struct options *options,
                     const char *name);

@@ -218,6 +218,11 @@ static void print_size(char text[NUMBER_MAX], uint64_t bytes)
                    size < 1024 ? "MiB" : "GiB");
 }
 
+bool job_card_trains(const struct job_card *card)
+{
+    return card->parameters > 0 || card->checkpoint_bytes == 0;
+}
+
 void job_card_words(char words[JOB_CARD_WORDS_MAX], const struct job_card *card)
 {
     uint64_t learned = card->tokens + card->samples;
@@ -228,13 +233,15 @@ void job_card_words(char words[JOB_CARD_WORDS_MAX], const struct job_card *card)
     words[0] = '\0';
     if (card->model[0] != '\0') {
         print_number(number, card->parameters);
-        size += (size_t)snprintf(words, JOB_CARD_WORDS_MAX, "%.80s; %s parameters", card->model,
-                                 number);
+        size += (size_t)snprintf(words, JOB_CARD_WORDS_MAX, "%.80s; %s%s", card->model,
+                                 job_card_trains(card) ? number : "states, and no loss",
+                                 job_card_trains(card) ? " parameters" : "");
     }
     if (learned > 0) {
         print_number(number, learned);
-        size += (size_t)snprintf(words + size, JOB_CARD_WORDS_MAX - size, "%slearns from %s %s",
-                                 size == 0 ? "" : "; ", number,
+        size += (size_t)snprintf(words + size, JOB_CARD_WORDS_MAX - size, "%s%s %s %s",
+                                 size == 0 ? "" : "; ",
+                                 job_card_trains(card) ? "learns from" : "reads", number,
                                  card->tokens > 0 ? "tokens" : "samples");
         print_size(number, card->data_bytes);
         print_size(checkpoint, card->checkpoint_bytes);

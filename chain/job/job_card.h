@@ -41,6 +41,9 @@ void job_card_read(struct job_card *card, const struct game_bytes *contact);
 /* The contact without the card. */
 void job_card_address(char address[GAME_CONTACT_MAX + 1], const struct game_bytes *contact);
 
+/* False of a job whose steps make states of states: it has checkpoints, and no parameters. */
+bool job_card_trains(const struct job_card *card);
+
 /* "gpt2, 3 layers; 170560 parameters; learns from 204800 tokens; 0.21 MiB of data, checkpoints of
  * 1.95 MiB", without the title; "" where the card says nothing. */
 #define JOB_CARD_WORDS_MAX 320

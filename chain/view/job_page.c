@@ -70,7 +70,7 @@ static void add_state(struct sheet *view, const struct job_view *job)
     const struct job_standing *standing = &job->standing;
 
     sheet_begin_line(view, is_ill(job) ? SHEET_ILL : SHEET_WELL);
-    sheet_words(view, SHEET_STRONG, "%s", standing->read ? standing->phase : "training");
+    sheet_words(view, SHEET_STRONG, "%s", standing->read ? standing->phase : job_view_word(job));
     if (standing->waits) {
         sheet_words(view, SHEET_PLAIN, ", waits for %s", standing->wait.text);
         if (standing->wait.until_s > standing->now_s) {
@@ -114,7 +114,8 @@ static void add_figures(struct sheet *view, const struct job_view *job)
     }
     if (left_s > 0) {
         progress_time(text, left_s);
-        sheet_add(view, SHEET_CARD, "left to train", "%s", text);
+        sheet_add(view, SHEET_CARD, job_card_trains(&job->card) ? "left to train" : "left to run",
+                  "%s", text);
     }
     if (job->standing.read) {
         add_amount_card(view, &job->standing.currency, job->standing.earned, "earned");

@@ -186,7 +186,7 @@ static void add_rest(struct buffer *text, const struct job_view *view, unsigned 
     char period[TERMS_PERIOD_SIZE];
 
     print_figures(line, view);
-    add_wrapped(text, "training", line, columns);
+    add_wrapped(text, job_card_trains(&view->card) ? "training" : "steps", line, columns);
     add_wrapped(text, "curve", view->curve_words, columns);
     if (view->standing.read) {
         add_segments(text, view, columns);
@@ -356,7 +356,7 @@ json_t *job_text_json(const struct job_view *view)
     hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
     return json_pack("{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, "
                      "s:s, s:s, s:s, s:s}",
-                     "job", key, "phase", view->standing.read ? view->standing.phase : "training",
+                     "job", key, "phase", view->standing.read ? view->standing.phase : job_view_word(view),
                      "time", (json_int_t)view->standing.now_s, "steps", (json_int_t)view->steps,
                      "steps_done", (json_int_t)job_view_done(view), "segments",
                      (int)view->standing.segments, "committed", (int)view->standing.committed,

@@ -192,6 +192,11 @@ void job_standing_take(struct job_standing *standing, const struct job_record *r
     standing->waits = job_wait_describe(&standing->wait, record, now_s);
 }
 
+const char *job_view_word(const struct job_view *view)
+{
+    return job_card_trains(&view->card) ? "training" : "running";
+}
+
 uint64_t job_view_done(const struct job_view *view)
 {
     return view->trained > view->standing.steps_committed ? view->trained

@@ -89,6 +89,9 @@ void job_standing_take(struct job_standing *standing, const struct job_record *r
 /* Segments that are trained here and not committed: their squares are marked so. */
 void job_standing_mark_trained(struct job_standing *standing, uint32_t trained);
 
+/* "training", or "running" where nothing is trained: what a job does that has no ledger. */
+const char *job_view_word(const struct job_view *view);
+
 /* Steps that are done as far as is known: trained here, or committed. */
 uint64_t job_view_done(const struct job_view *view);
 

@@ -173,11 +173,12 @@ void job_sheet_print(struct sheet *sheet, const struct job *job, const struct st
         sheet_print(sheet, "title        %s\n", job->title);
     }
     job_facts(&facts, job);
-    sheet_print(sheet, "model        %s%s%" PRIu64 " parameters\n", job->model,
-                job->model[0] == '\0' ? "" : "; ", facts.parameters);
+    sheet_print(sheet, "model        %s%s%" PRIu64 " %s\n", job->model,
+                job->model[0] == '\0' ? "" : "; ", facts.trains ? facts.parameters : facts.numbers,
+                facts.trains ? "parameters" : "numbers of states, and no loss");
     if (facts.tokens + facts.samples > 0) {
-        sheet_print(sheet, "learns from  %" PRIu64 " %s\n", facts.tokens + facts.samples,
-                    facts.tokens > 0 ? "tokens" : "samples");
+        sheet_print(sheet, "%s%" PRIu64 " %s\n", facts.trains ? "learns from  " : "reads        ",
+                    facts.tokens + facts.samples, facts.tokens > 0 ? "tokens" : "samples");
     }
     if (facts.tokens > 0) {
         print_rows(sheet, &facts);

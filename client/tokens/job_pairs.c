@@ -47,7 +47,7 @@ enum status job_pairs_check(bool pairs, const struct model_options *model,
                          "--batch %u: with --dpo a batch has whole pairs, two rows each",
                          model->batch);
     }
-    if (options_text(options, "eval") != NULL) {
+    if (options_list_first(options, "eval") != NULL) {
         return error_set(error, STATUS_USAGE,
                          "--eval with --dpo: there is no held-out figure of pairs");
     }

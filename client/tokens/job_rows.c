@@ -211,7 +211,7 @@ enum status job_rows_measure(struct job_rows *rows, struct model_options *model,
 enum status job_rows_measure_held_out(struct job_rows *rows, struct model_options *model,
                                       const struct options *options, struct error *error)
 {
-    const char *folder = options_text(options, "eval");
+    const char *folder = options_list_first(options, "eval");
     struct dataset tokens;
 
     TRY(open_held_out(rows, folder, options_list_item(options, "data", 0), error));

@@ -9,6 +9,8 @@
  *     %2 contract %0 %1 ... = 32 10
  *     loss %9
  *
+ * Behind that may stand what is found on held-out data, and what PyTorch found in a first step.
+ *
  * The text is hostile: lines, words, numbers and names are bounded, and what the builder refuses is
  * named with the number of its line and its place. Nothing is clever here: no shape is guessed.
  */
@@ -18,9 +20,13 @@
 #include "engine/models/graph_line.h"
 #include "engine/models/model.h"
 
-#define GRAPH_TEXT_MAX   (64u << 20)
 #define GRAPH_INPUTS_MAX 16u
 #define GRAPH_NAMES_MAX  16384u
+/* Data of inputs that stand for others have one of these before their names. */
+#define GRAPH_EXAMPLE        "example."
+#define GRAPH_HELD_OUT       "held_out."
+#define GRAPH_EXAMPLE_SEED   1 /* of the draws of an example */
+#define GRAPH_INPUT_NAME_MAX (TENSOR_NAME_MAX - 9)
 
 /* A tensor of a batch: dims[0] is the number of its rows. */
 struct graph_input {
@@ -36,10 +42,15 @@ struct graph {
     size_t size;
     uint32_t input_count;
     struct graph_input inputs[GRAPH_INPUTS_MAX];
-    bool frozen; /* does it name frozen weights? */
+    bool frozen;    /* does it name frozen weights? */
+    bool trains;    /* it has parameters, and a loss; else each step makes states of states */
+    bool evaluates; /* it says what is found on held-out data */
+    /* The caller sets it: the tape of the first step of an example. The data of input NAME are
+     * "example.NAME", one batch as it lies, and nothing is dropped. */
+    bool example;
 };
 
-/* Reads the declarations, and counts and bounds all lines; model_build() then reads the calls.
+/* Reads the declarations, and takes all lines apart; model_build() then reads the calls.
  * Borrows text for as long as the graph is used. */
 MUST_CHECK enum status graph_read(struct graph *graph, const char *text, size_t size,
                                   struct error *error);

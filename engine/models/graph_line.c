@@ -1,8 +1,12 @@
 /* graph_line.c - see graph_line.h. */
 #include "engine/models/graph_line.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
+
+#define GRAPH_HEAD    "lockstep-graph 1\n"
+#define FLOAT_DIGITS  8
+#define DOUBLE_DIGITS 16
 
 static bool is_digit(char letter)
 {
@@ -30,9 +34,10 @@ static bool read_digits(uint64_t *number, const char *text, uint64_t most)
     return *text == '\0';
 }
 
-static bool read_bits(int64_t *number, const char *text)
+/* So many lower-case digits behind 0x. */
+static bool read_bits(uint64_t *number, const char *text, size_t digits)
 {
-    if (strncmp(text, "0x", 2) != 0 || strlen(text) != 10) {
+    if (strncmp(text, "0x", 2) != 0 || strlen(text) != 2 + digits) {
         return false;
     }
     *number = 0;
@@ -42,7 +47,7 @@ static bool read_bits(int64_t *number, const char *text)
         if (!letter && !is_digit(*text)) {
             return false;
         }
-        *number = *number * 16 + (letter ? *text - 'a' + 10 : *text - '0');
+        *number = *number * 16 + (uint64_t)(letter ? *text - 'a' + 10 : *text - '0');
     }
     return true;
 }
@@ -54,7 +59,8 @@ enum status graph_number(int64_t *number, const struct graph_line *line, uint32_
     const bool minus = text[0] == '-';
     uint64_t size;
 
-    if (read_bits(number, text)) {
+    if (read_bits(&size, text, FLOAT_DIGITS)) {
+        *number = (int64_t)size;
         return STATUS_OK;
     }
     if (!read_digits(&size, text + minus, TENSOR_COUNT_MAX) || (minus && size == 0)) {
@@ -63,6 +69,19 @@ enum status graph_number(int64_t *number, const struct graph_line *line, uint32_
     }
     *number = minus ? -(int64_t)size : (int64_t)size;
     return STATUS_OK;
+}
+
+enum status graph_double(double *number, const struct graph_line *line, uint32_t word,
+                         struct error *error)
+{
+    uint64_t bits;
+
+    if (!read_bits(&bits, line->words[word], DOUBLE_DIGITS)) {
+        return error_set(error, STATUS_BAD_FORMAT, "line %u: '%.20s' is no binary64", line->number,
+                         line->words[word]);
+    }
+    memcpy(number, &bits, sizeof(*number));
+    return isfinite(*number) ? STATUS_OK : refuse_line(line, "a number that is not finite", error);
 }
 
 enum status graph_shape(uint32_t *rank, uint64_t *dims, const struct graph_line *line,
@@ -101,6 +120,19 @@ enum status graph_operand(uint32_t *value, const struct graph_line *line, uint32
 }
 
 /* ---- lines --------------------------------------------------------------- */
+
+enum status graph_lines_begin(struct graph_lines *lines, const char *text, size_t size,
+                              struct error *error)
+{
+    const size_t head = sizeof(GRAPH_HEAD) - 1;
+
+    if (size < head || size > GRAPH_TEXT_MAX || memcmp(text, GRAPH_HEAD, head) != 0) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "no graph: it begins with 'lockstep-graph 1' and has at most 64 MiB");
+    }
+    *lines = (struct graph_lines){.at = text + head, .end = text + size, .number = 1};
+    return STATUS_OK;
+}
 
 /* Copies a line of printable ASCII whose words stand one space apart. */
 static enum status copy_line(struct graph_line *line, struct graph_lines *lines,
@@ -155,7 +187,6 @@ static enum status take_ends(struct graph_line *line, struct error *error)
     uint32_t sign = 1;
     uint64_t value = 0;
 
-    line->rank = 0;
     line->made = line->words[0][0] == '%';
     if (line->made) {
         if (line->count < 2 || !read_digits(&value, line->words[0] + 1, UINT32_MAX)) {
@@ -183,14 +214,17 @@ enum status graph_line_next(struct graph_line *line, bool *found, struct graph_l
     }
     TRY(copy_line(line, lines, error));
     TRY(split_line(line, error));
-    return strcmp(line->words[0], "at") == 0 ? STATUS_OK : take_ends(line, error);
+    line->made = false;
+    line->rank = 0;
+    return graph_line_word(line) == GRAPH_AT ? STATUS_OK : take_ends(line, error);
 }
 
 /* ---- declarations --------------------------------------------------------- */
 
 enum graph_word graph_line_word(const struct graph_line *line)
 {
-    static const char *const words[] = {"input", "param", "frozen"};
+    static const char *const words[] = {"input", "param", "frozen", "state", "at",
+                                        "after", "loss",  "eval",   "expect"};
 
     for (int word = GRAPH_INPUT; word < GRAPH_CALL; word++) {
         if (strcmp(line->words[0], words[word]) == 0) {
@@ -200,12 +234,17 @@ enum graph_word graph_line_word(const struct graph_line *line)
     return GRAPH_CALL;
 }
 
-/* Of an input and a frozen tensor; a parameter is f32. */
+bool graph_word_declares(enum graph_word word)
+{
+    return word <= GRAPH_STATE;
+}
+
+/* Of what is no parameter: that is f32. */
 static bool read_type(enum dtype *dtype, enum graph_word word, const char *text)
 {
     static const enum dtype types[] = {DTYPE_F32, DTYPE_U32, DTYPE_F16, DTYPE_BF16};
 
-    for (size_t i = 0; i < (word == GRAPH_INPUT ? 2 : 4); i++) {
+    for (size_t i = 0; i < (word == GRAPH_FROZEN ? 4 : 2); i++) {
         if (strcmp(text, dtype_name(types[i])) == 0) {
             *dtype = types[i];
             return true;

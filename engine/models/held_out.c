@@ -91,6 +91,11 @@ void write_held_out_end(struct model_writer *writer, uint32_t logits, uint32_t t
     }
 }
 
+void write_held_out_loss(struct model_writer *writer, uint32_t loss)
+{
+    writer->pass->loss = add(writer, writer->pass->loss, loss);
+}
+
 /* The state of that name: the mean over all batches, or over all targets, where it is due. */
 static void write_figure(struct model_writer *writer, const char *name, uint32_t due, uint32_t sum,
                          uint32_t marked)
@@ -149,7 +154,7 @@ void write_held_out(struct model_writer *writer, void (*write_model)(struct mode
     writer->pass = &pass;
     for (uint32_t i = 0; i < options->held_out.batches && !builder_failed(writer->builder); i++) {
         pass.parameters = pass.frozen = pass.constants = 0;
-        if (options->packed && i > 0) {
+        if ((options->packed || options->graph != NULL) && i > 0) {
             pass.counter = write_counter(writer, i);
         }
         write_calibrated_pass(writer);

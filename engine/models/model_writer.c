@@ -85,8 +85,12 @@ uint32_t write_shaped_frozen(struct model_writer *writer, const char *name, enum
                              uint32_t rank, const uint64_t *dims)
 {
     struct model *model = writer->model;
-    uint32_t id = build_tensor(writer->builder, name, dtype, ROLE_DATA, rank, dims);
+    uint32_t id;
 
+    if (writer->pass != NULL) {
+        return model->frozen[writer->pass->frozen++];
+    }
+    id = build_tensor(writer->builder, name, dtype, ROLE_DATA, rank, dims);
     if (!builder_failed(writer->builder)) {
         append(writer, &model->frozen, &model->frozen_count, &writer->frozen_room, id);
     }

@@ -117,8 +117,9 @@ void write_training(struct model_writer *writer, uint32_t loss);
 
 /* Writes the model's figures on held-out data behind the update (held_out.c). */
 void write_held_out(struct model_writer *writer, void (*write_model)(struct model_writer *));
-/* Adds the figures of one pass. */
+/* Adds the figures of one pass; or, where the model says it itself, its loss. */
 void write_held_out_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
+void write_held_out_loss(struct model_writer *writer, uint32_t loss);
 
 /* The deviation of a linear layer's weight: 1/sqrt(width). */
 double init_fan_in(uint64_t width);
@@ -130,7 +131,7 @@ void model_require(struct model_writer *writer, uint64_t value, const char *name
 void write_mlp(struct model_writer *writer);
 void write_convnet(struct model_writer *writer);
 void write_decoder(struct model_writer *writer);
-/* The calls of a graph, and write_training(). */
+/* The calls of a graph, and write_training() where it has a loss. */
 void write_graph(struct model_writer *writer);
 
 /* ---- constants (schedules.c, tables.c) ------------------------------------ */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "engine/models/graph.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 #include "proofs/job/job_adapters.h"
@@ -116,6 +117,9 @@ static bool is_known_extra(const struct tape *tape, const char *name)
         if (text_ends_with(name, ends[i])) {
             return true;
         }
+    }
+    if (strncmp(name, GRAPH_EXAMPLE, strlen(GRAPH_EXAMPLE)) == 0) {
+        return true; /* the example of a graph */
     }
     weights_plain_name(plain, name);
     return is_moment(tape, name) || strcmp(plain, tied_head) == 0;
@@ -534,7 +538,7 @@ enum status first_state_root(struct digest *root, const struct first_state *firs
         TRY(commit_roots_add(&roots, &item));
         zero = zero == NULL && state->dtype == DTYPE_F32 ? state->name : zero;
     }
-    if (zero != NULL && !nonzero) {
+    if (zero != NULL && !nonzero && tape->loss != TENSOR_NONE) {
         return error_set(error, STATUS_REFUSED,
                          "%s: every number is zero, from '%s' on: nothing would be trained",
                          first->weights.path, zero);

@@ -9,8 +9,8 @@
  * whole: it is drawn by the tape's rule, with the seed of its batches.
  *
  * A tensor that no state takes is refused too: the file of another model would lose layers
- * silently. Excepted are moments, and the masks and the tied head that other programs save beside
- * GPT-2.
+ * silently. Excepted are moments, the example of a graph, and the masks and the tied head that other
+ * programs save beside GPT-2.
  *
  * Shapes must be equal. A binary32 state takes binary32 and what widens to it exactly (binary16,
  * bfloat16), without NaN and infinity.
@@ -61,7 +61,7 @@ bool first_state_is_parameter(const struct tape *tape, uint32_t state);
 /* Is the state of use to the training alone: a moment, or a counter? */
 bool first_state_is_of_training(const struct tape *tape, uint32_t state);
 
-/* The root of the state that the file gives; refuses a state of zeros alone. */
+/* The root of the state that the file gives; refuses a training that begins with zeros alone. */
 MUST_CHECK enum status first_state_root(struct digest *root, const struct first_state *first,
                                         struct error *error);
 

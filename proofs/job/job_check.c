@@ -194,6 +194,21 @@ static bool mark_turns(uint8_t *marks, const struct tape *tape, uint8_t bit)
     return news;
 }
 
+/* A state that a step makes of the data is of the data in the next. True: that was news. */
+static bool mark_states(uint8_t *marks, const struct tape *tape)
+{
+    bool news = false;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const struct state_pair *pair = &tape->states[i];
+        const uint8_t more = marks[pair->after] & FROM_DATA & ~marks[pair->before];
+
+        marks[pair->before] |= more;
+        news = news || more != 0;
+    }
+    return news;
+}
+
 static void mark_from_data(uint8_t *marks, const struct tape *tape)
 {
     for (uint32_t at = 0; at < tape->op_count; at++) {
@@ -226,12 +241,16 @@ static void mark_to_loss(uint8_t *marks, const struct tape *tape)
 
 static void mark_tensors(uint8_t *marks, const struct tape *tape)
 {
+    bool news;
+
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         marks[id] = tape->tensors[id].role == ROLE_DATA ? FROM_DATA : 0;
     }
     do {
         mark_from_data(marks, tape);
-    } while (mark_turns(marks, tape, FROM_DATA));
+        news = mark_turns(marks, tape, FROM_DATA);
+        news = mark_states(marks, tape) || news;
+    } while (news);
     marks[tape->loss] |= TO_LOSS;
     do {
         mark_to_loss(marks, tape);

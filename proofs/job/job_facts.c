@@ -64,8 +64,12 @@ static bool is_real(enum dtype dtype)
 static void count_numbers(struct job_facts *facts, const struct tape *tape)
 {
     for (uint32_t i = 0; i < tape->state_count; i++) {
-        if (first_state_is_parameter(tape, i)) {
-            facts->parameters += tape->tensors[tape->states[i].before].count;
+        const uint64_t count = tape->tensors[tape->states[i].before].count;
+
+        if (!facts->trains) {
+            facts->numbers += count;
+        } else if (first_state_is_parameter(tape, i)) {
+            facts->parameters += count;
         }
     }
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
@@ -344,7 +348,7 @@ void job_facts(struct job_facts *facts, const struct job *job)
     const struct op *dropout = find_kind(tape, OP_DROPOUT);
     const struct op *quantize = find_kind(tape, OP_QUANTIZE);
 
-    *facts = (struct job_facts){.parameters = 0};
+    *facts = (struct job_facts){.trains = tape->loss != TENSOR_NONE};
     count_numbers(facts, tape);
     find_batch(facts, job);
     find_optimizer(facts, job);
@@ -399,10 +403,12 @@ static json_t *facts_json(const struct job *job)
 
     job_facts(&facts, job);
     return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:f, s:f, s:f, s:f, "
+        "{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:f, s:f, "
+        "s:f, s:f, "
         "s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:f, s:I, s:b, s:I, s:I, s:I, s:b}",
-        "parameters", (json_int_t)facts.parameters, "frozen_parameters", (json_int_t)facts.frozen,
-        "batch", (json_int_t)facts.batch, "length", (json_int_t)facts.length, "micro_batches",
+        "trains", (int)facts.trains, "numbers", (json_int_t)facts.numbers, "parameters",
+        (json_int_t)facts.parameters, "frozen_parameters", (json_int_t)facts.frozen, "batch",
+        (json_int_t)facts.batch, "length", (json_int_t)facts.length, "micro_batches",
         (json_int_t)facts.micro_batches, "tokens", (json_int_t)facts.tokens, "samples",
         (json_int_t)facts.samples, "rows", (json_int_t)facts.rows, "epochs",
         (json_int_t)facts.epochs, "rows_of_next_epoch", (json_int_t)facts.rows_of_next, "bits",

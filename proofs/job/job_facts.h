@@ -13,7 +13,9 @@
 
 #define FACTS_RATES 5
 struct job_facts {
+    bool trains;         /* it has a loss; else each step makes states of states */
     uint64_t parameters; /* numbers that are trained */
+    uint64_t numbers;    /* of the states of a job that has no loss */
     uint64_t frozen;     /* numbers of weights that no step changes */
     uint64_t batch;      /* of a micro-batch: sequences, or samples */
     uint64_t length;     /* tokens of a sequence; 0: samples */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/host.h"
 #include "engine/ops/contraction.h"
 #include "engine/ops/element.h"
 #include "proofs/run/channel_rule.h"
@@ -524,25 +523,6 @@ out:
 
 /* ---- the whole ------------------------------------------------------------------------ */
 
-static enum status check_memory(const struct tape *tape, const struct machine_options *options,
-                                struct error *error)
-{
-    struct host host;
-    uint64_t size = 0;
-
-    TRY(machine_size(&size, tape, options, error));
-    host_look(&host);
-    if (host.memory_bytes == 0 || size <= host.memory_bytes) {
-        return STATUS_OK;
-    }
-    (void)error_set(error, STATUS_OVER_LIMIT,
-                    "the step that calibrates the job takes %.1f MiB of memory, and this machine "
-                    "has %.1f MiB",
-                    (double)size / 1048576.0, (double)host.memory_bytes / 1048576.0);
-    error_advise(error, "make the job on a larger machine, or with --calibrate none");
-    return STATUS_OVER_LIMIT;
-}
-
 enum status calibrate(struct calibration *calibration, const struct job *job,
                       const char *const *paths, size_t path_count, const struct first_state *first,
                       struct error *error)
@@ -555,7 +535,8 @@ enum status calibrate(struct calibration *calibration, const struct job *job,
     *calibration = (struct calibration){0};
     TRY(machine_options_default(&options, error));
     options.trace = true;
-    TRY(check_memory(job->tape, &options, error));
+    TRY(run_check_memory(job->tape, &options, "the step that calibrates the job",
+                         "make the job on a larger machine, or with --calibrate none", error));
     TRY_OUT(open_watch(&watch, job->tape, error));
     TRY_OUT(run_open_compared(&run, job, paths, path_count, NULL, &options, error));
     TRY_OUT(watch_step(&watch, &run, first, error));

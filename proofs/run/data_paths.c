@@ -83,6 +83,54 @@ static bool find_rows(char path[FILE_PATH_MAX], const char *folder, const char *
            file_exists(path);
 }
 
+/* ---- by name -------------------------------------------------------------------- */
+
+/* Of "NAME=FILE", where NAME is a data tensor's, its number; else the number of tensors. */
+static uint32_t find_named(const struct tape *tape, const char *file)
+{
+    const char *sign = strchr(file, '=');
+    const size_t length = sign == NULL ? 0 : (size_t)(sign - file);
+    uint32_t at = 0;
+
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+
+        if (tensor->role != ROLE_DATA) {
+            continue;
+        }
+        if (length > 0 && strlen(tensor->name) == length &&
+            memcmp(tensor->name, file, length) == 0) {
+            return at;
+        }
+        at++;
+    }
+    return at;
+}
+
+/* Takes what is given by name, and leaves the other files in `rest`. */
+static enum status take_given(struct data_paths *paths, const char **rest, size_t *count,
+                              const struct tape *tape, const char *const *files,
+                              struct error *error)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < *count; i++) {
+        const uint32_t at = find_named(tape, files[i]);
+
+        if (at == paths->count) {
+            rest[left++] = files[i];
+            continue;
+        }
+        if (paths->of[at] != NULL) {
+            return error_set(error, STATUS_USAGE, "%s: another file has that name already",
+                             files[i]);
+        }
+        TRY(data_paths_set(paths, at, strchr(files[i], '=') + 1, error));
+    }
+    *count = left;
+    return STATUS_OK;
+}
+
 /* Does the job read rows that it does not only look at? */
 static bool trains_on_rows(const struct tape *tape)
 {
@@ -208,13 +256,23 @@ static enum status take_rest(struct data_paths *paths, const char *const *files,
 enum status data_paths_of_files(struct data_paths *paths, const struct tape *tape,
                                 const char *const *files, size_t count, struct error *error)
 {
-    TRY(data_paths_open(paths, count_data(tape), error));
+    const char **rest = calloc(count + 1, sizeof(*rest));
+    enum status status;
+
+    if (rest == NULL) {
+        return no_memory(error);
+    }
+    TRY_OUT(data_paths_open(paths, count_data(tape), error));
+    TRY_OUT(take_given(paths, rest, &count, tape, files, error));
     for (size_t i = 0; i < count; i++) {
-        if (dataset_is_named(files[i]) && !is_repeated(files, i)) {
-            TRY(take_named(paths, tape, files[i], error));
+        if (dataset_is_named(rest[i]) && !is_repeated(rest, i)) {
+            TRY_OUT(take_named(paths, tape, rest[i], error));
         }
     }
-    return take_rest(paths, files, count, error);
+    status = take_rest(paths, rest, count, error);
+out:
+    free(rest);
+    return status;
 }
 
 /* ---- of a bundle -------------------------------------------------------- */

@@ -3,7 +3,8 @@
  *
  * People name files; a run wants one for each data tensor. A .safetensors file gives every data
  * tensor that it names, and may be named twice. A folder of packed rows gives its tensors by the
- * names of its files. The other files give the rest, one each, in the tape's order.
+ * names of its files. NAME=FILE gives the tensor of that name. The other files give the rest, one
+ * each, in the tape's order.
  */
 #ifndef PROOFS_RUN_DATA_PATHS_H
 #define PROOFS_RUN_DATA_PATHS_H

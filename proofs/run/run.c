@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/host.h"
 #include "base/hex.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/piece.h"
@@ -372,6 +373,24 @@ enum status run_file_roots(struct job_terms *terms, struct digest **roots, const
 out:
     data_paths_close(&paths);
     return status;
+}
+
+enum status run_check_memory(const struct tape *tape, const struct machine_options *options,
+                             const char *what, const char *advice, struct error *error)
+{
+    struct host host;
+    uint64_t size = 0;
+
+    TRY(machine_size(&size, tape, options, error));
+    host_look(&host);
+    if (host.memory_bytes == 0 || size <= host.memory_bytes) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_OVER_LIMIT,
+                    "%s takes %.1f MiB of memory, and this machine has %.1f MiB", what,
+                    (double)size / 1048576.0, (double)host.memory_bytes / 1048576.0);
+    error_advise(error, "%s", advice);
+    return STATUS_OVER_LIMIT;
 }
 
 enum status run_first_state(struct run *run, const struct first_state *first, struct error *error)

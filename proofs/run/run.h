@@ -64,6 +64,10 @@ MUST_CHECK enum status run_open_compared(struct run *run, const struct job *job,
                                          const bool *compared,
                                          const struct machine_options *options,
                                          struct error *error);
+/* Refuses a step that this machine has not the memory for: "WHAT takes ... MiB". */
+MUST_CHECK enum status run_check_memory(const struct tape *tape,
+                                        const struct machine_options *options, const char *what,
+                                        const char *advice, struct error *error);
 void run_close(struct run *run); /* a zero-filled run is allowed */
 
 /* The data and constants that a step reads and no trace holds; borrowed from run. */

@@ -128,7 +128,7 @@ static void print_held_out(struct sheet *sheet, const struct bundle_step *step, 
 }
 
 static void print_step(struct sheet *sheet, const struct bundle_step *step, const float *norm,
-                       bool of_tokens)
+                       const struct job_facts *facts)
 {
     char root[HEX_SIZE(DIGEST_SIZE)];
     float loss;
@@ -139,13 +139,16 @@ static void print_step(struct sheet *sheet, const struct bundle_step *step, cons
         sheet_print(sheet, "%8" PRIu64 "  %s\n", step->step, root);
         return;
     }
-    sheet_print(sheet, "%8" PRIu64 "  %s  loss %-10.6f %9.3f ms  committing %7.3f ms", step->step,
-                root, (double)loss, (double)step->nanoseconds / 1e6,
+    sheet_print(sheet, "%8" PRIu64 "  %s", step->step, root);
+    if (facts->trains) {
+        sheet_print(sheet, "  loss %-10.6f", (double)loss);
+    }
+    sheet_print(sheet, " %9.3f ms  committing %7.3f ms", (double)step->nanoseconds / 1e6,
                 (double)step->nanoseconds_committing / 1e6);
     if (norm != NULL) {
         sheet_print(sheet, "  gradient %.6g", (double)*norm);
     }
-    print_held_out(sheet, step, of_tokens);
+    print_held_out(sheet, step, facts->tokens > 0);
     sheet_print(sheet, "\n");
 }
 
@@ -169,7 +172,7 @@ static enum status add_steps(struct sheet *sheet, json_t *list, uint64_t *more,
 
         TRY_OUT(bundle_step_read(&step, bundle, from, error));
         (void)json_array_append_new(list, step_json(&step, norm, facts.tokens > 0));
-        print_step(sheet, &step, norm, facts.tokens > 0);
+        print_step(sheet, &step, norm, &facts);
     }
     *more = from < known ? known - from : 0;
     if (*more > 0) {

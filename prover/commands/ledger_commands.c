@@ -79,6 +79,7 @@ static enum status add_training(struct sheet *sheet, struct bundle *bundle,
 {
     struct bundle_step last = {.root = bundle_job(bundle)->first_state_root, .hidden = true};
     char sentence[STOP_SENTENCE];
+    const bool trains = bundle_job(bundle)->tape->loss != TENSOR_NONE;
     char root[HEX_SIZE(DIGEST_SIZE)];
     float loss;
 
@@ -97,11 +98,15 @@ static enum status add_training(struct sheet *sheet, struct bundle *bundle,
         sheet_print(sheet, "no step of %" PRIu64 " was run yet\n", bundle_job(bundle)->steps);
         return STATUS_OK;
     }
-    sheet_print(sheet,
-                "%s after %" PRIu64 " of %" PRIu64
-                " steps, loss %.6f\nstate root %s\nbundle     %s\n",
-                result->diverged ? "diverged" : "trained", result->steps, bundle_job(bundle)->steps,
-                (double)loss, root, bundle_path(bundle));
+    sheet_print(sheet, "%s %" PRIu64 " of %" PRIu64 " steps",
+                result->diverged ? "diverged after"
+                : trains         ? "trained after"
+                                 : "ran",
+                result->steps, bundle_job(bundle)->steps);
+    if (trains) {
+        sheet_print(sheet, ", loss %.6f", (double)loss);
+    }
+    sheet_print(sheet, "\nstate root %s\nbundle     %s\n", root, bundle_path(bundle));
     if (sentence[0] != '\0') {
         sheet_print(sheet, "%s\n", sentence);
     }

@@ -73,7 +73,8 @@ void run_sight_close(struct run_sight *sight)
 enum status run_progress_open(struct run_progress *run, struct bundle *bundle, struct error *error)
 {
     TRY(bundle_step_count(&run->steps, bundle, error));
-    progress_init(&run->progress, stderr, "training", "steps", run->steps,
+    run->trains = bundle_job(bundle)->tape->loss != TENSOR_NONE;
+    progress_init(&run->progress, stderr, run->trains ? "training" : "running", "steps", run->steps,
                   bundle_job(bundle)->steps, steady_seconds());
     run->progress.line = &run->sight->view.curve.loss;
     run->progress.points = &run->sight->view.curve.held_out;
@@ -94,9 +95,13 @@ static void note_of(char note[PROGRESS_NOTE_MAX], const struct run_progress *run
     double spent_s = 0.0;
     const struct curve *held_out = &run->sight->view.curve.held_out;
     char number[PROGRESS_NUMBER_MAX];
+    char figure[32] = "";
     char pace[64] = "";
     int size = 0;
 
+    if (run->trains) {
+        (void)snprintf(figure, sizeof(figure), "loss %.4f", loss);
+    }
     if (held_out->end > 0) {
         size = snprintf(pace, sizeof(pace), "  held-out %.4f", held_out->newest);
     }
@@ -105,14 +110,14 @@ static void note_of(char note[PROGRESS_NOTE_MAX], const struct run_progress *run
         (void)snprintf(pace + size, sizeof(pace) - (size_t)size, "  %s tokens/s", number);
     }
     if (run->session == NULL) {
-        (void)snprintf(note, PROGRESS_NOTE_MAX, "loss %.4f%s  committing %.1f %%", loss, pace,
+        (void)snprintf(note, PROGRESS_NOTE_MAX, "%s%s  committing %.1f %%", figure, pace,
                        time_split_percent(&split, split.committing_ns));
         return;
     }
     poster_look(run->session->poster, &view, &spent_s);
     split.posting_ns += (uint64_t)(spent_s * 1e9);
     (void)snprintf(note, PROGRESS_NOTE_MAX,
-                   "loss %.4f%s  committing %.1f %%  posting %.1f %%  final %u/%" PRIu64 "%s", loss,
+                   "%s%s  committing %.1f %%  posting %.1f %%  final %u/%" PRIu64 "%s", figure,
                    pace, time_split_percent(&split, split.committing_ns),
                    time_split_percent(&split, split.posting_ns), view.finalized,
                    job_segments(bundle_job(run->session->bundle)),

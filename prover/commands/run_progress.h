@@ -32,6 +32,7 @@ struct run_progress {
     struct progress progress;
     uint64_t steps;          /* done */
     uint64_t tokens;         /* of a step; 0: it draws none */
+    bool trains;             /* the job has a loss */
     struct time_split split; /* posting_ns: how long training waited for it */
     struct gpu_meter *meter; /* borrowed, like all below */
     struct session *session; /* NULL: there is no ledger */

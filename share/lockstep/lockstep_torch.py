@@ -33,7 +33,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 IGNORED = 2 ** 32 - 1  # a target that takes no part
-RANK, MOVE_AXES, VIEW_AXES = 4, 5, 4
+RANK, MOVE_AXES, VIEW_AXES, PARTS = 4, 5, 4, 8
 HERE = os.path.abspath(__file__)
 TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
@@ -104,27 +104,49 @@ def save_rows(path, rows):
 
 
 def load(module, run):
-    """Fills the module with the trained weights: of a run's folder those of its newest checkpoint,
-    or of a .safetensors. Strict: every parameter that was trained must be there in its shape, and
-    nothing else. Returns the names of the parameters that the run did not train: they keep their values."""
+    """Fills the module with the trained weights and with the buffers that its steps wrote: of a
+    run's folder those of its newest checkpoint, or of a .safetensors. Strict: every one must be there
+    in its shape, and nothing else. Returns the names of the parameters that the run did not train:
+    they keep their values."""
+    tensors, path = _newest(run)
+    states = {"step", "micro", "held_out.loss", "held_out.accuracy"} | {
+        kind + name for name in tensors for kind in ("m.", "v.")}
+    trained = {name: tensor for name, tensor in tensors.items() if name not in states}
+    parameters = dict(module.named_parameters())
+    known = {**dict(module.named_buffers()), **parameters}
+    for name, tensor in trained.items():
+        if name not in known:
+            raise Refused("%s: the module has no parameter and no buffer '%s'" % (path, name))
+        if (tuple(known[name].shape) or (1,)) != tuple(tensor.shape):
+            raise Refused("%s: '%s' has the shape %s, and the module's %s" % (
+                path, name, tuple(tensor.shape), tuple(known[name].shape)))
+    with torch.no_grad():
+        for name, tensor in trained.items():
+            known[name].copy_(_whole(tensor, known[name]))
+    return [name for name in parameters if name not in trained]
+
+
+def load_state(state, run):
+    """The newest state of a run of export_step(), in the shapes and types of the first."""
+    tensors, path = _newest(run)
+    if set(state) | {"step"} != set(tensors) | {"step"}:
+        raise Refused("%s: other states: %s" % (path, ", ".join(sorted(tensors))))
+    return {name: _whole(tensors[name], one).to(one.dtype) for name, one in state.items()}
+
+
+def _newest(run):
     path = run
     if os.path.isdir(run):
         folder = os.path.join(run, "checkpoints")
         path = os.path.join(folder, sorted(os.listdir(folder))[-1])
-    tensors = _read_tensors(path)
-    states = {"step", "micro"} | {kind + name for name in tensors for kind in ("m.", "v.")}
-    trained = {name: tensor for name, tensor in tensors.items() if name not in states}
-    parameters = dict(module.named_parameters())
-    for name, tensor in trained.items():
-        if name not in parameters:
-            raise Refused("%s: the module has no parameter '%s'" % (path, name))
-        if parameters[name].shape != tensor.shape:
-            raise Refused("%s: '%s' has the shape %s, and the module's %s" % (
-                path, name, tuple(tensor.shape), tuple(parameters[name].shape)))
-    with torch.no_grad():
-        for name, tensor in trained.items():
-            parameters[name].copy_(tensor)
-    return [name for name in parameters if name not in trained]
+    return _read_tensors(path), path
+
+
+def _whole(tensor, like):
+    """In the shape of another; a u32 is not negative."""
+    if tensor.dtype == torch.int32:
+        tensor = tensor.long() & (2 ** 32 - 1)
+    return tensor.reshape(like.shape)
 
 
 # ---- lines ------------------------------------------------------------------------------------
@@ -138,6 +160,9 @@ class Line:
         self.count = math.prod(self.shape)
         self.hidden = None   # of a masked score: what it was before, and where it is hidden
         self.logits = None   # of a log-softmax over the last axis: the line of what went in
+        self.view = None     # of a move: what it copies
+        self.factors = None  # of a product by element: its two sides
+        self.turned = None   # of (-second half, first half) of the last axis: the whole
 
 
 class Value:
@@ -148,7 +173,7 @@ class Value:
         self.line, self.sizes, self.offset = line, tuple(sizes), offset
         self.strides = tuple(strides) if strides is not None else dense_strides(self.sizes)
         self.kind, self.tensor = kind, tensor
-        self.stopped = False
+        self.stopped = self.integer = False
 
 
 def dense_strides(sizes):
@@ -200,6 +225,8 @@ class Graph:
     def __init__(self):
         self.declared, self.place, self.fills, self.constants = [], "loss", {}, {}
         self.frozen = {}  # name: tensor
+        self.moves = {}   # by line and view
+        self.tables = {}  # of rotations, by their numbers
 
     def line(self, word, operands, numbers, sizes, kind="f32"):
         return Line(word, operands, numbers, tape_shape(sizes), kind, self.place)
@@ -290,6 +317,9 @@ class Graph:
         if value.offset == 0 and count == line.count and tuple(strides) == dense_strides(sizes) and (
                 last is None or line.shape[-1] == last):
             return line
+        straight = self.contracted(value, last)
+        if straight is not None:
+            return straight
         if len(sizes) > MOVE_AXES:
             raise Refused("a permutation of %d axes; a move has %d" % (len(sizes), MOVE_AXES))
         span = 0
@@ -300,11 +330,43 @@ class Graph:
         shape = tape_shape(value.sizes)
         if last is not None and shape[-1] != last:
             shape = (count // last, last)
-        return self.line("move", [line], padded(sizes, MOVE_AXES, 1) + padded(strides, MOVE_AXES, 0)
-                         + [value.offset], shape, line.kind)
+        key = id(line), tuple(sizes), tuple(strides), value.offset, shape
+        if key not in self.moves:
+            made = self.line("move", [line], padded(sizes, MOVE_AXES, 1) +
+                             padded(strides, MOVE_AXES, 0) + [value.offset], shape, line.kind)
+            made.view = value
+            self.moves[key] = made
+        return self.moves[key]
+
+    def contracted(self, value, last):
+        """A product that is read in another order is written in that order at once."""
+        line, (sizes, strides) = value.line, (value.sizes, value.strides)
+        shape = tape_shape(sizes)
+        if line.word != "contract" or value.offset or line.count != math.prod(sizes) or (
+                last is not None and shape[-1] != last):
+            return None
+        axes = sorted(((step, size, new) for step, size, new in zip(
+            strides, sizes, dense_strides(sizes)) if size > 1), reverse=True)
+        if dense_strides([size for _, size, _ in axes]) != tuple(step for step, _, _ in axes):
+            return None
+        lengths = line.numbers[:4] + line.numbers[12 + 2:12 + 4]  # batch, rows, columns
+        moved = []
+        for length, step in zip(lengths, line.numbers[24:30]):
+            at = torch.arange(length) * step
+            new = torch.zeros_like(at)
+            for old, size, other in axes:
+                new += at // old % size * other
+            moved.append(int(new[1]) if length > 1 else 0)
+            if not torch.equal(new, torch.arange(length) * moved[-1]):
+                return None
+        made = self.line("contract", line.operands, line.numbers[:24] + moved + line.numbers[30:],
+                         shape)
+        made.place = line.place
+        return made
 
     def whole(self, value):
-        """The value as a view that reads each element of its line once."""
+        """The value as a view that reads each element of its line once. What must be copied for it
+        keeps the order in which it lies."""
         kept = sorted((step, size) for step, size in zip(value.strides, value.sizes) if size > 1)
         step = 1
         for stride, size in kept:
@@ -313,7 +375,14 @@ class Graph:
             step *= size
         if value.offset == 0 and step == value.line.count == math.prod(value.sizes):
             return value
-        return Value(self.dense(value), value.sizes, kind=value.kind)
+        order = sorted(range(len(value.sizes)), key=lambda i: -value.strides[i])
+        if any(value.sizes[i] > 1 and value.strides[i] <= 0 for i in order):
+            return Value(self.dense(value), value.sizes, kind=value.kind)
+        there = Value(value.line, [value.sizes[i] for i in order],
+                      [value.strides[i] for i in order], value.offset, value.kind)
+        steps = dense_strides(there.sizes)
+        return Value(self.dense(there), value.sizes, [steps[order.index(i)] for i in
+                                                      range(len(order))], kind=value.kind)
 
     def spread(self, value, sizes):
         """Broadcast, as a view whose strides of 0 repeat and whose others are a permutation."""
@@ -478,21 +547,91 @@ class Graph:
 
     def product(self, a, b):
         """a (..., m, k) times b (..., k, n), with the same one or no batch axis."""
-        a, b = self.whole(self.real(a)), self.whole(self.real(b))
-        batch = a.sizes[:-2]
-        a_axes = [list(zip(batch, a.strides)), [(a.sizes[-2], a.strides[-2])],
-                  [(a.sizes[-1], a.strides[-1])]]
-        b_axes = [list(zip(batch, b.strides)), [(b.sizes[-1], b.strides[-1])],
-                  [(b.sizes[-2], b.strides[-2])]]
-        return self.contract((a.line, a_axes), (b.line, b_axes),
-                             list(batch) + [a.sizes[-2], b.sizes[-1]])
+        a, b = self.real(a), self.real(b)
+        if len(a.sizes) == 3:
+            return self.grouped(a, b) or self.batched(a, b)
+        a, b = self.whole(a), self.whole(b)
+        a_axes = [[], [(a.sizes[0], a.strides[0])], [(a.sizes[1], a.strides[1])]]
+        b_axes = [[], [(b.sizes[1], b.strides[1])], [(b.sizes[0], b.strides[0])]]
+        return self.contract((a.line, a_axes), (b.line, b_axes), [a.sizes[0], b.sizes[1]])
+
+    def heads(self, value):
+        """(batch, rows, columns) as it lay before batch and heads were joined by a copy: its line,
+        the axes of the batch, and the steps of rows and columns."""
+        seen = value.line.view if value.line.word == "move" else None
+        if seen is not None and len(seen.sizes) == 4 and value.offset == 0 and \
+                0 not in seen.strides and seen.sizes[0] * seen.sizes[1] == value.sizes[0]:
+            steps = dense_strides((value.sizes[0],) + seen.sizes[2:])
+            lies = [(seen.sizes[2], steps[1]), (seen.sizes[3], steps[2])]
+            view = list(zip(value.sizes[1:], value.strides[1:]))
+            if value.strides[0] == steps[0] and view in (lies, lies[::-1]):
+                base = self.whole(seen)
+                rows = base.strides[2:] if view == lies else base.strides[:1:-1]
+                return base.line, list(zip(seen.sizes[:2], base.strides[:2])), rows
+        value = self.whole(value)
+        return value.line, [(value.sizes[0], value.strides[0])], value.strides[1:]
+
+    def batched(self, a, b):
+        """a (batch, rows, k) times b (batch, k, columns)."""
+        (a_line, a_batch, a_steps), (b_line, b_batch, b_steps) = self.heads(a), self.heads(b)
+        axes = [size for size, _ in (a_batch if len(a_batch) > 1 else b_batch)]
+        if len(a_batch) > 1 and len(b_batch) > 1 and axes != [size for size, _ in b_batch]:
+            a, b = self.whole(a), self.whole(b)
+            (a_line, a_batch, a_steps), (b_line, b_batch, b_steps) = (
+                (one.line, [(one.sizes[0], one.strides[0])], one.strides[1:]) for one in (a, b))
+            axes = [a.sizes[0]]
+
+        def parted(batch):
+            return batch if len(batch) == len(axes) else [
+                (axes[0], axes[1] * batch[0][1]), (axes[1], batch[0][1])]
+        rows, k, columns = a.sizes[1], a.sizes[2], b.sizes[2]
+        return self.contract((a_line, [parted(a_batch), [(rows, a_steps[0])], [(k, a_steps[1])]]),
+                             (b_line, [parted(b_batch), [(columns, b_steps[1])], [(k, b_steps[0])]]),
+                             [a.sizes[0], rows, columns])
+
+    def grouped(self, a, b):
+        """A product whose right side is repeated for the heads of a group: they are rows of one."""
+        seen = b.line.view if b.line.word == "move" else None
+        if seen is None or len(seen.sizes) != 5 or seen.strides[2] != 0 or seen.sizes[2] == 1 or \
+                math.prod(b.sizes[:-2]) != math.prod(seen.sizes[:3]) or b.offset:
+            return None
+        batch, groups, times, length, width = seen.sizes
+        steps = dense_strides((batch * groups * times, length, width))
+        # b may be transposed, and its batch axis joined: (batch * heads, ., .)
+        view = [(n, step) for n, step in zip(b.sizes, b.strides)]
+        if len(view) != 3 or view[0][1] != steps[0] or {view[1], view[2]} != {
+                (length, steps[1]), (width, steps[2])} or view[1] == view[2]:
+            return None
+        base = self.whole(Value(seen.line, (batch, groups, length, width),
+                                seen.strides[:2] + seen.strides[3:], seen.offset))
+        turned = view[1] == (length, steps[1])  # rows of b are its length
+        k, n = ((length, base.strides[2]), (width, base.strides[3]))[::1 if turned else -1]
+        a_line, a_batch, a_steps = self.heads(a)
+        if len(a_batch) == 1:
+            step = a_batch[0][1]
+            a_batch = [(batch, step * groups * times), (groups * times, step)]
+        if [size for size, _ in a_batch] != [batch, groups * times]:
+            return None
+        rows, columns, head = a.sizes[1], n[0], a_batch[1][1]
+        a_axes = [[a_batch[0], (groups, head * times)], [(times, head), (rows, a_steps[0])],
+                  [(a.sizes[2], a_steps[1])]]
+        b_axes = [[(batch, base.strides[0]), (groups, base.strides[1])], [n], [k]]
+        square = rows * columns
+        strides = []
+        for pairs in ([(batch, groups * times * square), (groups, times * square)],
+                      [(times, square), (rows, columns)], [(columns, 1)]):
+            strides += padded([step for size, step in pairs if size > 1], 2, 0)
+        return self.contract((a_line, a_axes), (base.line, b_axes),
+                             [batch * groups * times, rows, columns], strides)
 
     # -- text
 
-    def text(self, loss):
-        order, state = [], {}
-        stack = [loss]
-        while stack:  # operands before their readers, without recursion
+    RANKS = {"input": 0, "param": 1, "frozen": 2, "state": 3}
+
+    def reached(self, ends):
+        """The lines that these need, operands before their readers; without recursion."""
+        order, state, stack = [], {}, list(reversed(ends))
+        while stack:
             line = stack[-1]
             if state.get(id(line)) == "made":
                 stack.pop()
@@ -504,16 +643,36 @@ class Graph:
             state[id(line)] = "made"
             stack.pop()
             order.append(line)
-        used = {id(line) for line in order}
-        rank = {"input": 0, "param": 1, "frozen": 2}
-        declared = sorted((line for line in self.declared if line.word == "input" or
-                           id(line) in used), key=lambda line: rank[line.word])
-        calls = [line for line in order if line.word not in rank]
+        return order
+
+    @staticmethod
+    def split(order):
+        """Copies of columns that make up all columns of a value become the parts of one split."""
+        cuts = {}
+        for line in order:
+            if line.word != "move" or line.kind != "f32":
+                continue
+            whole, (size, rest, step, offset) = line.operands[0], (
+                line.numbers[3:5], line.numbers[:3], line.numbers[8:10], line.numbers[10])
+            wide = whole.shape[-1]
+            if rest == [1, 1, 1] and step == [wide, 1] and size[0] * wide == whole.count and \
+                    size[1] < wide:
+                cuts.setdefault(id(whole), {})[offset] = line
+        for found in cuts.values():
+            offsets = sorted(found)
+            widths = [found[offset].numbers[4] for offset in offsets]
+            whole = found[offsets[0]].operands[0]
+            if sum(widths) == whole.shape[-1] and len(widths) <= PARTS and all(
+                    offset == sum(widths[:i]) for i, offset in enumerate(offsets)):
+                for i, offset in enumerate(offsets):
+                    found[offset].word = "part"
+                    found[offset].numbers = [i] + widths + [0] * (PARTS - len(widths))
+
+    def calls(self, order, declared):
+        """The text of the calls among these lines, and the number of each value."""
+        calls = [line for line in order if line.word not in self.RANKS]
         number = {id(line): i for i, line in enumerate(declared + calls)}
-        text, place = ["lockstep-graph 1"], ""
-        for line in declared:
-            text.append("%%%d %s %s %s" % (number[id(line)], line.word, " ".join(line.numbers),
-                                           " ".join(map(str, line.shape))))
+        text, place = [], ""
         for line in calls:
             if line.place != place:
                 place = line.place
@@ -522,10 +681,34 @@ class Graph:
             words += ["%%%d" % number[id(one)] for one in line.operands]
             words += [str(one) for one in line.numbers]
             text.append(" ".join(words + ["="] + [str(size) for size in line.shape]))
-        text.append("loss %%%d" % number[id(loss)])
-        return "\n".join(text) + "\n", [line.numbers[0] for line in declared
-                                        if line.word == "param"], [
-            line.numbers[0] for line in declared if line.word == "frozen"]
+        return text, number
+
+    def text(self, loss, afters, evaluated=None):
+        """loss: a line or None; afters: (state, its next line); evaluated: the loss of held-out
+        data. Returns the text, what it declares by word, and the number of each value."""
+        step = self.reached([line for _, line in afters] + ([loss] if loss else []))
+        held_out = self.reached([evaluated]) if evaluated else []
+        used = {id(line) for line in step + held_out}
+        declared = sorted((line for line in self.declared if line.word in ("input", "state") or
+                           id(line) in used), key=lambda line: self.RANKS[line.word])
+        for order in (step, held_out):
+            self.split(order)
+        body, number = self.calls(step, declared)
+        text = ["lockstep-graph 1"]
+        for line in declared:
+            text.append("%%%d %s %s %s" % (number[id(line)], line.word, " ".join(line.numbers),
+                                           " ".join(map(str, line.shape))))
+        text += body
+        text += ["after %%%d %%%d" % (number[id(state)], number[id(line)])
+                 for state, line in afters]
+        if loss:
+            text.append("loss %%%d" % number[id(loss)])
+        if evaluated:
+            body, numbers = self.calls(held_out, declared)
+            text += ["eval"] + body + ["loss %%%d" % numbers[id(evaluated)]]
+        names = {word: [line.numbers[0] for line in declared if line.word == word]
+                 for word in self.RANKS}
+        return "\n".join(text) + "\n", names, number
 
 
 # ---- what each ATen call becomes ------------------------------------------------------------------
@@ -545,10 +728,8 @@ MAPS = {"neg": "neg", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "c
         "sin": "sin", "cos": "cos", "relu": "relu", "silu": "silu"}
 COMPARED = {"lt": ("less", False), "le": ("less-equal", False), "gt": ("less", True),
             "ge": ("less-equal", True), "eq": ("equal", False), "ne": ("not-equal", False)}
-WAY_OUT = {"native_batch_norm": "GroupNorm or LayerNorm has a line; BatchNorm in eval() has one too",
-           "_local_scalar_dense": "a number that depends on the batch or a weight cannot leave the "
+WAY_OUT = {"_local_scalar_dense": "a number that depends on the batch or a weight cannot leave the "
                                   "tensors: no item(), no if on a tensor",
-           "cumsum": "multiply by a triangular matrix of ones",
            "embedding": "leave padding_idx out"}
 
 
@@ -579,13 +760,22 @@ def _compare(g, name, out, a, b):
     return g.binary(word, *((b, a) if turned else (a, b)), kind="bool")
 
 
+def _is_one(x):
+    return x == 1 if isinstance(x, int) else isinstance(x, Value) and x.kind == "constant" and \
+        x.tensor.numel() == 1 and x.tensor.item() == 1
+
+
 @rule("add", "sub", "rsub")
 def _add(g, name, out, a, b, alpha=1):
+    if name == "add" and alpha == 1 and isinstance(a, Value) and a.kind == "u32" and _is_one(b) and \
+            a.line.count == math.prod(out.shape) == 1:
+        return Value(g.line("count", [a.line], [], (1,), "u32"), out.shape, kind="u32")
     if name == "rsub":
         a, b = b, a
-    hidden = _added_mask(g, a, b) if name == "add" and alpha == 1 else None
-    if hidden is not None:
-        return hidden
+    if name == "add" and alpha == 1:
+        fused = _added_mask(g, a, b) or _rotary(g, a, b) or _rotary(g, b, a)
+        if fused is not None:
+            return fused
     b = g.scale(g.real(b), alpha) if alpha != 1 else b
     return g.binary("add" if name == "add" else "sub", a, b)
 
@@ -618,18 +808,131 @@ def _mul(g, name, out, a, b):
     for x, factor in ((a, b), (b, a)):
         if isinstance(factor, (bool, int, float)):
             return g.scale(g.real(x), factor)
-    return g.binary("mul", a, b)
+    for weight, x in ((a, b), (b, a)):
+        normed = _rms_norm(g, weight, x)
+        if normed is not None:
+            return normed
+    made = g.binary("mul", a, b)
+    made.line.factors = a, b
+    return made
+
+
+def _root_of_mean(g, x, r):
+    """Is r 1 over the root of the mean of the squares of x's last axis, and a number? Its bits."""
+    width = x.sizes[-1]
+    line = r.line
+    if line is None or line.word != "rsqrt" or line.count * width != math.prod(x.sizes):
+        return None
+    line = line.operands[0]
+    if line.word != "add" or line.operands[1].word != "fill":
+        return None
+    epsilon, line = line.operands[1].numbers[0], line.operands[0]
+    if line.word != "scale" or line.numbers[0] != bits(1 / width):
+        return None
+    line = line.operands[0]
+    if line.word != "row-sum" or line.numbers[0] != width:
+        return None
+    square = line.operands[0]
+    if square.word != "mul" or square.operands[0] is not square.operands[1] or \
+            square.operands[0] is not g.dense(x):
+        return None
+    return epsilon
+
+
+def _rms_norm(g, weight, value):
+    """weight * (x / root of the mean of its squares), as everybody writes it."""
+    line = value.line if isinstance(value, Value) else None
+    if line is None or line.factors is None or not isinstance(weight, Value) or \
+            len(weight.sizes) != 1 or weight.sizes[0] != value.sizes[-1] or \
+            g.whole(value) is not value or value.strides != dense_strides(value.sizes):
+        return None
+    for x, r in (line.factors, line.factors[::-1]):
+        if not isinstance(x, Value) or not isinstance(r, Value) or x.kind != "f32" or \
+                x.sizes != value.sizes or r.kind != "f32":
+            continue
+        epsilon = _root_of_mean(g, x, r)
+        if epsilon is not None:
+            made = g.dense(x, x.sizes[-1])
+            return Value(g.line("rms-norm", [made, g.dense(g.real(weight))], [epsilon], made.shape),
+                         x.sizes)
+    return None
+
+
+def _table(g, cos, sin, sizes):
+    """Cosines and sines of (..., length, width) as a table of pairs; None where they are others."""
+    length, half = sizes[-2], sizes[-1] // 2
+    parts = []
+    for value in (cos, sin):
+        if not isinstance(value, Value) or value.kind != "constant":
+            return None
+        whole = value.tensor.detach().float()
+        if whole.dim() < 2 or tuple(whole.shape[-2:]) != (length, 2 * half):
+            return None
+        whole = whole.reshape(-1, length, 2 * half)
+        if not bool((whole == whole[:1]).all()) or \
+                not torch.equal(whole[0, :, :half], whole[0, :, half:]):
+            return None
+        parts.append(whole[0, :, :half])
+    table = torch.stack(parts, -1)
+    key = tuple(table.shape), _bytes(table)
+    if key not in g.tables:
+        g.tables[key] = table
+    return g.constant(Value(None, table.shape, kind="constant", tensor=g.tables[key]), "f32").line
+
+
+def _rotary(g, a, b):
+    """x * cosines + turned x * sines, as everybody writes it: (batch, heads, length, width) of rows
+    whose heads lie side by side."""
+    if not all(isinstance(one, Value) and one.line is not None and one.line.factors is not None and
+               one.strides == dense_strides(one.sizes) for one in (a, b)):
+        return None
+    for x, cos in (a.line.factors, a.line.factors[::-1]):
+        for turned, sin in (b.line.factors, b.line.factors[::-1]):
+            whole = turned.line.turned if isinstance(turned, Value) and turned.line is not None \
+                else None
+            if whole is None or not isinstance(x, Value) or len(x.sizes) != 4 or \
+                    (x.line, x.sizes, x.strides, x.offset) != (
+                        whole.line, whole.sizes, whole.strides, whole.offset):
+                continue
+            batch, heads, length, width = x.sizes
+            row = heads * width
+            if x.offset or x.line.count != math.prod(x.sizes) or any(
+                    size > 1 and step != wanted for size, step, wanted in zip(
+                        x.sizes, x.strides, (length * row, width, row, 1))):
+                continue
+            table = _table(g, cos, sin, x.sizes)
+            if table is not None:
+                return Value(g.line("rotary", [x.line, table], [length, heads, 1], x.line.shape),
+                             x.sizes, x.strides)
+    return None
 
 
 @rule("div", "true_divide", "floor_divide")
 def _div(g, name, out, a, b, rounding_mode=None):
     if name == "floor_divide" or rounding_mode is not None:
-        if rounding_mode == "trunc":
-            refuse("a division that truncates")
-        return g.map("floor", g.binary("div", a, b))
+        made = g.binary("div", a, b)
+        return _truncated(g, made) if rounding_mode == "trunc" else g.map("floor", made)
     if isinstance(b, (int, float)):
         return g.scale(g.real(a), 1 / b)
     return g.binary("div", a, b)
+
+
+def _truncated(g, x):
+    """Toward zero."""
+    x = g.real(x)
+    return g.binary("mul", g.map("sign", x), g.map("floor", g.map("abs", x)))
+
+
+@rule("trunc", "fix")
+def _trunc(g, name, out, x):
+    return _truncated(g, x)
+
+
+@rule("remainder", "fmod")
+def _remainder(g, name, out, a, b):
+    parts = g.binary("div", a, b)
+    parts = g.map("floor", parts) if name == "remainder" else _truncated(g, parts)
+    return g.binary("sub", a, g.binary("mul", parts, b))
 
 
 @rule("pow", "square")
@@ -782,9 +1085,7 @@ def _cast(g, name, out, x, *more, **names):
     if kind.is_floating_point:
         made = g.real(x)
         return Value(made.line, made.sizes, made.strides, made.offset)
-    if x.kind == "f32":
-        refuse("a float that becomes an integer")
-    return x
+    return _truncated(g, x) if x.kind == "f32" and not x.integer else x
 
 
 # -- shapes
@@ -794,7 +1095,25 @@ def _cat(g, name, out, parts, axis=0):
     parts = [g.real(part) if part.kind == "constant" and out.dtype.is_floating_point else
              g.constant(part, "u32") if part.kind == "constant" else part for part in parts
              if math.prod(part.sizes)]
-    return g.join(parts, axis % len(out.shape))
+    made = g.join(parts, axis % len(out.shape))
+    if axis % len(out.shape) == len(out.shape) - 1 and len(parts) == 2:
+        made.line.turned = _turned(*parts)
+    return made
+
+
+def _turned(first, second):
+    """Of (-second half, first half): the whole."""
+    seen = first.line.operands[0].view if first.line.word == "neg" and first.sizes and \
+        first.line.operands[0].word == "move" else None
+    if seen is None or second.offset + second.sizes[-1] * second.strides[-1] != seen.offset or \
+            second.line is not seen.line or second.sizes[-1] * 2 != second.strides[-2] and \
+            second.sizes[-2] > 1 and second.strides[-1] != 1:
+        return None
+    kept = sorted((step, size) for step, size in zip(seen.strides, seen.sizes) if size > 1)
+    if kept != sorted((step, size) for step, size in zip(second.strides, second.sizes) if size > 1):
+        return None
+    return Value(second.line, second.sizes[:-1] + (2 * second.sizes[-1],), second.strides,
+                 second.offset)
 
 
 @rule("stack")
@@ -852,6 +1171,9 @@ def _repeat(g, name, out, x, times):
 def _embedding(g, name, out, table, index, padding=-1, *more):
     if padding != -1:
         refuse("embedding with padding_idx: leave padding_idx out")
+    if index.kind == "f32":
+        hot = _hot(g, g.view(index, lambda t: t.reshape(-1)), table.sizes[0], 1)
+        return Value(g.product(hot, table).line, out.shape)
     table, index = g.real(table), g.index(index)
     return Value(g.line("gather", [g.dense(table, table.sizes[-1]), g.dense(index)], [],
                         list(index.sizes) + [table.sizes[-1]]), out.shape)
@@ -884,17 +1206,140 @@ def _index(g, name, out, x, indexes):
     return g.view(made, lambda t: t.view(out.shape))
 
 
+ONE_HOT_MOST = 2 ** 24  # elements of what an index is compared with
+
+
+def _counted(g, count):
+    return g.constant(Value(None, (count,), kind="constant",
+                            tensor=torch.arange(count).float()), "f32")
+
+
+def _hot(g, index, count, axis):
+    """1 where a place along a new axis is the index: exact, whatever the index comes from."""
+    index = g.real(index)
+    if math.prod(index.sizes) * count > ONE_HOT_MOST:
+        refuse("an index that is computed, of %d places in %d" % (math.prod(index.sizes), count))
+    axis %= len(index.sizes) + 1
+    wide = g.view(index, lambda t: t.unsqueeze(axis))
+    places = g.view(_counted(g, count),
+                    lambda t: t.view([-1] + [1] * (len(index.sizes) - axis)))
+    return g.binary("equal", wide, places, kind="bool")
+
+
+def _picked(g, x, axis, index):
+    """x at the index along the axis, whatever the index comes from: one of all, added up."""
+    x = g.real(x)
+    hot = _hot(g, index, x.sizes[axis], axis + 1)  # ..., places, count, ...
+    wide = g.view(x, lambda t: t.unsqueeze(axis))
+    return g.sum(g.binary("mul", hot, wide), [axis + 1])
+
+
 @rule("gather")
 def _gather(g, name, out, x, axis, index, sparse_grad=False):
+    axis %= max(len(x.sizes), 1)
+    others = [n for i, n in enumerate(index.sizes) if i != axis] == [
+        n for i, n in enumerate(x.sizes) if i != axis]
+    if not others:
+        refuse("gather of a part of the rows: cut them first")
+    if index.sizes[axis] != 1 or index.kind == "f32":
+        return _picked(g, x, axis, index)
     index = g.index(index)
-    axis %= len(x.sizes)
-    if index.sizes[axis] != 1 or [n for i, n in enumerate(index.sizes) if i != axis] != [
-            n for i, n in enumerate(x.sizes) if i != axis]:
-        refuse("gather of more than one element a row")
     line, _ = g.rows(g.real(x), axis)
     places = g.dense(g.behind(index, [axis])[0])
     kept = [n for i, n in enumerate(x.sizes) if i != axis]
     return Value(g.line("gather-elements", [line, places], [], kept), index.sizes)
+
+
+@rule("scatter", "scatter_add")
+def _scatter(g, name, out, x, axis, index, source, **names):
+    """For each place along the axis, what the index sends there, added up."""
+    x = g.real(x)
+    axis %= len(x.sizes)
+    if names.get("reduce") not in (None, "add", "sum") or any(
+            n != m for i, (n, m) in enumerate(zip(index.sizes, x.sizes)) if i != axis):
+        refuse("a scatter that reduces, or of a part of the rows")
+    if name == "scatter" and not names.get("reduce") and index.sizes[axis] != 1:
+        refuse("scatter of more than one element a row: scatter_add has a line")
+    hot = _hot(g, index, x.sizes[axis], axis)  # count before the places
+    source = source if not isinstance(source, Value) else g.view(
+        g.real(source), lambda t: t.reshape(index.sizes).unsqueeze(axis))
+    sent = g.sum(g.binary("mul", hot, source), [axis + 1])
+    if name == "scatter" and not names.get("reduce"):
+        return g.select(g.sum(hot, [axis + 1]), sent, x)
+    return g.binary("add", x, sent)
+
+
+@rule("index_add")
+def _index_add(g, name, out, x, axis, index, source, alpha=1):
+    """A product with the places: as exact as the job's products."""
+    x, source = g.real(x), g.scale(g.real(source), alpha)
+    axis %= len(x.sizes)
+    hot = _hot(g, index, x.sizes[axis], 0)
+    moved, order = g.behind(source, [i for i in range(len(x.sizes)) if i != axis])
+    width = math.prod(x.sizes) // x.sizes[axis]
+    flat = g.view(moved, lambda t: t.reshape(source.sizes[axis], width))
+    made = g.product(hot, flat)
+    sizes = [x.sizes[i] for i in order]
+    back = [order.index(i) for i in range(len(order))]
+    return g.binary("add", x, g.view(Value(made.line, sizes), lambda t: t.permute(back)))
+
+
+@rule("cumsum")
+def _cumsum(g, name, out, x, axis, dtype=None, **names):
+    """A product with a triangle of ones."""
+    x = g.real(x)
+    if not x.sizes:
+        return x
+    axis %= len(x.sizes)
+    count = x.sizes[axis]
+    if count * count > ONE_HOT_MOST:
+        refuse("cumsum of %d elements" % count)
+    places = _counted(g, count)
+    triangle = g.binary("less-equal", g.view(places, lambda t: t.view(-1, 1)), places)
+    moved, order = g.behind(x, [axis])
+    back = [order.index(i) for i in range(len(order))]
+    rows = g.view(moved, lambda t: t.reshape(-1, count))
+    made = g.product(rows, triangle)
+    return g.view(Value(made.line, moved.sizes), lambda t: t.permute(back))
+
+
+@rule("sort", "argsort", "topk")
+def _sort(g, name, out, x, *more, **names):
+    """Each element goes to the place that comparisons with all others of its row count."""
+    x = g.real(x)
+    wanted = None
+    if name == "topk":
+        wanted, more = more[0], more[1:]
+        axis = more[0] if more else names.get("dim", -1)
+        downward = (list(more) + [-1, True])[1] if len(more) > 1 else names.get("largest", True)
+    else:
+        flags = [one for one in more if not isinstance(one, bool)] or [names.get("dim", -1)]
+        axis = flags[0] if flags else -1
+        booleans = [one for one in more if isinstance(one, bool)]
+        downward = names.get("descending", booleans[-1] if booleans else False)
+    axis %= len(x.sizes)
+    count = x.sizes[axis]
+    if math.prod(x.sizes) * count > ONE_HOT_MOST:
+        refuse("a sort of rows of %d elements" % count)
+    moved, order = g.behind(x, [axis])
+    back = [order.index(i) for i in range(len(order))]
+    moved = Value(g.dense(moved), moved.sizes)
+    one = g.view(moved, lambda t: t.unsqueeze(-1))
+    other = g.view(moved, lambda t: t.unsqueeze(-2))
+    before = g.binary("less", *((one, other) if downward else (other, one)), kind="bool")
+    places = _counted(g, count)
+    earlier = g.binary("less", places, g.view(places, lambda t: t.view(-1, 1)))
+    alike = g.binary("mul", g.binary("equal", other, one), earlier)
+    rank = g.sum(g.binary("add", before, alike), [len(x.sizes)])
+    hot = _hot(g, rank, count, len(x.sizes) - 1)  # ..., place, element
+    found = g.sum(g.binary("mul", hot, other), [len(x.sizes)])
+    index = g.sum(g.binary("mul", hot, places), [len(x.sizes)])
+
+    def again(value):
+        if wanted is not None:
+            value = g.view(value, lambda t: t[..., :wanted])
+        return g.view(value, lambda t: t.permute(back))
+    return again(index) if name == "argsort" else (again(found), again(index))
 
 
 # -- sums, norms, losses
@@ -995,16 +1440,50 @@ def _affine(g, x, weight, bias):
     return x
 
 
-@rule("native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit_no_training")
+BATCH_NORMS = {"native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit",
+               "_native_batch_norm_legit_no_training"}
+
+
+def _training(name, args):
+    """Of the arguments of a batch norm: does it take the batch's own statistics?"""
+    return not name.endswith("no_training") and bool(args[5])
+
+
+@rule(*BATCH_NORMS)
 def _batch_norm(g, name, out, x, weight, bias, mean, var, *more):
-    training, epsilon = (False, more[-1]) if name.endswith("no_training") else (more[0], more[-1])
-    if training:
-        refuse("batch norm in training, whose running statistics are no state of a graph yet")
-    scale = (var.tensor.double() + epsilon).rsqrt()
-    shift = -mean.tensor.double() * scale
-    made = _affine(g, g.real(x), *(Value(None, t.shape, kind="constant", tensor=t.float())
+    x, epsilon = g.real(x), more[-1]
+    if not _training(name, (x, weight, bias, mean, var) + more):
+        if mean.kind == var.kind == "constant":
+            scale = (var.tensor.double() + epsilon).rsqrt()
+            shift = -mean.tensor.double() * scale
+            made = _affine(g, x, *(Value(None, t.shape, kind="constant", tensor=t.float())
                                    for t in (scale, shift)))
-    return _affine(g, made, weight, bias), None, None
+        else:
+            rstd = g.map("rsqrt", g.binary("add", g.real(var), epsilon))
+            made = _affine(g, x, rstd, g.map("neg", g.binary("mul", g.real(mean), rstd)))
+        return _affine(g, made, weight, bias), None, None
+    tail = [1] * (len(x.sizes) - 2)
+    mean = _channel_mean(g, x)
+    centred = g.binary("sub", x, g.view(mean, lambda t: t.view([-1] + tail)))
+    var = _channel_mean(g, g.binary("mul", centred, centred))
+    rstd = g.map("rsqrt", g.binary("add", var, epsilon))
+    made = _affine(g, _affine(g, centred, rstd, None), weight, bias)
+    made.statistics = mean, var, math.prod(x.sizes) // x.sizes[1]
+    return made, None, None
+
+
+def _channel_mean(g, x):
+    """Over all axes but the second, exactly whatever the bits of the job."""
+    x, channels = g.whole(x), x.sizes[1]
+    count = math.prod(x.sizes) // channels
+    inner = x.strides[1] if channels > 1 else count
+    line = g.line("channel-sum", [x.line], [inner, channels], [channels])
+    return g.scale(Value(line, [channels]), 1 / count)
+
+
+def _running(g, old, new, momentum):
+    """The next value of a running statistic."""
+    return g.binary("add", g.scale(g.real(old), 1 - momentum), g.scale(new, momentum))
 
 
 def _causal(g, value):
@@ -1027,7 +1506,24 @@ def _softmax(g, name, out, x, axis, *more):
     x = g.real(x)
     causal = _causal(g, x) if axis % len(x.sizes) == len(x.sizes) - 1 else None
     line, again = g.rows(causal[0] if causal else x, axis)
-    return again(g.line("softmax", [line], [bits(1), causal[1] if causal else 0], line.shape))
+    factor = bits(1)
+    if line.word == "scale":
+        factor, line = line.numbers[0], line.operands[0]
+    if causal:
+        line = _causal_product(g, line, causal[1])
+    return again(g.line("softmax", [line], [factor, causal[1] if causal else 0],
+                        causal[0].sizes if causal else line.shape))
+
+
+def _causal_product(g, line, size):
+    """Of a product that only a causal softmax reads, the half that it reads."""
+    if line.word != "contract" or line.numbers[30] != 0 or line.shape[-1] != size or \
+            [n for n in line.numbers[2:4] if n > 1][-1:] != [size] or \
+            [n for n in line.numbers[14:16] if n > 1] != [size]:
+        return line
+    made = g.line("contract", line.operands, line.numbers[:30] + [size], line.shape)
+    made.place = line.place
+    return made
 
 
 @rule("_log_softmax", "log_softmax")
@@ -1128,32 +1624,67 @@ def _from_channels_last(g, line, shape):
 
 @rule("convolution", "_convolution", "mkldnn_convolution", "conv2d", "thnn_conv2d")
 def _convolution(g, name, out, x, weight, bias, stride, pads, dilation, transposed=False,
-                 out_pads=(), groups=1, *more):
-    if transposed or groups != 1:
-        refuse("a convolution that is transposed or has groups")
+                 out_pads=(0,), groups=1, *more):
     x, weight, shape = g.real(x), g.real(weight), list(out.shape)
+    stride, pads, dilation, out_pads = list(stride), list(pads), list(dilation), list(out_pads)
     if len(x.sizes) == 3:  # of one axis: pictures one row high
         x, weight = (g.view(one, lambda t: t.unsqueeze(2)) for one in (x, weight))
         shape.insert(2, 1)
-        stride, dilation, pads = [1] + list(stride), [1] + list(dilation), [0] + list(pads)
+        stride, dilation, pads, out_pads = [1] + stride, [1] + dilation, [0] + pads, [0] + out_pads
     if len(x.sizes) != 4:
         refuse("a convolution over %d axes" % (len(x.sizes) - 2))
-    n, maps, high, wide = shape
-    channels, kernel = x.sizes[1], list(weight.sizes[2:])
-    places = math.prod(kernel)
-    columns = g.line("im2col", [_channels_last(g, x)],
-                     _picture(x, channels, kernel, _two(stride), _two(pads), _two(dilation)),
-                     [n * high * wide, places * channels])
-    weight = Value(g.dense(weight), (maps, channels, places))
-    k = places * channels
-    made = g.contract(
-        (columns, [[], [(n, high * wide * k), (high * wide, k)], [(places, channels),
-                                                                   (channels, 1)]]),
-        (weight.line, [[], [(maps, k)], [(places, 1), (channels, places)]]),
-        shape, [0, 0, maps * high * wide, 1, 0, high * wide] if n > 1 and high * wide > 1 else
-        [0, 0, 0, maps if n > 1 else 1, 0, high * wide])
+    stride, pads, dilation = _two(stride), _two(pads), _two(dilation)
+    if transposed:
+        x, weight, pads = _spaced(g, x, weight, stride, pads, dilation, _two(out_pads), groups)
+        stride = [1, 1]
+    made = _convolved(g, x, weight, stride, pads, dilation, groups, shape)
     made = Value(made.line, out.shape)
     return made if bias is None else _affine(g, made, None, bias)
+
+
+def _spaced(g, x, weight, stride, pads, dilation, out_pads, groups):
+    """A transposed convolution as a convolution: of the picture with zeros between its elements and
+    around them, with the kernel turned."""
+    n, channels, high, wide = x.sizes
+    reach = [dilation[i] * (weight.sizes[2 + i] - 1) for i in range(2)]
+    if any(reach[i] < pads[i] for i in range(2)):
+        refuse("a transposed convolution that is padded beyond its kernel")
+    before = [reach[i] - pads[i] for i in range(2)]
+    sizes = [(size - 1) * step + 1 + 2 * pad + more for size, step, pad, more in
+             zip((high, wide), stride, before, out_pads)]
+    row, picture = sizes[1], sizes[0] * sizes[1]
+    line = g.line("place", [g.dense(x), g.fill(0)],
+                  padded([n * channels, high, wide], MOVE_AXES, 1) +
+                  padded([picture, stride[0] * row, stride[1]], MOVE_AXES, 0) +
+                  [before[0] * row + before[1]], [n, channels] + sizes)
+    maps = weight.sizes[1]
+    turned = g.flipped(weight, [2, 3])
+    turned = g.view(turned, lambda t: t.view(groups, channels // groups, maps, *t.shape[2:])
+                    .transpose(1, 2))
+    turned = Value(g.dense(turned), [groups * maps, channels // groups] + list(weight.sizes[2:]))
+    return Value(line, [n, channels] + sizes), turned, [0, 0]
+
+
+def _convolved(g, x, weight, stride, pads, dilation, groups, shape):
+    """One product for all groups: a group is a batch of columns and of maps."""
+    n, maps, high, wide = shape
+    channels, kernel = x.sizes[1], list(weight.sizes[2:])
+    places, per, each = math.prod(kernel), channels // groups, maps // groups
+    k, area = places * channels, high * wide
+    columns = g.line("im2col", [_channels_last(g, x)],
+                     _picture(x, channels, kernel, stride, pads, dilation), [n * area, k])
+    weight = Value(g.dense(weight), (maps, per, places))
+    batch = groups > 1
+
+    def steps(pairs):
+        """Strides of what is longer than 1, as contract() lays them out."""
+        return padded([step for size, step in pairs if size > 1], 2, 0)
+    return g.contract(
+        (columns, [[(groups, per)], [(n, area * k), (area, k)], [(places, channels), (per, 1)]]),
+        (weight.line, [[(groups, each * per * places)], [(each, per * places)],
+                       [(places, 1), (per, places)]]),
+        shape, steps([(groups, each * area)] if batch else []) +
+        steps([(n, maps * area), (area, 1)]) + steps([(each, area)]))
 
 
 @rule("max_pool2d_with_indices", "max_pool2d")
@@ -1234,13 +1765,98 @@ def _mapped(function, tree):
     return type(tree)(_mapped(function, one) for one in tree) if type(tree) in (list, tuple) else tree
 
 
+def _holds(whole, part):
+    """Is the whole dense, and does the part view its memory alone?"""
+    if not whole.is_contiguous() or whole.numel() == 0:
+        return False
+    start = part.storage_offset() - whole.storage_offset()
+    end = start + sum(step * (n - 1) for step, n in zip(part.stride(), part.shape))
+    return start >= 0 and end < whole.numel()
+
+
+# -- random numbers, as the engine draws them (docs/ARITHMETIC.md)
+
+EXACT = 2 ** 24          # what is computed of integers is a binary32
+BELOW_ONE = 1 - 2.0 ** -24
+MASK = 2 ** 32 - 1
+EXAMPLE_SEED, DRAWS_FIRST = 1, 2 ** 31
+
+
+def _halves(a, b):
+    """The halves of a product of 32 bits each."""
+    low = (a & 0xffff) * b
+    high = (a >> 16) * b + (low >> 16)
+    return high >> 16, ((high & 0xffff) << 16) | (low & 0xffff)
+
+
+def _words(count, draw):
+    """The first words of the draw with that number, in step 0 of the example."""
+    blocks = torch.arange((count + 3) // 4, dtype=torch.int64)
+    counter = [blocks & MASK, blocks >> 32, torch.full_like(blocks, DRAWS_FIRST + draw),
+               torch.zeros_like(blocks)]
+    key = [EXAMPLE_SEED, 0]
+    for _ in range(10):
+        high0, low0 = _halves(counter[0], 0xd2511f53)
+        high2, low2 = _halves(counter[2], 0xcd9e8d57)
+        counter = [high2 ^ counter[1] ^ key[0], low2, high0 ^ counter[3] ^ key[1], low0]
+        key = [(key[0] + 0x9e3779b9) & MASK, (key[1] + 0xbb67ae85) & MASK]
+    return torch.stack(counter, 1).reshape(-1)[:count]
+
+
+def _unit(words):
+    """From 0 to below 1."""
+    return (words.float() * 2.0 ** -32).clamp(max=BELOW_ONE)
+
+
+UNSET = {"empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided"}
+SHAPED = UNSET | {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
+DRAWN = {"rand", "randn", "rand_like", "randn_like", "bernoulli", "uniform", "normal"}
+
+
+class _Numbers:
+    """In place of a graph where only numbers are wanted."""
+
+    def binary(self, *_):
+        return None
+
+    map = scale = real = binary
+
+
+def _drawn(g, name, inside, args, kwargs, uniform, operand):
+    """The numbers of a draw and their line; uniform() draws once."""
+    if name in ("rand", "rand_like", "uniform"):
+        low, high = (list(args[1:]) + [0.0, 1.0][len(args) - 1:] if name == "uniform" else (0.0, 1.0))
+        number, line = uniform()
+        if (low, high) == (0.0, 1.0):
+            return number, line
+        return number * (high - low) + low, g.binary("add", g.scale(line, high - low), low)
+    if name == "bernoulli":
+        share = args[0] if not inside and len(args) == 1 else args[1] if len(args) > 1 else 0.5
+        number, line = uniform()
+        known = operand(share) if isinstance(share, torch.Tensor) else share
+        return (number < share).to(number.dtype), g.binary("less", line, known)
+    mean, deviation = 0.0, 1.0
+    if name == "normal":
+        if not inside:
+            refuse("torch.normal: scale and shift torch.randn")
+        mean, deviation = list(args[1:]) + [0.0, 1.0][len(args) - 1:]
+    (u, u_line), (v, v_line) = uniform(), uniform()
+    number = (-2 * (1 - u).log()).sqrt() * (2 * math.pi * v).cos() * deviation + mean
+    line = g.map("sqrt", g.scale(g.map("log", g.binary("sub", 1.0, u_line)), -2.0))
+    line = g.binary("mul", line, g.map("cos", g.scale(v_line, 2 * math.pi)))
+    if (mean, deviation) != (0.0, 1.0):
+        line = g.binary("add", g.scale(line, deviation), mean)
+    return number, line
+
+
 class Recorder(TorchDispatchMode):
     """Sees every ATen call below autograd and writes its line."""
 
-    def __init__(self, graph):
+    def __init__(self, graph, trains=True):
         super().__init__()
         self.graph, self.table, self.shared = graph, {}, {}  # shared: by storage, who lies there
         self.storages, self.modules, self.stops = {}, [], {}
+        self.trains, self.draws = trains, 0  # without a loss no gradient is Lockstep's
 
     def know(self, tensor, line, kind="f32"):
         self.bind(tensor, Value(line, tensor.shape, kind=kind), False)
@@ -1253,7 +1869,12 @@ class Recorder(TorchDispatchMode):
             raise AssertionError("%s: a value of %s for %s" % (value.line.word, value.sizes,
                                                                tuple(tensor.shape)))
         value = copy.copy(value)
-        value.stopped = stopped
+        value.stopped = stopped and self.trains
+        value.integer = not tensor.is_floating_point()
+        if value.integer and value.kind == "f32" and tensor.numel() and \
+                int(tensor.abs().max()) >= EXACT:
+            refuse("an integer of %d: what is computed is exact up to 2^24" % int(
+                tensor.abs().max()))
         self.table[id(tensor)] = tensor, value
         self.shared.setdefault(_storage(tensor), {})[id(tensor)] = tensor
 
@@ -1276,13 +1897,39 @@ class Recorder(TorchDispatchMode):
         return value
 
     def changed(self, tensor):
-        """In place: what else shows a part of it is no longer what its line says."""
+        """In place: what else shows a part of it is no longer what its line says, but what shows all
+        of its memory has the part in its place."""
         key = _storage(tensor)
         self.storages.setdefault(key, "a tensor that was changed in place")
         self.graph.constants.clear()
-        for other in self.shared.get(key, {}).values():
-            if other is not tensor and _overlap(tensor, other):
+        entry = self.table.get(id(tensor))
+        for other in list(self.shared.get(key, {}).values()):
+            if other is tensor or not _overlap(tensor, other):
+                continue
+            known = self.table[id(other)][1]
+            if known is None or entry is None or entry[1] is None or not _holds(other, tensor):
                 self.table[id(other)] = other, None
+                continue
+            value = self.placed(other, known, tensor, entry[1])
+            self.bind(other, value, value.stopped)
+
+    def placed(self, whole, base, part, value):
+        """The whole with a part of it, which views its memory, changed."""
+        if part.shape == whole.shape and part.stride() == whole.stride():
+            return value
+        g = self.graph
+        sizes, (strides,) = merged(part.shape, part.stride())
+        if len(sizes) > MOVE_AXES or any(step == 0 for step in strides):
+            return None
+        g.place = self.where()
+        kind = "u32" if base.kind == value.kind == "u32" else "f32"
+        base, value = (one if kind == "u32" else g.real(one) for one in (base, value))
+        line = g.line("place", [g.dense(value), g.dense(base)], padded(sizes, MOVE_AXES, 1) +
+                      padded(strides, MOVE_AXES, 0) +
+                      [part.storage_offset() - whole.storage_offset()], whole.shape, kind)
+        made = Value(line, whole.shape, kind=kind)
+        made.stopped = base.stopped and value.stopped
+        return made
 
     def stop(self, value):
         made = copy.copy(value)
@@ -1326,32 +1973,87 @@ class Recorder(TorchDispatchMode):
         everything = list(_tensors(list(args) + list(kwargs.values())))
         known = any(self.find(tensor) is not None for tensor in everything)
         if name in DRAWS:
-            refuse("random numbers of PyTorch's own: draw them into the rows of the batch")
+            self.graph.place = place
+            return self.draw(name, inside, func, args, kwargs)
+        if name in SHAPED and not inside:
+            known = False  # a constant of the shape of a tensor
         if not known:
             if inside:
                 self.graph.constants.clear()
-            return func(*args, **kwargs)
+            out = func(*args, **kwargs)
+            return out.zero_() if name in UNSET else out  # what is not set is set before it is read
         function = RULES.get("%s.%s" % (name, func._overloadname)) or RULES.get(name)
         if function is None and name not in VIEWS | SAME | {"copy"}:
             return self.decompose(func, args, kwargs)
         self.graph.place = place
         before = args
         if inside and self.find(args[0]) is None:
+            self.know_base(args[0])
             before = (args[0].clone(),) + tuple(args[1:])
         operands = _mapped(self.operand, before)
         names = {key: _mapped(self.operand, value) for key, value in kwargs.items()
                  if key not in IGNORED_NAMES}
         out = func(*args, **kwargs)
         made = self.make(function, name, func, out, operands, names)
-        if inside:
-            self.changed(args[0])
-            out, made = args[0], made if isinstance(made, Value) else made[0]
         stopped = not torch.is_grad_enabled()
+        if inside:
+            out, made = args[0], made if isinstance(made, Value) else made[0]
+            self.bind(out, made, stopped)
+            self.changed(out)
+            return out
+        if name in BATCH_NORMS and _training(name, args):
+            self.run_statistics(made[0], operands, args)
         if isinstance(out, torch.Tensor):
             self.bind(out, made[0] if isinstance(made, (tuple, list)) else made, stopped)
         else:
             for tensor, value in zip(out, made):
                 self.bind(tensor, value, stopped)
+        return out
+
+    def know_base(self, tensor):
+        """Before a constant is changed in place, through a view of it: its memory is known then."""
+        base = tensor._base if tensor._base is not None else tensor
+        if base is not tensor and self.find(base) is None and base.is_contiguous():
+            g = self.graph
+            kept = Value(None, base.shape, kind="constant", tensor=base.clone())
+            integer = not base.is_floating_point()
+            made = g.constant(kept, "u32") if integer and int(base.min()) >= 0 and \
+                base.dtype != torch.bool else g.real(kept)
+            self.bind(base, made, True)
+
+    def run_statistics(self, made, operands, args):
+        """The running statistics that a batch norm changes, where they are the module's."""
+        mean, var, count = made.statistics
+        momentum = args[6]
+        with torch.no_grad():
+            for at, new in ((3, mean), (4, self.graph.scale(var, count / max(count - 1, 1)))):
+                if args[at] is not None and self.find(args[at]) is not None:
+                    self.bind(args[at], _running(self.graph, operands[at], new, momentum), True)
+                    self.changed(args[at])
+
+    def draw(self, name, inside, func, args, kwargs):
+        """Random numbers: those that the job draws for an example, and the line that draws them."""
+        out = args[0] if inside else func(*args, **kwargs)
+        words, line = None, None
+        if name not in DRAWN:
+            refuse("random numbers of this kind: torch.rand, randn, bernoulli, normal_ and uniform_ "
+                   "have lines; or draw them into the rows of the batch")
+        if inside:
+            self.know_base(out)
+
+        def uniform():
+            nonlocal words, line
+            words = _words(out.numel(), self.draws).reshape(out.shape)
+            line = self.graph.line("uniform", [], [self.draws], out.shape, "u32")
+            self.draws += 1
+            real = self.graph.scale(self.graph.real(Value(line, out.shape, kind="u32")), 2.0 ** -32)
+            return _unit(words).to(out.dtype), self.graph.binary("min", real, BELOW_ONE)
+        number, value = _drawn(self.graph, name, inside, args, kwargs, uniform, self.operand)
+        with torch.no_grad():
+            out.copy_(number)
+        self.bind(out, value, True)
+        if inside:
+            self.changed(out)
         return out
 
     def operand(self, tensor):
@@ -1384,8 +2086,31 @@ class Recorder(TorchDispatchMode):
         return made
 
 
+def _smoothed(func, x, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+              reduction="mean", label_smoothing=0.0):
+    """PyTorch's own selects the targets that count."""
+    if target.is_floating_point() or weight is not None:
+        return func(x, target, weight, ignore_index=ignore_index, reduction=reduction,
+                    label_smoothing=label_smoothing)
+    axis = 1 if x.dim() > 1 else 0
+    logs = FUNCTIONAL.log_softmax(x, axis)
+    kept = (target != ignore_index).to(x.dtype)
+    each = FUNCTIONAL.nll_loss(logs, target, ignore_index=ignore_index, reduction="none")
+    total = (1 - label_smoothing) * each - label_smoothing / x.shape[axis] * logs.sum(axis) * kept
+    return total if reduction == "none" else total.sum() if reduction == "sum" else \
+        total.sum() / kept.sum()
+
+
+def _one_hot(recorder, tensor, num_classes=-1):
+    """PyTorch's own looks at the numbers."""
+    if num_classes < 0:
+        raise Refused("%s: one_hot without num_classes: say how many there are" % recorder.where())
+    return (tensor.unsqueeze(-1) == torch.arange(num_classes)).long()
+
+
 class Calls(TorchFunctionMode):
-    """Sees what autograd hides from the recorder: the user's own detach(), and dropout."""
+    """Sees what autograd hides from the recorder: the user's own detach(), and dropout. Without a
+    recorder: only drops nothing."""
 
     def __init__(self, recorder):
         super().__init__()
@@ -1395,8 +2120,14 @@ class Calls(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in DROPOUTS:
             return self.dropout(func, *args, **kwargs)
+        if func is FUNCTIONAL.one_hot and self.recorder is not None:
+            return _one_hot(self.recorder, *args, **kwargs)
+        if func is FUNCTIONAL.cross_entropy and kwargs.get("label_smoothing") and \
+                self.recorder is not None:
+            return _smoothed(func, *args, **kwargs)
         out = func(*args, **kwargs)
-        if func in STOPS and self.recorder.find(out) is not None:
+        if func in STOPS and self.recorder is not None and self.recorder.trains and \
+                self.recorder.find(out) is not None:
             self.recorder.bind(out, self.recorder.stop(self.recorder.find(out)), False)
         return out
 
@@ -1405,6 +2136,8 @@ class Calls(TorchFunctionMode):
         training = training if train is None else train
         if not training or p == 0:
             return x
+        if self.recorder is None:
+            return x
         if func not in (FUNCTIONAL.dropout, torch.dropout):
             raise Refused("%s: %s has no line; nn.Dropout has" % (self.recorder.where(),
                                                                   func.__name__))
@@ -1412,9 +2145,66 @@ class Calls(TorchFunctionMode):
         value = self.recorder.find(out)
         if value is not None:
             g = self.recorder.graph
-            line = g.line("dropout", [g.dense(value)], [bits(p)], value.sizes)
-            self.recorder.bind(out, Value(line, value.sizes), False)
+            line = g.line("dropout", [g.dense(g.real(value))], [bits(p)], value.sizes)
+            self.recorder.bind(out, Value(line, value.sizes), not torch.is_grad_enabled())
         return out
+
+
+class Reference(TorchDispatchMode):
+    """The program in binary64, whatever types it names; random numbers are the example's."""
+
+    def __init__(self, double):
+        super().__init__()
+        self.double, self.draws = double, 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        whole = func._schema.name.split("::")[1]
+        inside = whole.endswith("_") and not whole.endswith("__")
+        name = whole[:-1] if inside else whole
+        if self.double:
+            if kwargs.get("dtype") == torch.float32:
+                kwargs["dtype"] = torch.float64
+            if not inside and any(t.dtype == torch.float64 for t in _tensors(list(args))):
+                args = _mapped(lambda t: t.double() if t.dtype == torch.float32 else t, list(args))
+        if name not in DRAWN:
+            return func(*args, **kwargs)
+        out = args[0] if inside else func(*args, **kwargs)
+
+        def uniform():
+            self.draws += 1
+            return _unit(_words(out.numel(), self.draws - 1).reshape(out.shape)).to(out.dtype), None
+        number, _ = _drawn(_Numbers(), name, inside, args, kwargs, uniform, lambda t: None)
+        with torch.no_grad():
+            return out.copy_(number)
+
+
+class _Borrowed:
+    """The module with buffers of its own, and, double, in binary64; afterwards all is as before."""
+
+    def __init__(self, module, double=False):
+        self.module, self.double = module, double
+
+    def __enter__(self):
+        self.data = [(one, one.data) for one in self.module.parameters()] if self.double else []
+        self.buffers = [(part, key, one) for part in self.module.modules()
+                        for key, one in part._buffers.items() if one is not None]
+        made = {}
+        for one, data in self.data:
+            if data.dtype == torch.float32:
+                one.data = data.double()
+        for part, key, one in self.buffers:
+            if id(one) not in made:
+                wide = self.double and one.dtype == torch.float32
+                made[id(one)] = one.detach().double() if wide else one.detach().clone()
+            part._buffers[key] = made[id(one)]
+        return self
+
+    def __exit__(self, *_):
+        for one, data in self.data:
+            one.data = data
+        for part, key, one in self.buffers:
+            part._buffers[key] = one
 
 
 def _watch(module, recorder):
@@ -1426,15 +2216,186 @@ def _watch(module, recorder):
     return hooks
 
 
-def _record(module, loss, batch):
-    """The graph of one batch: its text, the weights, the frozen weights, what gets no gradient."""
-    graph = Graph()
-    recorder = Recorder(graph)
-    trained, inputs = {}, {}
+# -- what PyTorch finds
+
+def _measure(tensor):
+    """The norm, and eight sums with signs by the place: as graph_expected.c has them."""
+    flat = tensor.detach().reshape(-1).double()
+    sums = [0.0] * 8
+    for at in range(0, flat.numel(), 2 ** 20):
+        part = flat[at:at + 2 ** 20]
+        signs = (torch.arange(at, at + part.numel()) * 0x9e3779b1) & MASK
+        signs = signs ^ (signs >> 15)
+        signs = (signs * 0x85ebca6b) & MASK
+        signs = (signs ^ (signs >> 13)) >> 24
+        for i in range(8):
+            sums[i] += float((part * ((signs >> i & 1) * 2 - 1)).sum())
+    return [float(flat.norm())] + sums
+
+
+def _exact(number):
+    return "0x%016x" % struct.unpack("<Q", struct.pack("<d", number))
+
+
+def _found(program):
+    """program(double): as binary64; as PyTorch computes it where the program insists on that."""
+    try:
+        return program(True)
+    except Refused:
+        raise
+    except Exception:  # noqa: B902 - whatever a program of another's raises
+        return program(False)
+
+
+def _example(tensor, double):
+    tensor = tensor.detach().clone()
+    return tensor.double() if double and tensor.dtype == torch.float32 else tensor
+
+
+def _find_training(module, loss, batch):
+    """The loss, the gradients by name, and the buffers that the step writes, by name."""
+    def program(double):
+        with _Borrowed(module, double), torch.enable_grad(), Calls(None):
+            before = {name: (one, one.clone(), one._version)
+                      for name, one in module.named_buffers()}
+            with Reference(double):
+                out = loss(module, **{name: _example(one, double) for name, one in batch.items()})
+                if not isinstance(out, torch.Tensor) or out.numel() != 1:
+                    raise Refused("the loss is no tensor of one number")
+                wanted = {name: one for name, one in module.named_parameters()
+                          if one.requires_grad}
+                if not out.requires_grad or not wanted:
+                    raise Refused("the loss depends on no parameter that is trained")
+                found = torch.autograd.grad(out, list(wanted.values()), allow_unused=True)
+            gradients = {name: _measure(one) for name, one in zip(wanted, found)
+                         if one is not None}
+            states = {}
+            for name, one in module.named_buffers():
+                old = before.get(name)
+                if old is None:
+                    raise Refused("%s: a buffer that the step itself makes: register it in "
+                                  "__init__" % name)
+                if one is not old[0] or one._version != old[2] or not torch.equal(one, old[1]):
+                    states[name] = _measure(one)
+            return float(out), gradients, states
+    return _found(program)
+
+
+# -- the recording of a whole step
+
+def _state_kind(tensor):
+    """A counter is an integer of one element; what else is computed is f32."""
+    return "u32" if tensor.numel() == 1 and not tensor.is_floating_point() and \
+        tensor.dtype != torch.bool else "f32"
+
+
+class _NoCounter(Exception):
+    """A state that was taken for a counter is something else."""
+
+
+def _declare_states(graph, recorder, states, kinds):
+    """states: name: tensor, which the program will find. Returns the lines."""
+    lines = {}
+    for name, tensor in states.items():
+        kind = kinds.setdefault(name, _state_kind(tensor))
+        lines[name] = graph.declare("state", name, tensor.shape, kind)
+        recorder.know(tensor, lines[name], kind)
+    return lines
+
+
+def _after(graph, taken, name, line, value, kinds):
+    """The line that makes the next value of a state: a call of its own."""
+    if value.kind != line.kind and line.kind == "u32":
+        kinds[name] = "f32"
+        raise _NoCounter
+    made = graph.dense(value if line.kind == "u32" else graph.real(value))
+    if made.word in Graph.RANKS or id(made) in taken or made.shape != line.shape:
+        made = graph.line("move", [made], padded([made.count], MOVE_AXES, 1) +
+                          padded([1], MOVE_AXES, 0) + [0], line.shape, line.kind)
+    taken[id(made)] = made
+    return made
+
+
+def _next_states(graph, recorder, lines, tensors, kinds):
+    afters, taken = [], {}
+    for name, line in lines.items():
+        value = recorder.operand(tensors[name])
+        if value.kind == "constant":
+            graph.place = "loss"
+            value = graph.constant(value, line.kind)
+        afters.append((line, _after(graph, taken, name, line, value, kinds)))
+    return afters
+
+
+def _know_batch(graph, recorder, batch, lines=None):
+    inputs = {}
     for name, tensor in batch.items():
         kind = "f32" if tensor.is_floating_point() else "u32"
         inputs[name] = tensor.detach().clone()
-        recorder.know(inputs[name], graph.declare("input", name, tensor.shape, kind), kind)
+        line = lines[name] if lines else graph.declare("input", name, tensor.shape, kind)
+        recorder.know(inputs[name], line, kind)
+    return inputs
+
+
+def _run(module, recorder, loss, inputs):
+    hooks = _watch(module, recorder)
+    try:
+        with Calls(recorder), recorder:
+            return loss(module, **inputs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _loss_line(graph, recorder, out):
+    if not isinstance(out, torch.Tensor) or out.numel() != 1:
+        raise Refused("the loss is no tensor of one number")
+    value = recorder.find(out)
+    if value is None:
+        raise Refused("the loss depends on no parameter that is trained")
+    return graph.dense(graph.real(value))
+
+
+def _record_eval(module, loss, batch, graph):
+    """The same loss in eval mode, of the lines that are declared already."""
+    recorder = Recorder(graph)
+    lines = {line.numbers[0]: line for line in graph.declared}
+    modes = [(one, one.training) for one in module.modules()]
+    module.eval()
+    try:
+        inputs = _know_batch(graph, recorder, batch, lines)
+        for name, one in list(module.named_parameters()) + list(module.named_buffers()):
+            if name in lines:
+                recorder.know(one, lines[name], lines[name].kind)
+        with torch.no_grad():
+            return _loss_line(graph, recorder, _run(module, recorder, loss, inputs))
+    except Refused as error:
+        raise Refused("in eval mode: %s; or export with evaluate=False" % error) from None
+    finally:
+        for one, mode in modes:
+            one.training = mode
+
+
+class _Recording:
+    """A step as it was recorded: text, weights, frozen, number of each value, and lines by name."""
+
+
+def _record(module, loss, batch, written, evaluate, kinds):
+    """The graph of one batch. written: the buffers that the step writes."""
+    while True:
+        try:
+            with _Borrowed(module):
+                return _record_once(module, loss, batch, written, evaluate, kinds)
+        except _NoCounter:
+            pass
+
+
+def _record_once(module, loss, batch, written, evaluate, kinds):
+    made = _Recording()
+    graph = Graph()
+    recorder = Recorder(graph)
+    trained = {}
+    inputs = _know_batch(graph, recorder, batch)
     for name, parameter in module.named_parameters():
         known = recorder.storages.get(_storage(parameter))
         if known is not None:
@@ -1443,51 +2404,163 @@ def _record(module, loss, batch):
         line = graph.declare("param", name, parameter.shape)
         recorder.know(parameter, line)
         trained[name] = parameter, line
-    hooks = _watch(module, recorder)
-    try:
-        with torch.enable_grad(), Calls(recorder), recorder:
-            out = loss(module, **inputs)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    if not isinstance(out, torch.Tensor) or out.numel() != 1:
-        raise Refused("the loss is no tensor of one number")
-    value = recorder.find(out)
+    buffers = {name: one for name, one in module.named_buffers() if name in written}
+    states = _declare_states(graph, recorder, buffers, kinds)
+    firsts = {name: one.clone() for name, one in buffers.items()}
+    with torch.enable_grad():
+        out = _run(module, recorder, loss, inputs)
+        loss_line = _loss_line(graph, recorder, out)
     wanted = [name for name, (parameter, _) in trained.items() if parameter.requires_grad]
-    if value is None or not out.requires_grad or not wanted:
+    if not out.requires_grad or not wanted:
         raise Refused("the loss depends on no parameter that is trained")
     gradients = dict(zip(wanted, torch.autograd.grad(
         out, [trained[name][0] for name in wanted], allow_unused=True)))
+    with torch.no_grad():
+        afters = _next_states(graph, recorder, states, dict(module.named_buffers()), kinds)
     for name, (parameter, line) in trained.items():
         if gradients.get(name) is None:
             line.word, line.numbers = "frozen", [name, "f32"]
             graph.frozen[name] = parameter.detach().float()
-    loss_line = graph.dense(graph.real(value))
-    text, parameters, frozen = graph.text(loss_line)
-    weights = {name: trained[name][0].detach().float() for name in parameters}
-    without = [name for name in wanted if gradients[name] is None]
-    return text, weights, {name: graph.frozen[name] for name in frozen}, without
+    evaluated = None
+    if evaluate:
+        with _Borrowed(module):
+            evaluated = _record_eval(module, loss, batch, graph)
+    made.text, names, made.number = graph.text(loss_line, afters, evaluated)
+    made.weights = {name: trained[name][0].detach().float() for name in names["param"]}
+    made.weights.update({name: _first(firsts[name], kinds[name]) for name in states})
+    made.frozen = {name: graph.frozen[name] for name in names["frozen"]}
+    made.without = [name for name in wanted if gradients[name] is None]
+    made.lines = {line.numbers[0]: line for line in graph.declared}
+    made.loss = loss_line
+    return made
 
 
-def export(module, loss, batch, name):
-    """Writes name.graph and name.safetensors of a loss that module.train()s.
+def _first(tensor, kind):
+    """The first value of a state, as the job has it."""
+    if kind == "u32":
+        return tensor.detach().reshape(1).int()
+    return tensor.detach().float().reshape(tuple(tensor.shape) or (1,))
 
-    loss(module, **batch) gives one number. batch: {name: tensor}; the first axis of each counts the
-    rows of a batch, which the job draws for every step. Returns the names of the parameters
-    that no gradient reaches, which stay as they are."""
+
+TAKEN = {"step", "micro", "schedule", "loss", "losses", "answers", "loss_sum", "marked"}
+
+
+def _check_names(names, inputs):
+    for name in names:
+        if len(name) > 61 or name in inputs and len(name) > 54:
+            raise Refused("%s: names have at most 61 letters, those of a batch 54" % name)
+        if name in TAKEN or name.startswith(("example.", "held_out.")):
+            raise Refused("%s: a name of the job's own; give it another" % name)
+        if not name.isascii() or not name.isprintable() or " " in name:
+            raise Refused("%r: names are of printable ASCII without spaces" % name)
+        for letter in "mvg":
+            if letter + "." + name in names:
+                raise Refused("%s.%s and %s: a job calls what it keeps of '%s' so; rename the "
+                              "module '%s'" % (letter, name, name, name, letter))
+
+
+def _check_rows(batch):
     rows = {tensor.shape[0] if tensor.dim() else None for tensor in batch.values()}
     if len(rows) != 1 or None in rows:
         raise Refused("the first axis of every tensor of the batch counts its rows: %s" % {
             key: tuple(tensor.shape) for key, tensor in batch.items()})
-    text, weights, frozen, without = _record(module, loss, batch)
-    again = _record(module, loss, {key: tensor.roll(1, 0) for key, tensor in batch.items()})
-    if text != again[0] or any(not torch.equal(frozen[key], again[2][key]) for key in frozen):
-        raise Refused("the program is another one when the rows of the batch are in another order: "
-                      "a number that comes from the batch, a clock or a draw became a constant")
-    for key in weights:
-        if len(key) > 61:
-            raise Refused("%s: names have at most 61 letters" % key)
-    _save_tensors(name + ".safetensors", {**weights, **frozen})
+
+
+def _compare(one, other, what):
+    if one.text != other.text or any(not torch.equal(one.frozen[key], other.frozen[key])
+                                     for key in one.frozen):
+        raise Refused("the program is another one when %s: a number that comes from there, a clock "
+                      "or a draw became a constant" % what)
+
+
+def _write(made, name, batch, expected):
+    """The graph, and beside it what is given: weights, first states, what is frozen, the example."""
+    _check_names(set(made.lines) & (set(made.weights) | set(made.frozen)) | set(batch), batch)
+    examples = {} if not expected else {
+        "example." + key: rows.detach().float() if rows.is_floating_point() else torch.where(
+            rows == -100, torch.full_like(rows, -1), rows).int() for key, rows in batch.items()}
+    _save_tensors(name + ".safetensors", {**made.weights, **made.frozen, **examples})
     with open(name + ".graph", "w", encoding="ascii") as file:
-        file.write(text)
-    return without
+        file.write(made.text)
+        for line, numbers in expected:
+            file.write("expect %%%d %s\n" % (made.number[id(line)],
+                                            " ".join(_exact(number) for number in numbers)))
+
+
+def export(module, loss, batch, name, evaluate=True, check=True):
+    """Writes name.graph and name.safetensors of a loss, with the module in the mode it is in.
+
+    loss(module, **batch) gives one number. batch: {name: tensor}; the first axis of each counts the
+    rows of a batch, which the job draws for every step. Returns the names of the parameters that no
+    gradient reaches, which stay as they are.
+
+    evaluate: the graph also says what the loss is in eval mode, for held-out data (--eval). check:
+    it has what PyTorch finds in binary64 on this batch, to which `job new` holds its first step."""
+    _check_rows(batch)
+    value, gradients, states = _find_training(module, loss, batch)
+    kinds = {}
+    made = _record(module, loss, batch, states, evaluate, kinds)
+    again = _record(module, loss, {key: tensor.roll(1, 0) for key, tensor in batch.items()}, states,
+                    evaluate, kinds)
+    _compare(made, again, "the rows of the batch are in another order")
+    expected = [(made.loss, [value])] + [
+        (made.lines[key], {**gradients, **states}[key]) for key in made.weights]
+    _write(made, name, batch, expected if check else [])
+    return made.without
+
+
+def export_step(function, state, name, batch=None, check=True):
+    """Writes name.graph and name.safetensors of a step without a loss: each makes states of states.
+
+    function(state, **batch) takes {name: tensor} and returns {name: tensor}, the next values of all
+    of them. batch as in export(): rows that the job draws for every step, or None."""
+    batch = batch or {}
+    if batch:
+        _check_rows(batch)
+    if not state or any(not isinstance(one, torch.Tensor) for one in state.values()):
+        raise Refused("the state is {name: tensor}")
+
+    def called(tensors, inputs):
+        made = function(dict(tensors), **inputs)
+        if not isinstance(made, dict) or set(made) != set(state):
+            raise Refused("the step returns {name: tensor} with the names of the state")
+        for key, one in made.items():
+            if not isinstance(one, torch.Tensor) or one.shape != state[key].shape:
+                raise Refused("the next value of '%s' has another shape" % key)
+        return made
+
+    def program(double):
+        with Calls(None), Reference(double):
+            made = called({key: _example(one, double) for key, one in state.items()},
+                          {key: _example(one, double) for key, one in batch.items()})
+        return {key: _measure(made[key]) for key in state}
+    found = _found(program)
+    kinds = {}
+
+    def record(batch):
+        graph = Graph()
+        recorder = Recorder(graph, trains=False)
+        inputs = _know_batch(graph, recorder, batch)
+        tensors = {key: one.detach().clone() for key, one in state.items()}
+        lines = _declare_states(graph, recorder, tensors, kinds)
+        with Calls(recorder), recorder:
+            after = called(tensors, inputs)
+        with torch.no_grad():
+            afters = _next_states(graph, recorder, lines, after, kinds)
+        made = _Recording()
+        made.text, names, made.number = graph.text(None, afters)
+        made.weights = {key: _first(state[key], kinds[key]) for key in state}
+        made.frozen = {key: graph.frozen[key] for key in names["frozen"]}
+        made.lines = {line.numbers[0]: line for line in graph.declared}
+        return made
+
+    def recorded(batch):
+        while True:
+            try:
+                return record(batch)
+            except _NoCounter:
+                pass
+    made = recorded(batch)
+    again = recorded({key: tensor.roll(1, 0) for key, tensor in batch.items()})
+    _compare(made, again, "it is run once more")
+    _write(made, name, batch, [(made.lines[key], found[key]) for key in state] if check else [])

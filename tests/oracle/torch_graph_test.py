@@ -42,7 +42,10 @@ def export(name, module, loss, batch):
 
 
 def run(name, words, data, *more):
-    ask("job", "new", *words, "--out", path(name + ".job"), "--segment-steps", "5", *more)
+    checked = ask("job", "new", *words, "--out", path(name + ".job"), "--segment-steps", "5",
+                  *more)["first_step"]
+    # A bias that a batch norm cancels counts by a hundredth of the whole gradient.
+    assert max(checked["loss"], checked["gradients"] / 10, checked["states"]) <= 1e-5, checked
     ask("prover", "run", path(name + ".job"), *data, "--bundle", path(name + ".run"))
     steps = ask("bundle", "steps", path(name + ".run"))["steps"]
     folder = path(name + ".run/checkpoints")
@@ -50,13 +53,42 @@ def run(name, words, data, *more):
 
 
 def in_double(module, loss, batch):
+    """With the draws of an example."""
     module = copy.deepcopy(module).double()
     batch = {key: rows.double() if rows.is_floating_point() else rows
              for key, rows in batch.items()}
+    before = {name: one.clone() for name, one in module.named_buffers()}
+    torch.set_default_dtype(torch.float64)
+    try:
+        with lockstep.Reference(True):
+            return of_double(module, loss, batch, before)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def of_double(module, loss, batch, before):
     named = [(name, one) for name, one in module.named_parameters() if one.requires_grad]
     value = loss(module, **batch)
     found = torch.autograd.grad(value, [one for _, one in named], allow_unused=True)
-    return float(value), {name: one for (name, _), one in zip(named, found) if one is not None}
+    return float(value), {name: one for (name, _), one in zip(named, found) if one is not None}, {
+        name: one for name, one in module.named_buffers() if not torch.equal(one, before[name])}
+
+
+def states_are_alike(state, wanted):
+    """As far apart as the worst is, relatively; integers are equal."""
+    worst = 0
+    for name, one in wanted.items():
+        if not one.is_floating_point():
+            assert torch.equal(state[name].long(), one.reshape(-1)), (name, state[name], one)
+        else:
+            worst = max(worst, float((state[name].double() - one).norm() / one.norm()))
+    return worst
+
+
+def scale_of(gradient, whole):
+    """What an error is measured by. A bias that a batch norm cancels has none but of rounding."""
+    norm = float(gradient.norm())
+    return whole if norm < 1e-12 * whole else max(norm, whole / 1000)
 
 
 def check_program(name):
@@ -64,15 +96,20 @@ def check_program(name):
     without, words, data, _ = export(name, module, loss, batch)
     steps, state = run(name, words, data, "--optimizer", "sgd", "--steps", "1", "--warmup", "0",
                        "--clip", "0", "--decay", "0")
-    wanted, gradients = in_double(module, loss, batch)
+    if name in ("noisy", "in_place", "indexed"):
+        return  # what a row meets hangs on its place, and the job draws others; `job new` compared
+    wanted, gradients, states = in_double(module, loss, batch)
     whole = sum(float(one.pow(2).sum()) for one in gradients.values()) ** 0.5
     assert {key[2:] for key in state if key[:2] == "v." and key[2:] in state} == set(gradients), (
         sorted(state), sorted(gradients), without)
-    worst = max((float((state["v." + key].double() - one).norm()) /
-                 max(float(one.norm()), whole / 1000), key) for key, one in gradients.items())
+    worst = max((float((state["v." + key].double() - one).norm()) / scale_of(one, whole), key)
+                for key, one in gradients.items())
     apart = abs(steps[0]["loss"] - wanted) / abs(wanted)
-    print("# %s: loss %.1e apart, gradients %.1e (%s)" % (name, apart, *worst))
-    assert apart <= 1e-5 and worst[0] <= 1e-5, (name, apart, worst)
+    stated = states_are_alike(state, states)
+    print("# %s: loss %.1e apart, gradients %.1e (%s), %d states %.1e" % (
+        name, apart, *worst, len(states), stated))
+    assert apart <= 1e-5 and worst[0] <= 1e-5 and stated <= 1e-5, (name, apart, worst, stated)
+    assert {"normed": 6, "averaged": 3}.get(name, 0) == len(states), (name, sorted(states))
 
 
 def programs_are_those_of_pytorch():
@@ -93,12 +130,211 @@ def a_run_is_proved_and_loads():
     assert module.head.weight is module.wte.weight
     assert float(loss(module, **batch)) < steps[-1]["loss"] * 1.05
     module.wte = torch.nn.Embedding(3, 32)
+    refuse_to_load(module)
+
+
+def refuse_to_load(module):
     try:
         lockstep.load(module, path("whole.run"))
     except lockstep.Refused as error:
         assert "wte.weight" in str(error), error
     else:
         raise AssertionError("weights of another shape are loaded")
+
+
+def states_go_from_step_to_step_and_load():
+    """Also from one micro-batch to the next."""
+    module, loss, batch = programs.make("averaged")
+    fixed = module.fixed.clone()
+    _, words, data, read = export("carried", module, loss, batch)
+    assert int(module.seen) == 3 and float(module.mean.abs().max()) == 0, "export() changed buffers"
+    _, state = run("carried", words, data, "--steps", "6", "--accumulate", "2", "--warmup", "0")
+    audit, = ask("audit", path("carried.run"), *read)["audits"]
+    assert audit["answer"] == "proven", audit
+    assert lockstep.load(module, path("carried.run")) == []
+    assert int(module.seen) == 3 + 2 * 6, module.seen
+    assert module.seen.dtype == torch.int64 and module.seen.dim() == 0
+    assert torch.equal(module.slow, state["slow"]) and torch.equal(module.fixed, fixed)
+
+
+def held_out_data_are_looked_at_in_eval_mode():
+    """Dropout and a batch norm are others there. Files may be named, in any order."""
+    torch.manual_seed(3)
+    module = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.ReLU(),
+                                 torch.nn.Dropout(0.3), torch.nn.Linear(16, 4))
+    for one in module[0].parameters():
+        one.requires_grad = False
+    x, y = torch.randn(30, 8), torch.randint(0, 4, (30,))
+    held = {"x": torch.randn(17, 8), "y": torch.randint(0, 4, (17,))}
+    _, words, _, _ = export("eval", module, programs.classify, {"x": x[:6], "y": y[:6]})
+    assert module.training and int(module[1].num_batches_tracked) == 0
+    lockstep.save_rows(path("eval.x.npy"), x)
+    lockstep.save_rows(path("eval.y.npy"), y)
+    for key, rows in held.items():
+        lockstep.save_rows(path("held.%s.npy" % key), rows)
+    words = words[:words.index("--data")]
+    named = ["--data", "y=" + path("eval.y.npy"), "--data", "x=" + path("eval.x.npy")]
+    evals = ["--eval", "y=" + path("held.y.npy"), "--eval", "x=" + path("held.x.npy")]
+    plain = ["--data", path("eval.x.npy"), "--data", path("eval.y.npy"), "--eval",
+             path("held.x.npy"), "--eval", path("held.y.npy")]
+    how = ["--steps", "6", "--segment-steps", "3", "--rate", "0.01", "--warmup", "0",
+           "--eval-every", "3", "--accumulate", "2"]
+    job = ask("job", "new", *words, *named, *evals, *how, "--out", path("eval.job"))
+    assert job["id"] == ask("job", "new", *words, *plain, *how, "--out", path("plain.job"))["id"]
+    given = named + ["--data", path("eval.safetensors"), "--data",
+                     "held_out.x=" + path("held.x.npy"), "--data",
+                     "held_out.y=" + path("held.y.npy")]
+    ask("prover", "run", path("eval.job"), "--first-state", path("eval.safetensors"), *given,
+        "--bundle", path("eval.run"))
+    steps = ask("bundle", "steps", path("eval.run"))["steps"]
+    assert [one["held_out_loss"] is not None for one in steps] == [False, False, True] * 2, steps
+    audit, = ask("audit", path("eval.run"), *given)["audits"]
+    assert audit["answer"] == "proven", audit
+    assert set(lockstep.load(module, path("eval.run"))) == {"0.weight", "0.bias"}
+    module.eval()
+    with torch.no_grad():  # two whole batches of six
+        wanted = float(sum(programs.classify(module, held["x"][at:at + 6], held["y"][at:at + 6])
+                           for at in (0, 6)) / 2)
+    assert abs(steps[-1]["held_out_loss"] - wanted) <= 1e-5 * wanted, (steps[-1], wanted)
+
+    def refused(what, *more, wanted=3):
+        said = call("job", "new", *words, *more, *how[:8], "--out", path("never.job"),
+                    wanted=wanted).stderr.decode()
+        assert what in said, said
+
+    refused("name each input once", *named[:3], path("eval.x.npy"), *evals)
+    refused("name each input once", *named[:2], *named[:2], *evals)
+    refused("--eval names 1", *named, *evals[:2])
+    refused("no 3 whole batches of 6", *named, *evals, "--eval-batches", "3")
+    refused("says nothing without --eval", *named, "--eval-every", "2")
+    lockstep.save_rows(path("short.x.npy"), held["x"][:5])
+    lockstep.save_rows(path("short.y.npy"), held["y"][:5])
+    refused("5 rows are no 1 whole batch of 6", *named, "--eval", "x=" + path("short.x.npy"),
+            "--eval", "y=" + path("short.y.npy"))
+    lockstep.save_rows(path("wide.y.npy"), held["y"] + 70000)
+    refused("is of u32, and the data of 'y' of u8", *named, "--eval", evals[3], "--eval",
+            "y=" + path("wide.y.npy"))
+    lockstep.export(module.train(), programs.classify, {"x": x[:6], "y": y[:6]}, path("eval"),
+                    evaluate=False)
+    refused("does not say what held-out data cost", *named, *evals)
+
+
+def states_are_strict():
+    module, loss, batch = programs.make("averaged")
+    _, words, _, _ = export("strict", module, loss, batch)
+    with open(path("strict.graph"), encoding="ascii") as file:
+        lines = file.read().split("\n")
+    at = [i for i, line in enumerate(lines) if line.startswith("after ")]
+
+    def refused(what, first, change):
+        damaged = list(lines)
+        damaged[first:first + 1] = change
+        with open(path("strict.graph"), "w", encoding="ascii") as file:
+            file.write("\n".join(damaged))
+        said = call("job", "new", *words, "--out", path("strict.job"), wanted=1).stderr.decode()
+        assert what in said, (what, said)
+
+    first, second = lines[at[0]].split(" "), lines[at[1]].split(" ")
+    refused("3 states, and 2 lines 'after'", at[0], [])
+    refused("has its next value already", at[0], [lines[at[0]]] * 2)
+    refused("'after' takes a state and a value", at[0], ["after " + first[1]])
+    refused("is a call's, of its type and shape", at[0], ["after %s %s" % (first[1], second[2])])
+    refused("is a call's, of its type and shape", at[0], ["after %s %s" % (first[1], first[1])])
+    refused("is no state", at[0], ["after %0 " + first[2]])
+    state = next(i for i, line in enumerate(lines) if " state mean " in line)
+    refused("has an unknown type", state, [lines[state].replace(" f32 ", " f16 ")])
+    refused("is declared twice", state, [lines[state].replace(" mean ", " slow ")])
+    refused("a name of the job's own", state, [lines[state].replace(" mean ", " micro ")])
+    refused("give one another name", state, [lines[state].replace(" mean ", " v.net.bias ")])
+
+
+def a_first_step_that_is_not_pytorchs_is_refused():
+    module, loss, batch = programs.make("gpt")
+    _, words, _, _ = export("first", module, loss, batch)
+    with open(path("first.graph"), encoding="ascii") as file:
+        text = file.read()
+
+    def job(changed, wanted, *more):
+        assert changed != text or wanted == 0
+        with open(path("first.graph"), "w", encoding="ascii") as file:
+            file.write(changed)
+        if os.path.exists(path("first.job")):
+            os.remove(path("first.job"))
+        done = call("job", "new", *words, "--out", path("first.job"), *more, wanted=wanted)
+        return (done.stdout + done.stderr).decode()
+
+    def expecting(number, change):
+        """With the numbers of the line `expect` changed; the first one is the loss's."""
+        lines = text.split("\n")
+        at = [i for i, line in enumerate(lines) if line.startswith("expect ")][number]
+        lines[at:at + 1] = change(lines[at].split(" "))
+        return "\n".join(lines)
+
+    assert "first step   as PyTorch's: the loss within" in job(text, 0)
+    job(text, 0, "--bits", "14")
+    said = job(expecting(0, lambda words: [" ".join(words[:2] + ["0x4010000000000000"])]), 1)
+    assert "its loss is" in said and "not 4" in said, said
+    wte = [line.split(" ")[0] for line in text.split("\n") if " param wte.weight " in line][0]
+    number = [line.split(" ")[1] for line in text.split("\n")
+              if line.startswith("expect ")].index(wte)
+    said = job(expecting(number, lambda words: [" ".join(words[:4] + words[5:] + words[4:5])]), 1)
+    assert "gradient of 'wte.weight', first read at wte torch_programs.py:" in said, said
+    said = job(expecting(number, lambda words: [" ".join(words[:2] + ["0x3ff0000000000000"] +
+                                                         words[3:])]), 1)
+    assert "gradient of 'wte.weight'" in said, said
+    for was, other in ((" gelu ", " relu "), (" 0x3eb504f3 12 =", " 0x3f000000 12 =")):
+        assert "the first step is not PyTorch's" in job(text.replace(was, other), 1), was
+    said = job(expecting(1, lambda words: []), 1)
+    assert "no line 'expect' says" in said, said
+    said = job(expecting(1, lambda words: [" ".join(words)] * 2), 1)
+    assert "two lines 'expect'" in said, said
+    said = job(expecting(1, lambda words: [" ".join(words[:-1])]), 1)
+    assert "'expect' takes the loss and a number" in said, said
+    said = job(expecting(1, lambda words: [" ".join(words[:2] + ["0x7ff0000000000000"] +
+                                                    words[3:])]), 1)
+    assert "not finite" in said, said
+    lockstep.export(module, loss, batch, path("first"), check=False)
+    with open(path("first.graph"), encoding="ascii") as file:
+        text = file.read()
+    assert "expect" not in text
+    assert "not checked" in job(text, 0)
+
+
+def detach_that_is_lost_is_refused():
+    """The trap for which the check is there: below autograd nothing shows a detach()."""
+    module, loss, batch = programs.make("stopped")
+    _, words, _, _ = export("lost", module, loss, batch)
+    with open(path("lost.graph"), encoding="ascii") as file:
+        text = file.read()
+    assert " stop " in text
+    with open(path("lost.graph"), "w", encoding="ascii") as file:
+        file.write("\n".join(line.replace(" stop ", " scale ").replace(" =", " 0x3f800000 =")
+                             if " stop " in line else line for line in text.split("\n")))
+    said = call("job", "new", *words, "--out", path("lost.job"), wanted=1).stderr.decode()
+    assert "the first step is not PyTorch's" in said, said
+
+
+def exported_decoders_have_the_operations_of_built_in_ones():
+    """At most 1.1 times as many: attention, rotations, norms and losses are single lines again."""
+    with open(path("tokens.u8"), "wb") as file:
+        file.write(bytes(i * 7 % programs.LETTERS for i in range(4000)))
+    size = ["--data", path("tokens.u8"), "--bits", "22", "--steps", "2", "--batch", "4", "--length",
+            "12", "--vocabulary", str(programs.LETTERS), "--layers", "1", "--heads", "4", "--width",
+            "32"]
+    adapter = programs.Lora
+    for name, model in (("gpt", ["--model", "gpt2", "--hidden", "64", "--positions", "16"]),
+                        ("llama", ["--model", "llama", "--kv-heads", "2", "--hidden", "48"])):
+        programs.Lora = lambda width, out: torch.nn.Linear(width, out, bias=False)
+        try:
+            module, loss, batch = programs.make(name)
+        finally:
+            programs.Lora = adapter
+        _, words, _, _ = export("few." + name, module, loss, batch)
+        ours = ask("job", "new", *words, "--steps", "2", "--out", path("few.job." + name))
+        built_in = ask("job", "new", *size, *model, "--out", path("built.job." + name))
+        count, wanted = (job["program"]["operations"] for job in (ours, built_in))
+        print("# %s: %d operations, built in %d" % (name, count, wanted))
+        assert count <= 1.1 * wanted, (name, count, wanted)
 
 
 def what_has_no_line_is_refused():
@@ -110,6 +346,25 @@ def what_has_no_line_is_refused():
             assert "torch_programs.py:" in str(error) and words in str(error), (name, error)
         else:
             raise AssertionError("%s is exported" % name)
+
+
+def names_that_a_job_gives_itself_are_refused():
+    module, loss, batch = programs.clash()
+    try:
+        lockstep.export(module, loss, batch, path("clash"))
+    except lockstep.Refused as error:
+        assert "v.weight and weight" in str(error) and "rename the module 'v'" in str(error), error
+    else:
+        raise AssertionError("a parameter has the name of another's moment")
+    module = torch.nn.Module()
+    module.step = torch.nn.Parameter(torch.ones(3))
+    try:
+        lockstep.export(module, lambda module, x: (module.step * x).sum(), {"x": torch.ones(2, 3)},
+                        path("clash"))
+    except lockstep.Refused as error:
+        assert "step: a name of the job's own" in str(error), error
+    else:
+        raise AssertionError("a parameter has the name of a counter")
 
 
 def a_damaged_graph_is_refused_by_its_line():
@@ -137,7 +392,12 @@ def a_damaged_graph_is_refused_by_its_line():
     refused(gelu, [lines[gelu - 1] + " "], "line %d: words" % gelu)
     refused(gelu, [lines[gelu - 1], "%99 param again 3"], "line %d" % (gelu + 1))
     refused(5, [lines[4].replace("bias", "weight")], "is declared twice")
-    refused(len(lines) - 1, [], "ends without its loss")
+    loss_line = next(i for i, line in enumerate(lines, 1) if line.startswith("loss "))
+    refused(loss_line, [], "what follows the loss")
+    kept = lines
+    lines = lines[:loss_line - 1] + [""]
+    refused(len(lines), [""], "ends without its loss")
+    lines = kept
     with open(path("hostile.graph"), "w", encoding="ascii") as file:
         file.write("\n".join(lines))
     call("job", "new", *words, "--out", path("hostile.job"))
@@ -147,4 +407,9 @@ def a_damaged_graph_is_refused_by_its_line():
 
 if __name__ == "__main__":
     sys.exit(main([programs_are_those_of_pytorch, a_run_is_proved_and_loads,
-                   what_has_no_line_is_refused, a_damaged_graph_is_refused_by_its_line]))
+                   states_go_from_step_to_step_and_load,
+                   held_out_data_are_looked_at_in_eval_mode, states_are_strict,
+                   a_first_step_that_is_not_pytorchs_is_refused, detach_that_is_lost_is_refused,
+                   exported_decoders_have_the_operations_of_built_in_ones,
+                   what_has_no_line_is_refused, names_that_a_job_gives_itself_are_refused,
+                   a_damaged_graph_is_refused_by_its_line]))

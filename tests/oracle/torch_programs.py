@@ -181,7 +181,101 @@ def encoder():
         "x": torch.randn(6, 5, 16), "y": torch.randint(0, 4, (6,))}
 
 
-NAMES = ("mlp", "cnn", "gpt", "llama", "stopped", "lstm", "encoder")
+def normed():
+    """Batch norm in training, whose running statistics the step writes, over pictures and rows."""
+    return nn.Sequential(nn.Conv2d(3, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6), nn.SiLU(),
+                         nn.AvgPool2d(2), nn.Flatten(), nn.Linear(96, 12), nn.BatchNorm1d(12),
+                         nn.Tanh(), nn.Linear(12, 4)), classify, {
+        "x": torch.randn(6, 3, 8, 8), "y": torch.randint(0, 4, (6,))}
+
+
+class Averaged(nn.Module):
+    """A teacher that follows its pupil, a counter, and a buffer that is put anew."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(8, 4)
+        self.register_buffer("slow", torch.randn(4, 8) * 0.3)
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("seen", torch.tensor(3))
+        self.register_buffer("fixed", torch.randn(4))
+
+    def forward(self, x):
+        y = self.net(x)
+        target = F.linear(x, self.slow) + self.fixed
+        self.slow.data.mul_(0.9).add_(self.net.weight.data, alpha=0.1)
+        self.mean = 0.75 * self.mean + 0.25 * y.detach().mean(0)
+        self.seen += 1
+        return ((y - target) ** 2).mean() + (y - self.mean).abs().mean() / self.seen
+
+
+def averaged():
+    return Averaged(), lambda module, x: module(x), {"x": torch.randn(6, 8)}
+
+
+def noisy():
+    """Draws of PyTorch's become draws of the job's."""
+    def loss(module, x, y):
+        noise = torch.randn_like(x)
+        share = torch.rand(x.shape[0], 1)
+        kept = (torch.rand(x.shape) < 0.8).float()
+        mixed = share * x * kept + (1 - share) * noise + torch.empty(6, 8).uniform_(-1, 1)
+        return F.cross_entropy(module(mixed + torch.bernoulli(torch.full((6, 8), 0.3))), y)
+    return nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 4)), loss, {
+        "x": torch.randn(6, 8), "y": torch.randint(0, 4, (6,))}
+
+
+def in_place():
+    """Parts of tensors that are changed where they lie."""
+    def loss(module, x, y):
+        h = module(x).clone()
+        h[:, 0] = 0
+        h[1:3, 1:] *= 2
+        pad = torch.zeros(8, 6)
+        pad[1:-1, 1:5] = h
+        pad[0] = pad[-2]
+        return F.cross_entropy(pad[:6, 1:5] + F.pad(h[None], (1, 1), mode="circular")[0, :, 2:], y)
+    return nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 4)), loss, {
+        "x": torch.randn(6, 8), "y": torch.randint(0, 4, (6,))}
+
+
+def convolved():
+    """Smoothed labels, and convolutions: groups, one map a channel, spaced out again, over one axis."""
+    def loss(module, x, y):
+        h = F.silu(module[0](x))
+        h = F.silu(module[1](h))
+        h = module[2](h)
+        h = F.silu(module[3](h).flatten(2))
+        return F.cross_entropy(module[4](h).mean(-1), y, label_smoothing=0.1)
+    return nn.ModuleList([nn.Conv2d(4, 8, 3, padding=1, groups=2), nn.Conv2d(8, 8, 3, groups=8),
+                          nn.ConvTranspose2d(8, 6, 3, stride=2, padding=1, output_padding=1),
+                          nn.ConvTranspose2d(6, 4, (2, 3), groups=2, dilation=(1, 2)),
+                          nn.Conv1d(4, 4, 5, stride=2)]), loss, {
+        "x": torch.randn(3, 4, 6, 5), "y": torch.randint(0, 4, (3,))}
+
+
+def indexed():
+    """Indexes that are computed, orders, sums that run on."""
+    def loss(module, x, y):
+        h = module(x)
+        order, places = h.sort(-1, descending=True)
+        best, which = h.topk(3, -1)
+        run = h.softmax(-1).cumsum(-1)
+        edges = torch.tensor([0, 2, 2, 5, 1, 0])
+        graph = torch.zeros(6, 8).index_add(0, edges, torch.tanh(h))
+        sent = torch.zeros(6, 8).scatter_add(1, y[:, None].expand(6, 8) % 5, h)
+        mask = F.one_hot(y, 8).float()
+        several = h.gather(1, torch.stack([y, (y + 1) % 8, (y + 2) % 8], 1))
+        table = torch.nn.functional.embedding(which[:, 0], module.weight)
+        weights = torch.arange(8.0)
+        return (order * weights).mean() + (best * which.sqrt()).mean() + (run * run).sum() + (
+            graph ** 2).mean() + (sent ** 2).mean() + (h * mask).sum() + several.std() + (
+            table * x).mean() + (places * h).mean() + F.cross_entropy(h, y)
+    return nn.Linear(8, 8), loss, {"x": torch.randn(6, 8), "y": torch.randint(0, 8, (6,))}
+
+
+NAMES = ("mlp", "cnn", "gpt", "llama", "stopped", "lstm", "encoder", "normed", "averaged", "noisy",
+         "in_place", "convolved", "indexed")
 
 
 def make(name):
@@ -213,24 +307,26 @@ class Straight(torch.autograd.Function):
         return dy
 
 
-def part_in_place(module, x, y):
-    h = module(x).clone()
-    h[:, 0] = 0
-    return F.cross_entropy(h * 2, y)
+class Clash(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 8))
+        self.v = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return F.linear(x, self.weight) + self.v(x)
 
 
-def batch_norm():
+def clash():
     torch.manual_seed(1)
-    return nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4)), classify, {
-        "x": torch.randn(6, 8), "y": torch.randint(0, 4, (6,))}
+    return Clash(), classify, {"x": torch.randn(6, 8), "y": torch.randint(0, 4, (6,))}
 
 
 REFUSED = {
     "item": (changed(branch), "no item()"),
     "function": (changed(lambda module, x, y: F.cross_entropy(Straight.apply(module(x)), y)),
                  "autograd.Function"),
-    "noise": (changed(lambda module, x, y: classify(module, x + torch.randn(6, 8), y)), "randn"),
-    "part": (changed(part_in_place), "changed in place"),
-    "norm": (batch_norm, "native_batch_norm"),
-    "sort": (changed(lambda module, x, y: module(x).sort(-1)[0].mul(x[:, :4]).sum()), "sort"),
+    "noise": (changed(lambda module, x, y: classify(module, x[torch.randperm(6)], y)), "randperm"),
+    "cummax": (changed(lambda module, x, y: module(x).cummax(-1)[0].sum()), "cummax"),
+    "one_hot": (changed(lambda module, x, y: (module(x) * F.one_hot(y)).sum()), "num_classes"),
 }

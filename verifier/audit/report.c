@@ -163,6 +163,17 @@ static bool told_held_loss_of(double *value, const struct report_cell *cell)
     return cell->held_out.count > 0 && cell->checked == 0;
 }
 
+/* A job without one makes states of states. */
+static bool has_loss(const struct report *report)
+{
+    for (uint32_t i = 0; i < report->cell_count; i++) {
+        if (report->cells[i].loss.count + report->cells[i].true_loss.count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool has_held_out(const struct report *report)
 {
     for (uint32_t i = 0; i < report->cell_count; i++) {
@@ -474,8 +485,10 @@ static void add_report(struct sheet *view, const struct report *report, size_t n
     }
     sheet_add(view, SHEET_SUBHEADING, NULL, "Where it was checked");
     add_map(view, report);
-    sheet_add(view, SHEET_SUBHEADING, NULL, "Loss");
-    add_plot(view, report, &losses);
+    if (has_loss(report)) {
+        sheet_add(view, SHEET_SUBHEADING, NULL, "Loss");
+        add_plot(view, report, &losses);
+    }
     if (has_held_out(report)) {
         sheet_add(view, SHEET_SUBHEADING, NULL, "Held-out loss");
         add_plot(view, report, &held_out);

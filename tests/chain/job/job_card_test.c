@@ -147,6 +147,7 @@ static void test_a_card_is_said_in_words(void **state)
     (void)state;
     job_card_words(words, &card);
     assert_string_equal(words, "");
+    assert_true(job_card_trains(&card)); /* it says nothing */
     card = (struct job_card){.model = "gpt2",
                              .parameters = 124439808,
                              .tokens = 9999999,
@@ -154,6 +155,12 @@ static void test_a_card_is_said_in_words(void **state)
                              .checkpoint_bytes = 1 << 20};
     job_card_words(words, &card);
     assert_string_equal(words, "gpt2; 124.4 million parameters; learns from 9999999 tokens; "
+                               "3.00 GiB of data, checkpoints of 1.00 MiB");
+    assert_true(job_card_trains(&card));
+    card.parameters = 0;
+    assert_false(job_card_trains(&card));
+    job_card_words(words, &card);
+    assert_string_equal(words, "gpt2; states, and no loss; reads 9999999 tokens; "
                                "3.00 GiB of data, checkpoints of 1.00 MiB");
     memset(card.model, 'x', JOB_CARD_TEXT_MAX);
     card.parameters = card.tokens = card.data_bytes = card.checkpoint_bytes = UINT64_MAX;

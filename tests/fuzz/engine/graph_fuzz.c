@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/models/graph.h"
+#include "engine/models/graph_expected.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,6 +20,7 @@ static void insist(bool holds, const char *what)
 
 static enum status build_of(struct model *model, const uint8_t *data, size_t size)
 {
+    struct graph_expected expected;
     struct model_options options;
     struct graph graph;
 
@@ -28,9 +29,16 @@ static enum status build_of(struct model *model, const uint8_t *data, size_t siz
         return STATUS_BAD_FORMAT;
     }
     model_options_default(&options, MODEL_MLP);
+    if (graph_expected_read(&expected, &graph, NULL) == STATUS_OK) {
+        graph_expected_release(&expected);
+    }
+    graph.example = size % 3 == 0;
     options.graph = &graph;
     options.data_count = 3;
-    options.accumulate = 1 + (uint32_t)(size % 2);
+    options.accumulate = graph.trains ? 1 + (uint32_t)(size % 2) : 1;
+    if (graph.evaluates && !graph.example) {
+        options.held_out = (struct held_out_options){.batches = 1, .every = 1, .count = 7};
+    }
     return model_build(model, &options, NULL);
 }
 

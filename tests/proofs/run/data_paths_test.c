@@ -355,10 +355,38 @@ static void test_bundle_remembers_where_its_data_is(void **state)
     base_close(&base);
 }
 
+static void test_files_are_given_by_name_in_any_order(void **state)
+{
+    static const char *const named[] = {"layer.3=c", "b",    "words=a", "x=d", "layer.0=w=3", "0",
+                                        "1",         "2",    "4",       "5",   "6",           "7",
+                                        "8",         "9"};
+    static const char *const twice[] = {"words=a", "words=b"};
+    struct tape *tape = make_tape(false);
+    struct data_paths paths = {0};
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    /* "x" is no tensor: "x=d" is a file like others. */
+    assert_int_equal(data_paths_of_files(&paths, tape, named, DATA, &error), STATUS_OK);
+    assert_string_equal(paths.of[0], "a");
+    assert_string_equal(paths.of[1], "b");
+    assert_string_equal(paths.of[2], "w=3");
+    assert_string_equal(paths.of[3], "x=d");
+    assert_string_equal(paths.of[5], "c");
+    assert_string_equal(paths.of[DATA - 1], "9");
+    data_paths_close(&paths);
+    assert_int_equal(data_paths_of_files(&paths, tape, twice, 2, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, "another file has that name"));
+    data_paths_close(&paths);
+    tape_free(tape);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frozen_tensors_come_from_any_files),
+        cmocka_unit_test(test_files_are_given_by_name_in_any_order),
         cmocka_unit_test(test_other_frozen_tensors_are_refused_by_name),
         cmocka_unit_test(test_jobs_with_many_data_tensors_are_written_and_read),
         cmocka_unit_test(test_bundle_remembers_where_its_data_is),
