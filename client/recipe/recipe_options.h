@@ -38,9 +38,9 @@
          .value = "NAME",                                                                          \
          .choices = "constant|linear|cosine|cosine-restarts|polynomial|inverse-root|stable-decay", \
          .fallback = "linear",                                                                     \
-         .help = "how the learning rate falls after the warm-up: constant, linear, cosine, "       \
-                 "cosine-restarts, polynomial, inverse-root, stable-decay; or a file with a rate " \
-                 "for each step, one a line"},                                                     \
+         .help = "how the learning rate falls after the warm-up, or a file with a rate for each "  \
+                 "step, one a line; the words are constant, linear, cosine, cosine-restarts, "     \
+                 "polynomial, inverse-root, stable-decay"},                                                     \
         {.name = "rate",                                                                           \
          .heading = "training",                                                                    \
          .often = true,                                                                            \
@@ -50,9 +50,9 @@
                  "adapters 0.0002; of lion a tenth of these)"},                                    \
         RECIPE_NUMBER("rate-min", "learning rate at the end (default: a tenth of the rate; with "  \
                                   "--base 0)"),                                                    \
-        RECIPE_RULES("rate-of", "the rate of the tensors whose name is like PATTERN, where * "     \
-                                "stands for any letters, such as '*.mlp.*=0.00001'; the first "    \
-                                "that fits counts"),                                               \
+        RECIPE_RULES("rate-of", "rate of the tensors whose name is like PATTERN; * stands for "     \
+                                "any letters, as in '*.mlp.*=0.00001', and the first that fits "   \
+                                "counts"),                                                         \
         {.name = "warmup",                                                                         \
          .heading = "training",                                                                    \
          .kind = OPTION_INTEGER,                                                                   \
