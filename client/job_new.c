@@ -553,9 +553,9 @@ static void print_beside(struct sheet *sheet, const char *base)
     }
     if (weights.text_part) {
         sheet_set(sheet, "tensors_left", json_integer((json_int_t)count));
-        sheet_print(sheet,
-                    "leaves       %" PRIu64 " tensors beside the text part, %.2f MiB, as they are\n",
-                    count, (double)size / 1048576.0);
+        sheet_print(
+            sheet, "leaves       %" PRIu64 " tensors beside the text part, %.2f MiB, as they are\n",
+            count, (double)size / 1048576.0);
     }
     weights_close(&weights);
 }

@@ -33,7 +33,7 @@ static int run_widen(struct command_context *context)
 
     error_init(&error);
     if (widen_folder(&widened, out, context->options->arguments[0],
-                     type == NULL                ? WIDEN_AS_METHOD
+                     type == NULL               ? WIDEN_AS_METHOD
                      : strcmp(type, "f32") == 0 ? WIDEN_F32
                                                 : WIDEN_BF16,
                      &error) != STATUS_OK) {
@@ -65,4 +65,5 @@ static const struct command commands[] = {
 const struct command_group base_commands = {.name = "base",
                                             .summary = "published models, made ready",
                                             .commands = commands,
-                                            .command_count = sizeof(commands) / sizeof(commands[0])};
+                                            .command_count =
+                                                sizeof(commands) / sizeof(commands[0])};

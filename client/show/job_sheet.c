@@ -139,8 +139,8 @@ static void print_recipe(struct sheet *sheet, const struct job_facts *facts)
     const struct {
         const char *name;
         double value;
-    } numbers[] = {{"beta1", facts->beta1},       {"beta2", facts->beta2},
-                   {"epsilon", facts->epsilon},   {"momentum", facts->momentum},
+    } numbers[] = {{"beta1", facts->beta1},         {"beta2", facts->beta2},
+                   {"epsilon", facts->epsilon},     {"momentum", facts->momentum},
                    {"decay at most", facts->decay}, {"clip", facts->clip}};
 
     print_trained(sheet, facts);

@@ -99,8 +99,8 @@ static void refuse_word(struct builder *builder, const struct modules *modules, 
         size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i == 0 ? "" : ", ",
                                  modules->names[i]);
     }
-    builder_fail(builder, STATUS_USAGE, "no %s is called '%.*s'; there are %s",
-                 what, (int)strcspn(word, ","), word, list);
+    builder_fail(builder, STATUS_USAGE, "no %s is called '%.*s'; there are %s", what,
+                 (int)strcspn(word, ","), word, list);
 }
 
 /* Each word must be a module; the first that is none is named. */

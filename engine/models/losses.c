@@ -38,8 +38,8 @@ static uint32_t write_rows(struct model_writer *writer, uint32_t logits, uint32_
     const uint64_t vocabulary = shape.rank == 0 ? 1 : shape.dims[shape.rank - 1];
     uint32_t chosen = build_gather_elements(builder, logits, targets);
     const struct tensor like = *builder_tensor(builder, chosen);
-    uint32_t rows = build_reshape(
-        builder, build_cross_entropy_rows(builder, logits, targets), like.rank, like.dims);
+    uint32_t rows = build_reshape(builder, build_cross_entropy_rows(builder, logits, targets),
+                                  like.rank, like.dims);
     uint32_t sums = build_add(builder, rows, chosen, 1); /* lse */
 
     if (recipe->smoothing > 0.0) {
@@ -74,9 +74,7 @@ static uint32_t write_recipe_loss(struct model_writer *writer, uint32_t logits, 
 
     rows = build_select(builder, mask, rows, write_number(builder, 0.0f));
     rows = build_row_sum(builder, rows, builder_tensor(builder, rows)->count);
-    return write_repeats(writer)
-               ? rows
-               : build_mul(builder, rows, build_share(builder, mask), 1);
+    return write_repeats(writer) ? rows : build_mul(builder, rows, build_share(builder, mask), 1);
 }
 
 uint32_t write_loss(struct model_writer *writer, uint32_t logits, uint32_t targets)

@@ -74,7 +74,7 @@ struct lora {
     uint32_t rank; /* 0: no adapters; all weights are trained */
     double alpha;
     bool stabilized; /* an adapter counts alpha / sqrt(rank) times, not alpha / rank: rsLoRA */
-    double dropout;                 /* of what enters A */
+    double dropout;  /* of what enters A */
     char targets[LORA_TARGETS_MAX]; /* "q_proj,v_proj", or LORA_ALL but the head */
     /* Modules that are trained whole, such as "lm_head,norm": by the last parts of their names. */
     char whole[LORA_TARGETS_MAX];

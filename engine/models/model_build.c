@@ -8,9 +8,9 @@
 #include "engine/tape/builder_core.h"
 
 /* A job holds its schedule, twelve bytes per step. */
-#define STEPS_MAX            10000000u
+#define STEPS_MAX               10000000u
 /* Each is written out in the tape. */
-#define HELD_OUT_BATCHES_MAX 1024u
+#define HELD_OUT_BATCHES_MAX    1024u
 /* A state holds one for each step. */
 #define GRADIENT_NORM_STEPS_MAX (1u << 20)
 
@@ -95,10 +95,11 @@ static enum status check_schedule(const struct model_options *options, struct er
     }
     if (options->schedule == SCHEDULE_STABLE_DECAY &&
         (recipe->cooldown == 0 || recipe->cooldown > options->steps - options->warmup)) {
-        return error_set(error, STATUS_USAGE,
-                         "a cooldown of %u of %u steps, with a warm-up of %u; it must be 1 or more, "
-                         "and both must fit",
-                         recipe->cooldown, options->steps, options->warmup);
+        return error_set(
+            error, STATUS_USAGE,
+            "a cooldown of %u of %u steps, with a warm-up of %u; it must be 1 or more, "
+            "and both must fit",
+            recipe->cooldown, options->steps, options->warmup);
     }
     return options->schedule != SCHEDULE_LISTED || recipe->listed != NULL
                ? STATUS_OK

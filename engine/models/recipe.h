@@ -20,13 +20,13 @@
 
 #define SCHEDULES(ROW)                                                                             \
     ROW(CONSTANT, "constant")                                                                      \
-    ROW(LINEAR, "linear")              /* warm-up, then a straight line to the least rate */       \
-    ROW(COSINE, "cosine")              /* warm-up, then half a cosine to it */                     \
-    ROW(RESTARTS, "cosine-restarts")   /* likewise, several times */                               \
-    ROW(POLYNOMIAL, "polynomial")      /* a power of the share that is left */                     \
-    ROW(INVERSE_ROOT, "inverse-root")  /* one over the root of the step: Vaswani et al., 2017 */   \
-    ROW(STABLE_DECAY, "stable-decay")  /* constant, then a straight line over the last steps */    \
-    ROW(LISTED, "FILE")                /* a rate for each step */
+    ROW(LINEAR, "linear")             /* warm-up, then a straight line to the least rate */        \
+    ROW(COSINE, "cosine")             /* warm-up, then half a cosine to it */                      \
+    ROW(RESTARTS, "cosine-restarts")  /* likewise, several times */                                \
+    ROW(POLYNOMIAL, "polynomial")     /* a power of the share that is left */                      \
+    ROW(INVERSE_ROOT, "inverse-root") /* one over the root of the step: Vaswani et al., 2017 */    \
+    ROW(STABLE_DECAY, "stable-decay") /* constant, then a straight line over the last steps */     \
+    ROW(LISTED, "FILE")               /* a rate for each step */
 
 #define OPTIMIZER_ROW(NAME, text) OPTIMIZER_##NAME,
 #define SCHEDULE_ROW(NAME, text)  SCHEDULE_##NAME,
@@ -56,16 +56,16 @@ bool recipe_fits(const char *pattern, const char *name);
 bool recipe_rule_of(double *value, const struct recipe_rules *rules, const char *name);
 
 struct recipe {
-    uint32_t cycles;             /* SCHEDULE_RESTARTS: cosines */
-    double power;                /* SCHEDULE_POLYNOMIAL */
-    uint32_t cooldown;           /* SCHEDULE_STABLE_DECAY: steps of the line */
-    float *listed;               /* SCHEDULE_LISTED: `steps` rates; borrowed by models */
-    struct recipe_rules rates;   /* where the schedule stands highest */
-    struct recipe_rules decays;  /* also of vectors */
-    double plus;                 /* B of an adapter learns so many times as fast: LoRA+; 0: as A */
-    double smoothing;            /* of labels: this share is spread over the whole vocabulary */
-    double z_loss;               /* times the square of the logarithm of the sum of exponentials */
-    bool gradient_norm;          /* is found and said for every step */
+    uint32_t cycles;            /* SCHEDULE_RESTARTS: cosines */
+    double power;               /* SCHEDULE_POLYNOMIAL */
+    uint32_t cooldown;          /* SCHEDULE_STABLE_DECAY: steps of the line */
+    float *listed;              /* SCHEDULE_LISTED: `steps` rates; borrowed by models */
+    struct recipe_rules rates;  /* where the schedule stands highest */
+    struct recipe_rules decays; /* also of vectors */
+    double plus;                /* B of an adapter learns so many times as fast: LoRA+; 0: as A */
+    double smoothing;           /* of labels: this share is spread over the whole vocabulary */
+    double z_loss;              /* times the square of the logarithm of the sum of exponentials */
+    bool gradient_norm;         /* is found and said for every step */
 };
 
 #endif /* ENGINE_MODELS_RECIPE_H */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "engine/models/layouts.h"
 #include "engine/models/model_writer.h"
 #include "engine/tape/builder_core.h"
@@ -158,9 +159,9 @@ static void write_adamw(const struct updating *updating, const struct updated *u
     struct builder *builder = updating->builder;
     uint32_t m = write_moment(updating->writer, "m", updated->parameter);
     uint32_t v = write_moment(updating->writer, "v", updated->parameter);
-    uint32_t inputs[8] = {updated->parameter, updated->gradient,  m,
-                          v,                  updated->rate,      updating->correct1,
-                          updating->correct2, updating->clip};
+    uint32_t inputs[8] = {
+        updated->parameter, updated->gradient, m, v, updated->rate, updating->correct1,
+        updating->correct2, updating->clip};
     struct op op = op_begin(OP_ADAMW, 8, inputs);
     struct output_shape shape = shape_like(builder, updated->parameter);
     struct output_shape shapes[3] = {shape, shape, shape};
@@ -298,14 +299,6 @@ static uint32_t rate_times(struct updating *updating, double factor)
     return known[i].rate;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t length = strlen(name);
-    const size_t size = strlen(end);
-
-    return length >= size && strcmp(name + length - size, end) == 0;
-}
-
 static struct updated updated_of(struct updating *updating, uint32_t parameter, uint32_t gradient)
 {
     const struct recipe *recipe = &updating->options->recipe;
@@ -316,7 +309,7 @@ static struct updated updated_of(struct updating *updating, uint32_t parameter, 
 
     if (recipe_rule_of(&rate, &recipe->rates, tensor->name)) {
         factor = updating->peak > 0.0 ? rate / updating->peak : 1.0;
-    } else if (recipe->plus != 0.0 && ends_with(tensor->name, LORA_B)) {
+    } else if (recipe->plus != 0.0 && text_ends_with(tensor->name, LORA_B)) {
         factor = recipe->plus;
     }
     (void)recipe_rule_of(&decay, &recipe->decays, tensor->name);
@@ -337,8 +330,7 @@ static void check_rules(const struct updating *updating, const struct recipe_rul
         }
         if (!fits) {
             builder_fail(updating->builder, STATUS_USAGE,
-                         "no tensor that is trained has a name like '%s'",
-                         rules->rules[i].pattern);
+                         "no tensor that is trained has a name like '%s'", rules->rules[i].pattern);
             return;
         }
     }
@@ -357,9 +349,8 @@ static bool is_of_layout(const char *part, const char *name)
 static bool is_muon(const struct updating *updating, uint32_t parameter)
 {
     const struct model_options *options = updating->options;
-    const struct layout *layout = options->layout != NULL
-                                      ? options->layout
-                                      : layout_find(model_kind_name(options->kind));
+    const struct layout *layout =
+        options->layout != NULL ? options->layout : layout_find(model_kind_name(options->kind));
     const struct tensor *tensor = builder_tensor(updating->builder, parameter);
 
     return options->optimizer == OPTIMIZER_MUON && tensor->rank == 2 && layout != NULL &&

@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "engine/models/model.h"
-#include "proofs/job/job_adapters.h"
 #include "proofs/format/weights.h"
+#include "proofs/job/job_adapters.h"
 
 #define WEIGHT ".weight"
 

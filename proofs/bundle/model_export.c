@@ -449,13 +449,13 @@ static enum status write_adapter_config(const struct exporter *exporter, struct 
         whole = json_null();
     }
     scale = job_adapter_scale(exporter->tape, b->name);
-    config = json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:b, s:s, s:b, s:o, s:b}", "peft_type",
-                       "LORA", "task_type", "CAUSAL_LM", "base_model_name_or_path",
-                       exporter->options->base, "r", (json_int_t)b->dims[1], "lora_alpha",
-                       round(scale * (double)b->dims[1] * 1e6) / 1e6, "lora_dropout",
-                       round(dropout_of(exporter->tape) * 1e6) / 1e6, "target_modules",
-                       modules_of(exporter, false), "fan_in_fan_out", (int)exporter->in_first, "bias",
-                       "none", "inference_mode", 1, "modules_to_save", whole, "init_lora_weights", 1);
+    config = json_pack(
+        "{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:b, s:s, s:b, s:o, s:b}", "peft_type", "LORA",
+        "task_type", "CAUSAL_LM", "base_model_name_or_path", exporter->options->base, "r",
+        (json_int_t)b->dims[1], "lora_alpha", round(scale * (double)b->dims[1] * 1e6) / 1e6,
+        "lora_dropout", round(dropout_of(exporter->tape) * 1e6) / 1e6, "target_modules",
+        modules_of(exporter, false), "fan_in_fan_out", (int)exporter->in_first, "bias", "none",
+        "inference_mode", 1, "modules_to_save", whole, "init_lora_weights", 1);
     status = write_json(exporter, "adapter_config.json", config, error);
     json_decref(config);
     return status;

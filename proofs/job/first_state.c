@@ -274,8 +274,7 @@ static enum status check_rest(const struct weights *weights, const struct tape *
         const struct weights_entry *extra = &weights->entries[i];
 
         if (!taken[i] && !is_known_extra(tape, extra->entry->name) &&
-            !weights_is_beside(weights, extra->entry->name) &&
-            !is_data(tape, extra->entry->name) &&
+            !weights_is_beside(weights, extra->entry->name) && !is_data(tape, extra->entry->name) &&
             !(frozen && is_plain_state(tape, extra->entry->name))) {
             return error_set(error, STATUS_BAD_FORMAT, "%s: the model has no tensor '%s'",
                              extra->file->path, extra->entry->name);

@@ -399,10 +399,10 @@ static json_t *facts_json(const struct job *job)
         "beta1", facts.beta1, "beta2", facts.beta2, "epsilon", facts.epsilon, "momentum",
         facts.momentum, "decay", facts.decay, "clip", facts.clip, "dropout", facts.dropout,
         "rate_factor_least", facts.factor_least, "rate_factor_most", facts.factor_most,
-        "adapter_rank", (json_int_t)facts.rank, "adapter_scale", facts.adapters,
-        "whole_parameters", (json_int_t)facts.whole, "masked", (int)facts.masked,
-        "checkpoint_bytes", (json_int_t)job_checkpoint_bytes(job), "checkpoints_kept",
-        (json_int_t)keep, "bundle_bytes", (json_int_t)job_bundle_bytes(job, keep, 0));
+        "adapter_rank", (json_int_t)facts.rank, "adapter_scale", facts.adapters, "whole_parameters",
+        (json_int_t)facts.whole, "masked", (int)facts.masked, "checkpoint_bytes",
+        (json_int_t)job_checkpoint_bytes(job), "checkpoints_kept", (json_int_t)keep, "bundle_bytes",
+        (json_int_t)job_bundle_bytes(job, keep, 0));
 }
 
 static json_t *digest_json(const uint8_t *bytes)

@@ -28,9 +28,9 @@
 
 enum {
     CONFIG_DEPTH = 8,
-    PIECE = 65536,     /* numbers at a time */
-    READ = 4 << 20,    /* bytes at a time */
-    NAME_EXTRA = 40,   /* bytes behind the name of a weight */
+    PIECE = 65536,   /* numbers at a time */
+    READ = 4 << 20,  /* bytes at a time */
+    NAME_EXTRA = 40, /* bytes behind the name of a weight */
 };
 
 enum widen_kind {
@@ -52,7 +52,7 @@ struct widening {
     struct weights base;
     const char *folder;
     enum widen_type type;
-    bool mxfp4;                   /* the folder's method; else NF4 */
+    bool mxfp4; /* the folder's method; else NF4 */
     char part[FILE_PATH_MAX];
     struct widen_item *items;
     uint32_t item_count;
@@ -66,9 +66,9 @@ struct widening {
 /* Where the words of a method that we do not widen lead. */
 static enum status refuse_method(const char *method, struct error *error)
 {
-    (void)error_set(error, STATUS_REFUSED,
-                    "'quantization_config': we widen NF4 of bitsandbytes and MXFP4, and not '%.40s'",
-                    method);
+    (void)error_set(
+        error, STATUS_REFUSED,
+        "'quantization_config': we widen NF4 of bitsandbytes and MXFP4, and not '%.40s'", method);
     error_advise(error, "take the folder of the weights before they were quantized: the model's "
                         "page names it as its base model");
     return STATUS_REFUSED;
@@ -92,9 +92,10 @@ static enum status check_method(struct widening *widening, const json_t *config,
     const char *method = strict_json_text_or(said, "quant_method", "");
 
     if (!json_is_object(said)) {
-        return error_set(error, STATUS_REFUSED,
-                         "no 'quantization_config': the folder is wide already, as 'job new --base' "
-                         "takes it");
+        return error_set(
+            error, STATUS_REFUSED,
+            "no 'quantization_config': the folder is wide already, as 'job new --base' "
+            "takes it");
     }
     if (strcmp(method, "bitsandbytes") == 0) {
         TRY(check_bitsandbytes(said, error));
@@ -181,7 +182,8 @@ static enum status take_nf4(struct widening *widening, const struct weights_entr
                          state->file->path, (int)length, state->entry->name, item->state.count);
     }
     item->kind = WIDEN_NF4;
-    item->entry = (struct safetensors_entry){.element = type_of(widening), .rank = item->state.rank};
+    item->entry =
+        (struct safetensors_entry){.element = type_of(widening), .rank = item->state.rank};
     memcpy(item->entry.dims, item->state.dims, sizeof(item->entry.dims));
     (void)snprintf(item->entry.name, sizeof(item->entry.name), "%s", item->from->entry->name);
     return STATUS_OK;
@@ -203,16 +205,16 @@ static enum status take_mxfp4(struct widening *widening, const struct weights_en
     item->scales = find_part(widening, entry->name, length, SCALES_END);
     if (item->scales == NULL || item->scales->entry->element != ELEMENT_U8 || rank < 3 ||
         rank > 4 || entry->element != ELEMENT_U8 || entry->dims[rank - 1] != MXFP4_GROUP / 2) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "%s: '%s' is no list of groups of %d bytes with a scale each in '%.*s"
-                         SCALES_END "'",
-                         blocks->file->path, entry->name, MXFP4_GROUP / 2, (int)length,
-                         entry->name);
+        return error_set(
+            error, STATUS_BAD_FORMAT,
+            "%s: '%s' is no list of groups of %d bytes with a scale each in '%.*s" SCALES_END "'",
+            blocks->file->path, entry->name, MXFP4_GROUP / 2, (int)length, entry->name);
     }
     scales = item->scales->entry;
     if (scales->rank != rank - 1 ||
         memcmp(scales->dims, entry->dims, (rank - 1) * sizeof(uint64_t)) != 0) {
-        return error_set(error, STATUS_BAD_FORMAT, "%s: '%s' has not a scale for each group of '%s'",
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s: '%s' has not a scale for each group of '%s'",
                          item->scales->file->path, scales->name, entry->name);
     }
     widening->taken[blocks - widening->base.entries] = true;
@@ -355,8 +357,8 @@ static enum status read_nested(struct nf4_parts *parts, const struct widening *w
         parts->largest[i] =
             nf4_largest(state, parts->bytes[i], codes, parts->nested[i / state->nested_group]);
         if (!isfinite(parts->largest[i])) {
-            return error_set(error, STATUS_REFUSED, "%s: the scale of group %" PRIu64
-                             " of '%s' overflows",
+            return error_set(error, STATUS_REFUSED,
+                             "%s: the scale of group %" PRIu64 " of '%s' overflows",
                              found[0]->file->path, i, item->entry.name);
         }
     }
@@ -453,10 +455,9 @@ static enum status widen_matrix(uint16_t *out, const uint8_t *blocks, const uint
             uint16_t number;
 
             if (!mxfp4_number(&number, code, scales[group])) {
-                return error_set(error, STATUS_REFUSED,
-                                 "%s: a scale of '%s' is %u, which is NaN or overflows",
-                                 item->scales->file->path, item->scales->entry->name,
-                                 scales[group]);
+                return error_set(
+                    error, STATUS_REFUSED, "%s: a scale of '%s' is %u, which is NaN or overflows",
+                    item->scales->file->path, item->scales->entry->name, scales[group]);
             }
             out[transposed ? column * rows + row : row * columns + column] = number;
         }
@@ -575,8 +576,8 @@ static enum status write_items(const struct widening *widening, uint32_t file, c
     return safetensors_writer_keep(&writer, error);
 }
 
-static enum status write_json(const struct widening *widening, const char *name,
-                              const json_t *json, size_t most, struct error *error)
+static enum status write_json(const struct widening *widening, const char *name, const json_t *json,
+                              size_t most, struct error *error)
 {
     struct buffer text;
     char path[FILE_PATH_MAX];
@@ -597,8 +598,8 @@ out:
 static enum status write_index(struct widening *widening, struct error *error)
 {
     json_t *index = json_pack("{s:{}, s:O}", "metadata", "weight_map", widening->map);
-    enum status status = write_json(widening, WEIGHTS_INDEX_NAME, index, WEIGHTS_INDEX_SIZE_MAX,
-                                    error);
+    enum status status =
+        write_json(widening, WEIGHTS_INDEX_NAME, index, WEIGHTS_INDEX_SIZE_MAX, error);
 
     json_decref(index);
     return status;

@@ -11,11 +11,11 @@
 #include "base/hex.h"
 #include "base/io/log.h"
 #include "chain/keys/passphrase.h"
-#include "proofs/bundle/bundle_pack.h"
 #include "proofs/bundle/average.h"
+#include "proofs/bundle/bundle_pack.h"
 #include "proofs/bundle/model_export.h"
-#include "proofs/run/gradient_norms.h"
 #include "proofs/format/key_file.h"
+#include "proofs/run/gradient_norms.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
 #include "prover/commands/ledger_commands.h"
@@ -499,8 +499,8 @@ static enum status export_model(struct command_context *context, struct bundle *
     TRY(find_step(&options.step, bundle, context->options, error));
     TRY(bundle_state_root(&options.root, bundle, options.step, error));
     if (options_given(context->options, "average")) {
-        return export_mean(&options, bundle,
-                           (uint32_t)options_number(context->options, "average"), error);
+        return export_mean(&options, bundle, (uint32_t)options_number(context->options, "average"),
+                           error);
     }
     TRY(bundle_checkpoint_open(&state, bundle, options.step, error));
     options.state = &state;
