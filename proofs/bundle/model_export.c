@@ -284,8 +284,12 @@ static void published_name(char published[SAFETENSORS_NAME_MAX + 1],
     char module[WEIGHTS_NAME_MAX + 1];
 
     (void)snprintf(module, sizeof(module), "%.*s%s", (int)length, name, WEIGHT);
-    if (exporter->base.text_part) {
+    if (!exporter->in_first) {
         weight = weights_find_plain(&exporter->base, module);
+        if (weight != NULL && !exporter->base.text_part &&
+            strncmp(weight->entry->name, "transformer.", strlen("transformer.")) != 0) {
+            weight = NULL; /* "model." may be left out in a base, and never in PEFT */
+        }
     }
     if (weight != NULL) {
         (void)snprintf(module, sizeof(module), "%.*s",
