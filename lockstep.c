@@ -6,6 +6,7 @@
 #include "base/cli/program.h"
 #include "base/host.h"
 #include "chain/commands/commands.h"
+#include "client/base/base_commands.h"
 #include "client/commands.h"
 #include "client/generate/generate.h"
 #include "data/commands/data_commands.h"
@@ -21,6 +22,7 @@
 static const struct command_group *const groups[] = {
     &program_commands,  /* help, doctor */
     &data_commands,     /* data pack, check, show */
+    &base_commands,     /* base widen */
     &job_commands,      /* job new, show */
     &prover_commands,   /* prover run, resume, status */
     &bundle_commands,   /* bundle steps, segments, check, export, import, key */

@@ -41,9 +41,9 @@
          .heading = "model",                                                                       \
          .kind = OPTION_TEXT,                                                                      \
          .value = "NAMES",                                                                         \
-         .help = "layers that get adapters, such as q_proj,v_proj, or all-linear (default: as "    \
-                 "PEFT, q_proj,v_proj or the joined layer); the embedding and the head too, by "   \
-                 "their names"},                                                                   \
+         .help = "layers that get adapters, such as q_proj,v_proj, or all-linear; the embedding "  \
+                 "and the head too, by their names (default: as PEFT, q_proj,v_proj or the "       \
+                 "joined layer)"},                                                                 \
     {                                                                                              \
         .name = "train-whole", .heading = "model", .kind = OPTION_TEXT, .value = "NAMES",          \
         .help = "beside adapters, modules whose own weights are trained, such as lm_head,norm: "   \

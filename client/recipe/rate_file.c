@@ -43,8 +43,8 @@ static enum status parse_lines(float *rates, const char *text, size_t size, cons
                              steps);
         }
         if (at + length > size || !parse_rate(&rates[count], text + at, used)) {
-            return error_set(error, STATUS_BAD_FORMAT,
-                             "%s: line %u is no rate from 0 to 1000000", what, count + 1);
+            return error_set(error, STATUS_BAD_FORMAT, "%s: line %u is no rate from 0 to 1000000",
+                             what, count + 1);
         }
         at += length + 1;
     }

@@ -46,8 +46,8 @@ static const struct {
 static enum status check_uses(const struct model_options *model, const struct options *options,
                               struct error *error)
 {
-    const char *what = model->schedule == SCHEDULE_LISTED ? "of a file"
-                                                          : schedule_name(model->schedule);
+    const char *what =
+        model->schedule == SCHEDULE_LISTED ? "of a file" : schedule_name(model->schedule);
 
     for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
         if (!options_flagged(options, uses[i].option)) {

@@ -38,9 +38,9 @@
          .value = "NAME",                                                                          \
          .choices = "constant|linear|cosine|cosine-restarts|polynomial|inverse-root|stable-decay", \
          .fallback = "linear",                                                                     \
-         .help = "how the learning rate falls after the warm-up: constant, linear, cosine, "       \
-                 "cosine-restarts, polynomial, inverse-root, stable-decay; or a file with a rate " \
-                 "for each step, one a line"},                                                     \
+         .help = "how the learning rate falls after the warm-up, or a file with a rate for each "  \
+                 "step, one a line; the words are constant, linear, cosine, cosine-restarts, "     \
+                 "polynomial, inverse-root, stable-decay"},                                        \
         {.name = "rate",                                                                           \
          .heading = "training",                                                                    \
          .often = true,                                                                            \
@@ -50,9 +50,9 @@
                  "adapters 0.0002; of lion a tenth of these)"},                                    \
         RECIPE_NUMBER("rate-min", "learning rate at the end (default: a tenth of the rate; with "  \
                                   "--base 0)"),                                                    \
-        RECIPE_RULES("rate-of", "the rate of the tensors whose name is like PATTERN, where * "     \
-                                "stands for any letters, such as '*.mlp.*=0.00001'; the first "    \
-                                "that fits counts"),                                               \
+        RECIPE_RULES("rate-of", "rate of the tensors whose name is like PATTERN; * stands for "    \
+                                "any letters, as in '*.mlp.*=0.00001', and the first that fits "   \
+                                "counts"),                                                         \
         {.name = "warmup",                                                                         \
          .heading = "training",                                                                    \
          .kind = OPTION_INTEGER,                                                                   \
@@ -67,7 +67,8 @@
          .minimum = 1,                                                                             \
          .maximum = 100000,                                                                        \
          .help = "how often the rate falls (cosine-restarts; default: 2)"},                        \
-        RECIPE_NUMBER("power", "exponent of the share of steps that is left (polynomial; default: 1)"),     \
+        RECIPE_NUMBER("power",                                                                     \
+                      "exponent of the share of steps that is left (polynomial; default: 1)"),     \
         {.name = "cooldown",                                                                       \
          .heading = "training",                                                                    \
          .kind = OPTION_INTEGER,                                                                   \
@@ -78,7 +79,8 @@
         RECIPE_NUMBER("decay", "weight decay of matrices (default: 0.1; with --base 0)"),          \
         RECIPE_RULES("decay-of", "the same of tensors by their names, also of vectors; as in "     \
                                  "--rate-of"),                                                     \
-        RECIPE_NUMBER("beta1", "share of the first moment that stays (adamw, lion; default: 0.9)"), \
+        RECIPE_NUMBER("beta1",                                                                     \
+                      "share of the first moment that stays (adamw, lion; default: 0.9)"),         \
         RECIPE_NUMBER("beta2", "share of the second moment that stays, of lion of its moment "     \
                                "(default: 0.99; adamw with --base 0.999)"),                        \
         RECIPE_NUMBER("epsilon", "what AdamW adds to the root of the second moment (default: "     \

@@ -112,8 +112,7 @@ enum status job_tokens_check_mask(const char *path, uint64_t count, struct error
     return STATUS_REFUSED;
 }
 
-enum status job_tokens_count_mask(struct job_tokens *tokens, const char *path,
-                                  struct error *error)
+enum status job_tokens_count_mask(struct job_tokens *tokens, const char *path, struct error *error)
 {
     struct dataset mask;
     uint64_t counted = 0;

@@ -195,6 +195,21 @@ static const struct layout layouts[] = {
         .targets = "q_proj,v_proj",
         .centred = true,
     },
+    {
+        .family = "falcon",
+        .embedding = "word_embeddings",
+        .layer = "h.%u",
+        .norm = "input_layernorm",
+        .joined = "self_attention.query_key_value",
+        .out = "self_attention.dense",
+        .up = "mlp.dense_h_to_4h",
+        .down = "mlp.dense_4h_to_h",
+        .last_norm = "ln_f",
+        .head = "lm_head",
+        .targets = "query_key_value",
+        .centred = true,
+        .parallel = true,
+    },
 };
 
 const struct layout *layout_find(const char *family)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "engine/models/layouts.h"
 #include "engine/models/model_writer.h"
 #include "engine/tape/builder_core.h"
@@ -298,14 +299,6 @@ static uint32_t rate_times(struct updating *updating, double factor)
     return known[i].rate;
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t length = strlen(name);
-    const size_t size = strlen(end);
-
-    return length >= size && strcmp(name + length - size, end) == 0;
-}
-
 static struct updated updated_of(struct updating *updating, uint32_t parameter, uint32_t gradient)
 {
     const struct recipe *recipe = &updating->options->recipe;
@@ -316,7 +309,7 @@ static struct updated updated_of(struct updating *updating, uint32_t parameter, 
 
     if (recipe_rule_of(&rate, &recipe->rates, tensor->name)) {
         factor = updating->peak > 0.0 ? rate / updating->peak : 1.0;
-    } else if (recipe->plus != 0.0 && ends_with(tensor->name, LORA_B)) {
+    } else if (recipe->plus != 0.0 && text_ends_with(tensor->name, LORA_B)) {
         factor = recipe->plus;
     }
     (void)recipe_rule_of(&decay, &recipe->decays, tensor->name);

@@ -267,16 +267,17 @@ static uint64_t causal_period(const struct reverse *reverse, uint32_t x, const s
     return keeps_rows(view, period, (uint64_t)op->attributes[COLUMNS]) ? period : 0;
 }
 
-/* Is the operation's gradient +0 where that of its result is, whatever finite number stands there? A
+/* Is the operation's gradient +0 where that of its result is, for every finite number there? A
  * product with a finite factor, which has the place of its element. */
 static bool keeps_zeros(const struct reverse *reverse, const struct op *op)
 {
     const int64_t *attributes = op->attributes;
 
-    return op->kind == OP_MAP ? attributes[MAP_FUNCTION] == MAP_SCALE
-                              : op->kind == OP_BINARY && attributes[BINARY_FUNCTION] == BINARY_MUL &&
-                                    builder_tensor(reverse->builder, op->inputs[0])->count ==
-                                        builder_tensor(reverse->builder, op->outputs[0])->count;
+    return op->kind == OP_MAP
+               ? attributes[MAP_FUNCTION] == MAP_SCALE
+               : op->kind == OP_BINARY && attributes[BINARY_FUNCTION] == BINARY_MUL &&
+                     builder_tensor(reverse->builder, op->inputs[0])->count ==
+                         builder_tensor(reverse->builder, op->outputs[0])->count;
 }
 
 /*
@@ -317,7 +318,8 @@ static bool is_masked(const struct reverse *reverse, uint32_t dy, const struct v
     if (period == 0) {
         return true;
     }
-    return op != NULL && op->kind == OP_SOFTMAX_GRAD && (uint64_t)op->attributes[SOFTMAX_CAUSAL] == period &&
+    return op != NULL && op->kind == OP_SOFTMAX_GRAD &&
+           (uint64_t)op->attributes[SOFTMAX_CAUSAL] == period &&
            keeps_rows(&rows, period, (uint64_t)op->attributes[COLUMNS]);
 }
 

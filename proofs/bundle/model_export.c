@@ -1,15 +1,12 @@
 /* model_export.c - see model_export.h. */
 #include "proofs/bundle/model_export.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/hex.h"
 #include "base/io/file.h"
@@ -17,11 +14,11 @@
 #include "base/text.h"
 #include "proofs/bundle/adapter.h"
 #include "proofs/commit/commit.h"
+#include "proofs/format/new_folder.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_adapters.h"
 
 #define PIECE_SIZE     ((size_t)4 << 20)
-#define COPY_SIZE_MAX  ((size_t)256 << 20) /* of a tokenizer's file */
 #define CONFIG_MAX     (1u << 20)
 #define CARD_MAX       8192
 #define WEIGHT         ".weight"
@@ -299,8 +296,12 @@ static void published_name(char published[SAFETENSORS_NAME_MAX + 1],
     char module[WEIGHTS_NAME_MAX + 1];
 
     (void)snprintf(module, sizeof(module), "%.*s%s", (int)length, name, WEIGHT);
-    if (exporter->base.text_part) {
+    if (!exporter->in_first) {
         weight = weights_find_plain(&exporter->base, module);
+        if (weight != NULL && !exporter->base.text_part &&
+            strncmp(weight->entry->name, "transformer.", strlen("transformer.")) != 0) {
+            weight = NULL; /* "model." may be left out in a base, and never in PEFT */
+        }
     }
     if (weight != NULL) {
         (void)snprintf(module, sizeof(module), "%.*s",
@@ -393,44 +394,6 @@ static enum status write_config(const struct exporter *exporter, struct error *e
     return status;
 }
 
-/* Files of the base that belong to the model and not to its weights. */
-static enum status copy_rest(const struct exporter *exporter, struct error *error)
-{
-    static const char *const names[] = {
-        "tokenizer.json",
-        "tokenizer_config.json",
-        "tokenizer.model",
-        "special_tokens_map.json",
-        "added_tokens.json",
-        "vocab.json",
-        "vocab.txt",
-        "merges.txt",
-        "chat_template.jinja",
-        "chat_template.json",
-        "LICENSE",
-        "LICENSE.txt",
-        "generation_config.json",
-    };
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        struct file_bytes bytes = {0};
-        char from[FILE_PATH_MAX];
-        char to[FILE_PATH_MAX];
-        enum status status;
-
-        TRY(file_path_join(from, sizeof(from), error, exporter->options->base, names[i]));
-        TRY(part_path(to, exporter, names[i], error));
-        if (!file_exists(from)) {
-            continue;
-        }
-        TRY(file_read(&bytes, error, from, COPY_SIZE_MAX));
-        status = file_write_new(to, error, bytes.data, bytes.size, 0644);
-        file_bytes_release(&bytes);
-        TRY(status);
-    }
-    return STATUS_OK;
-}
-
 /* The last parts of the names of the modules that have adapters, or that are trained whole. */
 static json_t *modules_of(const struct exporter *exporter, bool whole)
 {
@@ -498,13 +461,13 @@ static enum status write_adapter_config(const struct exporter *exporter, struct 
         whole = json_null();
     }
     scale = job_adapter_scale(exporter->tape, b->name);
-    config = json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:b, s:s, s:b, s:o, s:b}", "peft_type",
-                       "LORA", "task_type", "CAUSAL_LM", "base_model_name_or_path",
-                       exporter->options->base, "r", (json_int_t)b->dims[1], "lora_alpha",
-                       round(scale * (double)b->dims[1] * 1e6) / 1e6, "lora_dropout",
-                       round(dropout_of(exporter->tape) * 1e6) / 1e6, "target_modules",
-                       modules_of(exporter, false), "fan_in_fan_out", (int)exporter->in_first, "bias",
-                       "none", "inference_mode", 1, "modules_to_save", whole, "init_lora_weights", 1);
+    config = json_pack(
+        "{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:b, s:s, s:b, s:o, s:b}", "peft_type", "LORA",
+        "task_type", "CAUSAL_LM", "base_model_name_or_path", exporter->options->base, "r",
+        (json_int_t)b->dims[1], "lora_alpha", round(scale * (double)b->dims[1] * 1e6) / 1e6,
+        "lora_dropout", round(dropout_of(exporter->tape) * 1e6) / 1e6, "target_modules",
+        modules_of(exporter, false), "fan_in_fan_out", (int)exporter->in_first, "bias", "none",
+        "inference_mode", 1, "modules_to_save", whole, "init_lora_weights", 1);
     status = write_json(exporter, "adapter_config.json", config, error);
     json_decref(config);
     return status;
@@ -573,51 +536,16 @@ static enum status write_parts(const struct exporter *exporter, struct error *er
         TRY(write_model(exporter, error));
         TRY(write_config(exporter, error));
     }
-    TRY(copy_rest(exporter, error));
+    TRY(new_folder_copy_rest(exporter->part, exporter->options->base, error));
     return write_card(exporter, error);
-}
-
-static void remove_part(const char *folder)
-{
-    DIR *entries = opendir(folder);
-    struct dirent *entry;
-
-    while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        char path[FILE_PATH_MAX];
-
-        if (entry->d_name[0] != '.' &&
-            file_path_join(path, sizeof(path), NULL, folder, entry->d_name) == STATUS_OK) {
-            (void)unlink(path);
-        }
-    }
-    if (entries != NULL) {
-        (void)closedir(entries);
-    }
-    (void)rmdir(folder);
 }
 
 static enum status make_folder(struct exporter *exporter, struct error *error)
 {
     const char *folder = exporter->options->folder;
-    enum status status;
 
-    if (file_exists(folder)) {
-        return error_set(error, STATUS_REFUSED, "%s is there already", folder);
-    }
-    if (snprintf(exporter->part, sizeof(exporter->part), "%s.part-XXXXXX", folder) >=
-            (int)sizeof(exporter->part) ||
-        whole_file_make_part(exporter->part, 0755, true) < 0) {
-        return error_set_errno(error, "cannot make %s", exporter->part);
-    }
-    status = write_parts(exporter, error);
-    if (status == STATUS_OK && rename(exporter->part, folder) != 0) {
-        status = error_set_errno(error, "cannot make %s", folder);
-    }
-    if (status != STATUS_OK) {
-        remove_part(exporter->part);
-        return status;
-    }
-    return whole_file_sync_folder(folder, error);
+    TRY(new_folder_begin(exporter->part, folder, error));
+    return new_folder_end(exporter->part, folder, write_parts(exporter, error), error);
 }
 
 static enum status open_base(struct exporter *exporter, struct error *error)

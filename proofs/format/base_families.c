@@ -26,6 +26,7 @@ enum {
     STARCODER2 = 1 << 15,
     PHI = 1 << 16,
     OPT = 1 << 17,
+    FALCON = 1 << 19,
     SECTIONS = 1 << 18, /* positions of text are the same in all sections of a rotation */
     MIXTRAL = 1 << 19,
     QWEN3_MOE = 1 << 20,
@@ -39,7 +40,7 @@ enum {
     GROUPED = ROTARY & ~NEOX, /* heads share keys */
     LAYER_NORM = NEOX | STABLELM | PHI,
     RMS_NORM = ROTARY & ~(LAYER_NORM | STARCODER2),
-    WIDE = ROTARY | OPT, /* hidden_size, and not n_embd */
+    WIDE = ROTARY | OPT | FALCON, /* hidden_size, and not n_embd */
     ANY = GPT2 | WIDE,
 };
 
@@ -399,6 +400,20 @@ static const struct family_row rows[] = {
         .tied_head = true,
         ALL_BIASES,
     },
+    {
+        .title = "Falcon 7B",
+        .model_type = "falcon",
+        .architecture = "FalconForCausalLM",
+        .without_head = "FalconModel",
+        .keys = FALCON,
+        .refused = "`alibi`, `bias`, `new_decoder_architecture`, heads with keys of their own",
+        .kv_heads = 1,
+        .positions = 2048,
+        .norm_epsilon = 1e-5,
+        .rotary_base = 1e4,
+        .activation = ACTIVATION_GELU,
+        .tied_head = true,
+    },
 };
 
 const struct family_row *family_at(size_t index)
@@ -458,7 +473,7 @@ static const struct key keys[] = {
     {"n_positions", GPT2, USE_COUNT, CONFIG(positions), NULL},
     {"n_ctx", GPT2, USE_COUNT, CONFIG(window), NULL}, /* compared, then forgotten */
     {"n_inner", GPT2, USE_COUNT, OPTION(hidden), NULL},
-    {"layer_norm_epsilon", GPT2, USE_REAL, OPTION(norm_epsilon), NULL},
+    {"layer_norm_epsilon", GPT2 | FALCON, USE_REAL, OPTION(norm_epsilon), NULL},
     {"activation_function", GPT2, USE_ACTIVATION, 0, NULL},
     {"scale_attn_weights", GPT2, USE_NO_FLAG, OPTION(raw_scores), NULL},
     {"scale_attn_by_inverse_layer_idx", GPT2, USE_FLAG, OPTION(layer_scores), NULL},
@@ -477,6 +492,7 @@ static const struct key keys[] = {
     {"moe_intermediate_size", QWEN3_MOE, USE_NEED, OPTION(hidden), NULL},
     {"intermediate_size", ROTARY & ~QWEN3_MOE, USE_NEED, OPTION(hidden), NULL},
     {"ffn_dim", OPT, USE_NEED, OPTION(hidden), NULL},
+    {"ffn_hidden_size", FALCON, USE_COUNT, OPTION(hidden), NULL},
     {"word_embed_proj_dim", OPT, USE_COUNT, READING(width_too), NULL},
     {"num_hidden_layers", WIDE, USE_NEED, OPTION(layers), NULL},
     {"num_attention_heads", WIDE, USE_NEED, OPTION(heads), NULL},
@@ -504,11 +520,11 @@ static const struct key keys[] = {
     {"_remove_final_layer_norm", OPT, USE_MUST, 0, "false"},
     {"layer_norm_elementwise_affine", OPT, USE_MUST, 0, "true"},
     /* rotations */
-    {"rope_theta", ROTARY, USE_REAL, OPTION(rotary_base), NULL},
+    {"rope_theta", ROTARY | FALCON, USE_REAL, OPTION(rotary_base), NULL},
     {"rotary_emb_base", NEOX, USE_REAL, OPTION(rotary_base), NULL},
     {"rope_local_base_freq", GEMMA3, USE_REAL, OPTION(rotary_local_base), NULL},
-    {"rope_scaling", ROTARY, USE_ROTATION, 0, NULL},
-    {"rope_parameters", ROTARY, USE_ROTATION, 0, NULL},
+    {"rope_scaling", ROTARY | FALCON, USE_ROTATION, 0, NULL},
+    {"rope_parameters", ROTARY | FALCON, USE_ROTATION, 0, NULL},
     {"original_max_position_embeddings", PHI3, USE_COUNT, READING(positions_before), NULL},
     {"rope_interleaved", ROTARY, USE_MUST, 0, "false"},
     {"partial_rotary_factor", PARTIAL, USE_REAL, READING(rotary_share), NULL},
@@ -545,16 +561,25 @@ static const struct key keys[] = {
     {"use_qkv_bias", STABLELM, USE_FLAG, OPTION(qkv_bias), NULL},
     {"use_bias", STARCODER2, USE_BIASES, 0, "with those of mlp"},
     {"enable_bias", OPT, USE_MUST, 0, "true"},
+    {"activation", FALCON, USE_ACTIVATION, 0, NULL},
+    {"multi_query", FALCON, USE_MUST, 0, "true"},
+    {"parallel_attn", FALCON, USE_MUST, 0, "true"},
+    {"bias", FALCON, USE_MUST, 0, "false"},
+    {"alibi", FALCON, USE_MUST, 0, "false"},
+    {"new_decoder_architecture", FALCON, USE_MUST, 0, "false"},
+    {"apply_residual_connection_post_layernorm", FALCON, USE_MUST, 0, "false"},
+    {"num_ln_in_parallel_attn", FALCON, USE_MUST, 0, "null"},
+    {"num_kv_heads", FALCON, USE_NOTHING, 0, NULL}, /* of the other architecture */
     {"mlp_bias", LLAMA | GRANITE | SMOLLM3, USE_FLAG, OPTION(mlp_bias), NULL},
     {"mlp_bias", MISTRAL | QWEN2 | QWEN3 | PHI3 | EXPERTS, USE_MUST, 0, "false"},
     {"lm_head_bias", PHI3, USE_MUST, 0, "false"},
     {"use_bidirectional_attention", GEMMAS, USE_MUST, 0, "false"},
     {"full_attn_mod", PHI3, USE_MUST, 0, "1"},
     {"interpolate_factor", PHI3, USE_MUST, 0, "1"},
-    {"auto_map", PHI3, USE_NOTHING, 0, NULL}, /* its own copy of the family's program */
+    {"auto_map", PHI3 | FALCON, USE_NOTHING, 0, NULL}, /* its own copy of the family's program */
     /* dropout */
     {"attention_dropout", WIDE, USE_DROPOUT, 0, NULL},
-    {"hidden_dropout", NEOX | STABLELM, USE_DROPOUT, 0, NULL},
+    {"hidden_dropout", NEOX | STABLELM | FALCON, USE_DROPOUT, 0, NULL},
     {"embd_pdrop", PHI3 | PHI, USE_DROPOUT, 0, NULL},
     {"resid_pdrop", PHI3 | PHI, USE_DROPOUT, 0, NULL},
     {"embedding_dropout", STARCODER2, USE_DROPOUT, 0, NULL},

@@ -245,6 +245,8 @@ static enum status check_tied_head(const struct weights *weights, struct error *
 
     embedding =
         embedding == NULL ? weights_find_plain(weights, "model.embed_tokens.weight") : embedding;
+    embedding =
+        embedding == NULL ? weights_find_plain(weights, "word_embeddings.weight") : embedding;
     if (head == NULL || embedding == NULL) {
         return STATUS_OK;
     }

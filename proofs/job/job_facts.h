@@ -36,10 +36,10 @@ struct job_facts {
     double rates[FACTS_RATES]; /* after equal shares of the steps, first and last with them */
     double factor_least;       /* tensors learn so many times as fast as the rates say */
     double factor_most;
-    uint64_t rank;       /* of adapters; 0: there are none */
-    double adapters;     /* what they count: alpha / rank, mostly */
-    uint64_t whole;      /* parameters that are no part of an adapter, beside adapters */
-    bool masked;         /* a mask says which tokens count */
+    uint64_t rank;   /* of adapters; 0: there are none */
+    double adapters; /* what they count: alpha / rank, mostly */
+    uint64_t whole;  /* parameters that are no part of an adapter, beside adapters */
+    bool masked;     /* a mask says which tokens count */
     double beta1;
     double beta2;
     double epsilon;

@@ -11,6 +11,7 @@
 #include "base/cli/program.h"
 #include "base/cli/renamed.h"
 #include "chain/commands/commands.h"
+#include "client/base/base_commands.h"
 #include "client/commands.h"
 #include "client/generate/generate.h"
 #include "data/commands/data_commands.h"
@@ -27,9 +28,9 @@ enum {
 };
 
 static const struct command_group *const groups[] = {
-    &program_commands,  &data_commands,  &job_commands,    &prover_commands,
-    &bundle_commands,   &trace_commands, &audit_commands,  &generate_commands,
-    &verifier_commands, &watch_commands, &wallet_commands, &ledger_commands,
+    &program_commands, &data_commands,   &job_commands,      &prover_commands, &bundle_commands,
+    &trace_commands,   &audit_commands,  &generate_commands, &base_commands,   &verifier_commands,
+    &watch_commands,   &wallet_commands, &ledger_commands,
 };
 
 struct word {

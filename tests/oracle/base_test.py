@@ -284,7 +284,7 @@ def check_lora(family, outliers, dropout=0.0):
     job, made = new_job(folder, name, stem, "--lora", "4", "--lora-alpha", "6", "--lora-dropout",
                         str(dropout), *more, "--steps", str(STEPS), "--segment-steps", "1", "--bits", "22", "--schedule", "cosine",
                         "--warmup", "4", "--rate", str(rate), "--rate-min", str(least), "--beta2",
-                        "0.95")
+                        "0.95", "--decay", "0.1")
     assert not made["first_state_given"]
     losses, state, first = run_lora(job, folder, name, stem)
     # Step 1 is where both begin: step 0 moves B alone, and by its rate.
@@ -422,7 +422,7 @@ def check_masked(accumulate):
     stem = "masked.%d" % accumulate
     job, _ = new_job(folder, name, stem, "--steps", "6", "--segment-steps", "6", "--bits", "22", "--mask",
                      file, "--accumulate", str(accumulate), "--rate", "0.002", "--schedule",
-                     "constant", "--warmup", "0", "--beta2", "0.95")
+                     "constant", "--warmup", "0", "--beta2", "0.95", "--decay", "0.1")
     losses, _ = run(job, folder, name, stem, file)
     places = [range(step * accumulate, (step + 1) * accumulate) for step in range(6)]
     batches = [[reference.batch_of(data, LENGTH, BATCH, at) for at in step] for step in places]

@@ -89,6 +89,12 @@ FAMILIES = {
     "phi2": config("phi", "Phi", SIZES, hidden_size=32, hidden_act="gelu_new", layer_norm_eps=1e-5,
                    rope_theta=10000.0, partial_rotary_factor=0.5, num_key_value_heads=2,
                    qk_layernorm=False, embd_pdrop=0.0, resid_pdrop=0.0),
+    "falcon": {key: value for key, value in config(
+        "falcon", "Falcon", SIZES, tied=True, num_attention_heads=3, rope_theta=10000.0, alibi=False,
+        bias=False, multi_query=True, parallel_attn=True, new_decoder_architecture=False,
+        apply_residual_connection_post_layernorm=False, layer_norm_epsilon=1e-5, num_kv_heads=3,
+        hidden_dropout=0.0, activation="gelu", auto_map={"AutoConfig": "x.FalconConfig"}).items()
+               if key != "intermediate_size"},
     "opt": {key: value for key, value in config(
         "opt", "OPT", SIZES, tied=True, ffn_dim=40, word_embed_proj_dim=24,
         activation_function="relu", do_layer_norm_before=True, enable_bias=True,
@@ -112,7 +118,7 @@ FAMILIES |= {
 }
 EXPERTS = ("mixtral", "qwen3_moe", "olmoe")
 # Whose training make test plays: each has parts that the others lack.
-TRAINED = ("gemma3", "olmo2", "phi4mini", "glm4", "pythia", *EXPERTS)
+TRAINED = ("gemma3", "olmo2", "phi4mini", "glm4", "pythia", "falcon", *EXPERTS)
 
 
 def data_of():
@@ -212,6 +218,11 @@ def tell_close_routes(family, model):
         assert model.close_routes() == 0, family
 
 
+def plain(name):
+    """States are called without the module of all layers, as Falcon has it."""
+    return name.removeprefix("transformer.")
+
+
 def check_training(family):
     """All weights, from a folder in binary32: what is exported is again such a folder."""
     folder, config_of, weights = folder_of(family, "F32")
@@ -227,9 +238,21 @@ def check_training(family):
     ask("bundle", "export", path(stem + ".run"), "--hf", out, "--base", folder)
     saved = reference.read_safetensors(os.path.join(out, "model.safetensors"))
     assert {name: tuple(t.shape) for name, t in saved.items()} == families.shapes_of(config_of)
-    assert all(torch.equal(saved[name], state[name]) for name in saved)
+    assert all(torch.equal(saved[name], state[plain(name)]) for name in saved)
     trained = {name: saved[name].double() for name in saved}
     check_answers(out, stem + ".again", families.Family(config_of, trained, None, "F32"))
+
+
+def published(state, config_of):
+    """A state by the names of the folder, which adapters in it follow."""
+    names = {plain(name): name for name in families.shapes_of(config_of)}
+    under = {plain(name).rsplit(".", 1)[0]: name.rsplit(".", 1)[0] for name in names.values()}
+    made = {}
+    for name, tensor in state.items():
+        kind = name[:2] if name[:2] in ("m.", "v.") else ""
+        module, mark, end = name[len(kind):].partition(".lora_")
+        made[kind + under.get(module, module) + mark + end if mark else name] = tensor
+    return made
 
 
 def check_adapters(family):
@@ -238,7 +261,8 @@ def check_adapters(family):
     job = new_job(folder, stem, *COURSE, "--segment-steps", "1", "--lora", "2", "--lora-alpha", "3",
                   "--target", "all-linear")
     losses, states = run(job, folder, stem, "--data")
-    first, last = (reference.read_safetensors(states[step]) for step in (1, STEPS))
+    first, last = (published(reference.read_safetensors(states[step]), config_of)
+                   for step in (1, STEPS))
     ends = (".lora_A.weight", ".lora_B.weight")
     modules = sorted({name[:-len(ends[0])] for name in first if name.endswith(ends[0])
                       and name[:2] not in ("m.", "v.")})
@@ -348,6 +372,8 @@ def what_a_config_asks_for_and_we_do_not_do_is_refused_by_key_and_value():
             ("phi2", "qk_layernorm", True, "qk_layernorm"),
             ("opt", "word_embed_proj_dim", 12, "word_embed_proj_dim"),
             ("opt", "do_layer_norm_before", False, "do_layer_norm_before"),
+            ("falcon", "alibi", True, "alibi"), ("falcon", "multi_query", False, "multi_query"),
+            ("falcon", "new_decoder_architecture", True, "new_decoder_architecture"),
             ("granite", "logits_scaling", "8", "logits_scaling"),
             ("mixtral", "num_experts_per_tok", 5, "'num_experts_per_tok' is 5, of 4 experts"),
             ("mixtral", "num_experts_per_tok", 0, "num_experts_per_tok"),

@@ -46,7 +46,7 @@ def pairs_of(base, *more):
 def new_job(name, base, folder, *more, wanted=0, batch=BATCH):
     return ask("job", "new", "--base", base, "--data", folder, "--batch", str(batch), "--accumulate",
                str(ACCUMULATE), "--bits", "22", "--rate-min", str(RATE_MIN), "--schedule", "cosine",
-               "--warmup", str(WARMUP), "--beta2", "0.95", "--steps", str(STEPS), "--segment-steps", "1",
+               "--warmup", str(WARMUP), "--beta2", "0.95", "--decay", "0.1", "--steps", str(STEPS), "--segment-steps", "1",
                "--out", path(name + ".job"), *more, wanted=wanted)
 
 
@@ -172,7 +172,7 @@ def what_does_not_fit_is_refused_by_name():
     folder = pairs_of(base)
 
     def refused(words, *more, where=folder, **how):
-        told = new_job("refused", base, where, *more, wanted=3, **how)["error"]["message"]
+        told = new_job("refused", base, where, "--rate", "0.001", *more, wanted=3, **how)["error"]["message"]
         assert words in told, told
 
     refused("has pairs of answers")

@@ -253,6 +253,22 @@ class Family:
             x = x + y + z
         return self.head(self.ln("gpt_neox.final_layer_norm", x), "gpt_neox.embed_in", "embed_out")
 
+    def falcon(self, tokens):
+        inverse = self.frequencies(self.c["rope_theta"])
+        x = self.p["transformer.word_embeddings.weight"][tokens]
+        for layer in self.layers():
+            at = "transformer.h.%d." % layer
+            normed = self.ln(at + "input_layernorm", x)
+            y = self.linear(at + "self_attention.query_key_value", normed)
+            q, k, v = y.split((self.heads * self.d, self.d, self.d), -1)
+            q, k, v = self.split(q, self.heads), self.split(k, 1), self.split(v, 1)
+            y = self.attend(self.turn_halves(q, inverse), self.turn_halves(k, inverse), v,
+                            self.d**-0.5)
+            z = ACTIVATIONS["gelu"](self.linear(at + "mlp.dense_h_to_4h", normed))
+            x = x + self.linear(at + "self_attention.dense", y) + self.linear(
+                at + "mlp.dense_4h_to_h", z)
+        return self.head(self.ln("transformer.ln_f", x), "transformer.word_embeddings")
+
     def stablelm(self, tokens):
         inverse = self.frequencies(self.c["rope_theta"], self.d // 4)
         x = self.p["model.embed_tokens.weight"][tokens]
@@ -382,7 +398,7 @@ class Family:
 def shapes_of(c):
     """name -> shape, as the published folders have them; gains are those that end in norm.weight."""
     kind, w, n = c["model_type"], c["hidden_size"], c["num_hidden_layers"]
-    hidden = c.get("intermediate_size", c.get("ffn_dim"))
+    hidden = c.get("intermediate_size", c.get("ffn_dim", 4 * w))
     d = c.get("head_dim") or w // c["num_attention_heads"]
     wide = c["num_attention_heads"] * d
     narrow = (c.get("num_key_value_heads") or c["num_attention_heads"]) * d
@@ -438,6 +454,11 @@ def shapes_of(c):
                    "mlp.dense_h_to_4h": (hidden, w), "mlp.dense_4h_to_h": (w, hidden)}
         at, embedding, head, biased = "gpt_neox.layers.%d.", "gpt_neox.embed_in", "embed_out", ("",)
         last = "gpt_neox.final_layer_norm"
+    if kind == "falcon":
+        linears = {"self_attention.query_key_value": (wide + 2 * d, w), "self_attention.dense": (w, wide),
+                   "mlp.dense_h_to_4h": (4 * w, w), "mlp.dense_4h_to_h": (w, 4 * w)}
+        at, embedding, last = ("transformer." + x for x in ("h.%d.", "word_embeddings", "ln_f"))
+        norms, biased = {"input_layernorm": w}, ("norm", "ln_f")
     if kind == "opt":
         attention["self_attn.out_proj"] = attention.pop("self_attn.o_proj")
         linears = attention | {"fc1": (hidden, w), "fc2": (w, hidden)}

@@ -498,8 +498,8 @@ static void test_schedules_follow_their_formulas(void **state)
         options.schedule = (enum schedule)schedule;
         options.steps = 500;
         options.warmup = 20;
-        options.recipe = (struct recipe){
-            .cycles = 4, .power = 1.5, .cooldown = 100, .listed = listed};
+        options.recipe =
+            (struct recipe){.cycles = 4, .power = 1.5, .cooldown = 100, .listed = listed};
         small_model_open(&small, &options);
         table = constant_bytes(&small.model, "schedule");
         for (uint32_t step = 0; step < options.steps; step++) {

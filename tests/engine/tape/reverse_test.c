@@ -871,8 +871,8 @@ static uint32_t write_attention_capped(struct net *net)
     uint32_t causal = 0;
 
     for (uint32_t at = 0; at < tape->op_count; at++) {
-        causal += tape->ops[at].kind == OP_CONTRACT &&
-                  tape->ops[at].attributes[CONTRACT_CAUSAL] == 5;
+        causal +=
+            tape->ops[at].kind == OP_CONTRACT && tape->ops[at].attributes[CONTRACT_CAUSAL] == 5;
     }
     assert_int_equal(causal, 1);
     return out;
