@@ -28,9 +28,9 @@ enum {
     OPT = 1 << 17,
     FALCON = 1 << 19,
     SECTIONS = 1 << 18, /* positions of text are the same in all sections of a rotation */
-    MIXTRAL = 1 << 19,
-    QWEN3_MOE = 1 << 20,
-    OLMOE = 1 << 21,
+    MIXTRAL = 1 << 20,
+    QWEN3_MOE = 1 << 21,
+    OLMOE = 1 << 22,
     EXPERTS = MIXTRAL | QWEN3_MOE | OLMOE,
     GEMMAS = GEMMA | GEMMA2 | GEMMA3,
     WHOLE =

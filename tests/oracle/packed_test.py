@@ -81,8 +81,8 @@ def drawn(rows, numbers):
 def new_job(name, base, folder, *more, wanted=0):
     return ask("job", "new", "--base", base, "--data", folder, "--batch", str(BATCH), "--accumulate",
                str(ACCUMULATE), "--bits", "22", "--rate", str(RATE), "--rate-min", "0.0001",
-               "--schedule", "cosine", "--warmup", str(WARMUP), "--beta2", "0.95", "--decay", "0.1", "--segment-steps", "50",
-               "--out", path(name + ".job"), *more, wanted=wanted)
+               "--schedule", "cosine", "--warmup", str(WARMUP), "--beta2", "0.95", "--decay", "0.1",
+               "--segment-steps", "50", "--out", path(name + ".job"), *more, wanted=wanted)
 
 
 def run(name, base, folder):

@@ -46,8 +46,8 @@ def pairs_of(base, *more):
 def new_job(name, base, folder, *more, wanted=0, batch=BATCH):
     return ask("job", "new", "--base", base, "--data", folder, "--batch", str(batch), "--accumulate",
                str(ACCUMULATE), "--bits", "22", "--rate-min", str(RATE_MIN), "--schedule", "cosine",
-               "--warmup", str(WARMUP), "--beta2", "0.95", "--decay", "0.1", "--steps", str(STEPS), "--segment-steps", "1",
-               "--out", path(name + ".job"), *more, wanted=wanted)
+               "--warmup", str(WARMUP), "--beta2", "0.95", "--decay", "0.1", "--steps",
+               str(STEPS), "--segment-steps", "1", "--out", path(name + ".job"), *more, wanted=wanted)
 
 
 def run(name, *files):
