@@ -172,7 +172,8 @@ def what_does_not_fit_is_refused_by_name():
     folder = pairs_of(base)
 
     def refused(words, *more, where=folder, **how):
-        told = new_job("refused", base, where, "--rate", "0.001", *more, wanted=3, **how)["error"]["message"]
+        made = new_job("refused", base, where, "--rate", "0.001", *more, wanted=3, **how)
+        told = made["error"]["message"]
         assert words in told, told
 
     refused("has pairs of answers")
@@ -183,6 +184,9 @@ def what_does_not_fit_is_refused_by_name():
     refused("--inference learns nothing", "--dpo", "0.1", "--inference")
     refused("must have the same products", "--dpo", "0.1", "--calibrate", "step")
     refused("a beta of 2000", "--dpo", "2000")
+    for recipe in (["--label-smoothing", "0.1"], ["--z-loss", "0.1"],
+                   ["--lora", "2", "--train-whole", "lm_head"]):
+        refused("pairs are learned without label smoothing", "--dpo", "0.1", *recipe)
 
 
 if __name__ == "__main__":
