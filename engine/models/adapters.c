@@ -117,18 +117,13 @@ static void check_words(struct builder *builder, const char *list, const struct 
 }
 
 /* PEFT would change one of a tied pair and leave the other. */
-static void check_tied(struct model_writer *writer, const struct layout *layout, const char *list)
+static void check_tied(struct model_writer *writer, const char *name, const char *list)
 {
-    const char *const pair[2] = {layout->embedding, layout->head};
-
-    for (int i = 0; i < 2 && writer->options->tied_head; i++) {
-        if (is_listed(list, last_part(pair[i]))) {
-            builder_fail(writer->builder, STATUS_REFUSED,
-                         "'%s': the head of this model is its embedding, and a folder of adapters "
-                         "would change one of them alone; leave it out, or train all weights",
-                         last_part(pair[i]));
-            return;
-        }
+    if (writer->options->tied_head && name != NULL && is_listed(list, last_part(name))) {
+        builder_fail(writer->builder, STATUS_REFUSED,
+                     "'%s': the head of this model is its embedding, and a folder of adapters "
+                     "would change one of them alone; leave it out, or train all weights",
+                     last_part(name));
     }
 }
 
@@ -149,12 +144,14 @@ void adapters_check(struct model_writer *writer, const struct layout *layout)
     add_module(&modules, layout->head);
     if (!all) {
         check_words(writer->builder, lora->targets, &modules, "linear layer or table");
-        check_tied(writer, layout, lora->targets);
+        check_tied(writer, layout->embedding, lora->targets);
+        check_tied(writer, layout->head, lora->targets);
     }
     if (lora->whole[0] != '\0') {
         add_norms(&modules, layout);
         check_words(writer->builder, lora->whole, &modules, "module");
-        check_tied(writer, layout, lora->whole);
+        check_tied(writer, layout->embedding, lora->whole);
+        check_tied(writer, layout->head, lora->whole);
     }
 }
 

@@ -372,7 +372,7 @@ static enum status read_parts(struct nf4_parts *parts, const struct widening *wi
     char name[SAFETENSORS_NAME_MAX + NAME_EXTRA];
 
     TRY(check_table(widening, item, error));
-    parts->largest = malloc((size_t)groups * sizeof(float) + 1);
+    parts->largest = calloc((size_t)groups + 1, sizeof(float));
     if (parts->largest == NULL) {
         return no_memory(item, error);
     }
@@ -412,7 +412,7 @@ static enum status write_nf4(struct safetensors_writer *writer, const struct wid
     const size_t size = element_size(item->entry.element);
     struct nf4_parts parts = {0};
     uint8_t *out = malloc(PIECE * size);
-    uint8_t *packed = malloc(PIECE / 2);
+    uint8_t *packed = calloc(1, PIECE / 2);
     enum status status;
 
     if (out == NULL || packed == NULL) {

@@ -567,6 +567,7 @@ static enum status export_mean(struct model_export *options, struct bundle *bund
     if (status == STATUS_OK) {
         options->state = &state;
         status = model_export(options, error);
+        options->state = NULL;
         safetensors_close(&state);
     }
     (void)unlink(path);

@@ -62,7 +62,7 @@ static void test_programs_of_families_are_pinned(void **state)
         {"llama3", "e9a9fefe5bf77ad1"},     {"mistral", "4924c6f750e3af54"},
         {"qwen2", "937c69b39421e8bb"},      {"qwen3", "8d2c297cd4142f07"},
         {"smollm", "40fae37b79d0c269"},     {"biased", "b8d6be1dc2e38874"},
-        {"gemma", "e6de84c31caec1a6"},      {"gemma2", "01d4f780dc32ee5d"},
+        {"gemma", "e6de84c31caec1a6"},      {"gemma2", "430c49ab4431cdb5"},
         {"gemma3", "8bf10639b2825e73"},     {"olmo2", "371dd40a10a93330"},
         {"granite", "1118836b3830b521"},    {"smollm3", "b61b22c81f41d82a"},
         {"yarn", "cc9c6e3d5edcda01"},       {"phi3", "42ae3ab4761995ed"},
