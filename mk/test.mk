@@ -98,10 +98,17 @@ light := $(filter tests/base/hex_test tests/base/reader_test tests/proofs/hash/%
 dearest := $(filter tests/contracts/current_test.sh,$(scripted))
 dear := $(filter %/cuda/kernels/kernels_test,$(test_names)) \
     $(filter tests/prover/commands/probe_test.py,$(scripted))
-others := $(filter-out $(light) $(dearest) $(dear),$(scripted) $(host_names))
-runs := $(foreach name,$(light) $(dearest) $(dear) $(others),$(if \
+# Tests that mostly wait, as tests/times.txt says, for a disk, a clock or another process: two of them
+# have the place of one. The longest come first.
+waiting_jobs := 2
+waits := $(shell sort -k2,2rn tests/times.txt | awk '!/^\#/ && $$2 > 2 * $$1 + 3 { print $$3 }')
+waiting := $(foreach name,$(waits),$(filter $(name),$(filter-out $(light) $(dearest) $(dear), \
+    $(scripted) $(host_names))))
+others := $(filter-out $(light) $(dearest) $(dear) $(waiting),$(scripted) $(host_names))
+runs := $(foreach name,$(light) $(dearest) $(dear) $(waiting) $(others),$(if \
     $(filter $(scripted),$(name)),,$(BUILD)/)$(name))
 run_part = scripts/run-tests -a -m $1 -b $(BUILD) -j $(JOBS) -t $(TEST_SECONDS)
+waiting_programs := $(foreach name,$(waiting),$(if $(filter $(scripted),$(name)),,$(BUILD)/)$(name))
 # No file is made by this name, so each runs each time.
 ran := $(BUILD)/ran
 $(host_names:%=$(ran)/%): $(ran)/%: $(BUILD)/%
@@ -120,7 +127,9 @@ test: | $(BUILD)/setup/test.ok $(evm_ready) ## run all tests; installs what is m
 	+$(Q)$(MAKE) --no-print-directory test-rest
 test-light: $(addprefix $(ran)/,$(light))
 test-needs: $(program)
-test-rest: $(addprefix $(ran)/,$(dearest)) $(host_names:%=$(BUILD)/%) $(addprefix $(ran)/,$(dear) $(others))
+test-waiting: $(waiting_programs) | test-needs
+	$(Q)scripts/run-tests -m some -b $(BUILD) -j $(waiting_jobs) -t $(TEST_SECONDS) $(waiting_programs)
+test-rest: $(addprefix $(ran)/,$(dearest)) test-waiting $(host_names:%=$(BUILD)/%) $(addprefix $(ran)/,$(dear) $(others))
 	$(Q)$(call run_part,end) $(runs)
 
 quick_tests := $(filter-out %_slow_test %_slow_test.sh %_slow_test.py %_slow_test.mjs,$(host_tests))
@@ -147,4 +156,4 @@ FRESH_GOALS ?= demo test
 fresh: ## the two commands in bare systems of RELEASES (as root, by debootstrap)
 	$(Q)for release in $(RELEASES); do scripts/fresh $(BUILD)/fresh $$release $(FRESH_GOALS) || exit 1; done
 
-.PHONY: test test-begins test-light test-needs test-rest no-npm check asan soak fuzz fresh
+.PHONY: test test-begins test-light test-needs test-waiting test-rest no-npm check asan soak fuzz fresh

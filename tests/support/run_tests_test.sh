@@ -128,4 +128,10 @@ result $? "the end reports what was run"
 part end "$dir/good" "$dir/wrong" "$dir/silentskip"
 [ $? = 1 ] && [ "$(tail -n 1 "$dir/told")" = "2 passed, 1 failed, 1 skipped" ]
 result $? "what was not run fails"
+# Each waits for the other: only side by side do both pass.
+program meets 'echo here >met; while [ ! -s answered ]; do sleep 0.1; done; echo ok 1 - a'
+program answers 'while [ ! -s met ]; do sleep 0.1; done; echo here >answered; echo ok 1 - a'
+part begin "$dir/meets" "$dir/answers" && part some "$dir/meets" "$dir/answers" &&
+    part end "$dir/meets" "$dir/answers" && [ "$(tail -n 1 "$dir/told")" = "2 passed, 0 failed" ]
+result $? "some run side by side"
 finish
