@@ -2,8 +2,8 @@
  * sheet.h - what a page, a text and --json show, as one value.
  *
  * A sheet has named facts, for programs, and blocks, for people: sentences, cards, tables, squares,
- * plots; and figures for Prometheus. It is made once and written by five renderers. They do all escaping: nothing in a sheet
- * is markup, or steers a terminal, though strangers wrote it.
+ * plots; and figures for Prometheus. It is made once and written by five renderers. They do all
+ * escaping: nothing in a sheet is markup, or steers a terminal, though strangers wrote it.
  */
 #ifndef BASE_SHEET_SHEET_H
 #define BASE_SHEET_SHEET_H

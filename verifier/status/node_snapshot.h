@@ -145,7 +145,7 @@ struct node_snapshot {
     struct node_snapshot_bar bars[NODE_SNAPSHOT_BARS];
 };
 
-/* ---- for `verifier status` too: what both ask, once. Names that begin with "_" are not shown ---- */
+/* ---- what `verifier status` asks too; names that begin with "_" are not shown there ---- */
 
 /* Checks by state and outcome. */
 #define NODE_SNAPSHOT_CHECKS                                                                       \

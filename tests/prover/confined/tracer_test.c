@@ -1,8 +1,8 @@
 /*
  * Goal: a process without a key replies about a step as the step's own run does; the kernel holds
- * it; killed at any moment it costs time and not one reply; one that lies or dies each time is named
- * and does no harm; none outlives its command. Method: children of this program, found in /proc,
- * beside a run of the step in this process.
+ * it; killed at any moment it costs time and not one reply; one that lies or dies each time is
+ * named and does no harm; none outlives its command. Method: children of this program, found in
+ * /proc, beside a run of the step in this process.
  */
 #include "tests/support/test.h"
 
