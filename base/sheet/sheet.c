@@ -17,6 +17,8 @@
 #define KEY_SIZE_MAX 256
 #define CURVE_PARTS  320
 
+const char sheet_letters[SHEET_MARKS + 1] = ".=#v+x";
+
 void sheet_init(struct sheet *sheet)
 {
     *sheet = (struct sheet){.facts = NULL};
@@ -261,8 +263,9 @@ void sheet_squares(struct sheet *sheet, const struct sheet_squares *squares)
 
 void sheet_plot(struct sheet *sheet, const struct sheet_plot *plot)
 {
-    struct sheet_plot *copy = malloc(sizeof(*copy));
+    struct sheet_plot *copy = malloc(sizeof(*copy) + 2 * sizeof(struct curve));
     struct sheet_item *item = copy == NULL ? NULL : add_item(sheet, SHEET_PLOT);
+    struct curve *curves = copy == NULL ? NULL : (struct curve *)(copy + 1);
 
     if (item == NULL) {
         free(copy);
@@ -270,6 +273,14 @@ void sheet_plot(struct sheet *sheet, const struct sheet_plot *plot)
         return;
     }
     *copy = *plot;
+    if (plot->line != NULL) {
+        curves[0] = *plot->line;
+        copy->line = &curves[0];
+    }
+    if (plot->points != NULL) {
+        curves[1] = *plot->points;
+        copy->points = &curves[1];
+    }
     item->plot = copy;
 }
 
@@ -291,7 +302,9 @@ void sheet_curve(struct sheet *sheet, const struct curve *loss, const struct cur
         .first = "step 0",
         .count = shown < CURVE_PARTS ? (uint32_t)shown : CURVE_PARTS,
         .series_count = 2,
-        .series = {{"loss", SHEET_FORM_LINE, {0}}, {"held-out loss", SHEET_FORM_POINTS, {0}}}};
+        .series = {{"loss", SHEET_FORM_LINE, {0}}, {"held-out loss", SHEET_FORM_POINTS, {0}}},
+        .line = loss,
+        .points = held_out};
 
     (void)snprintf(plot.last, sizeof(plot.last), "step %" PRIu64, shown - 1);
     take_parts(plot.series[0].values, loss, shown, plot.count);

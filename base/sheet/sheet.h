@@ -2,8 +2,8 @@
  * sheet.h - what a page, a text and --json show, as one value.
  *
  * A sheet has named facts, for programs, and blocks, for people: sentences, cards, tables, squares,
- * plots; and figures for Prometheus. It is made once and written by four renderers. They do all escaping: nothing in a sheet
- * is markup, or steers a terminal, though strangers wrote it.
+ * plots; and figures for Prometheus. It is made once and written by five renderers. They do all
+ * escaping: nothing in a sheet is markup, or steers a terminal, though strangers wrote it.
  */
 #ifndef BASE_SHEET_SHEET_H
 #define BASE_SHEET_SHEET_H
@@ -71,6 +71,7 @@ struct sheet_squares {
     uint64_t each;                  /* units of a square */
     uint64_t total;                 /* units of all of them */
     const char *words[SHEET_MARKS]; /* what each mark means; NULL: it is not used */
+    uint64_t counts[SHEET_MARKS];   /* units of each mark; all 0: the squares are counted */
 };
 
 #define SHEET_SERIES_MAX 2
@@ -99,6 +100,9 @@ struct sheet_plot {
     uint32_t count; /* of the values of each */
     uint32_t series_count;
     struct sheet_series series[SHEET_SERIES_MAX];
+    /* As exact as a screen can draw them; NULL: there are the series alone. */
+    const struct curve *line;
+    const struct curve *points;
 };
 
 struct sheet_item {
@@ -182,6 +186,17 @@ void sheet_print_list(struct sheet *sheet, const char *format, va_list arguments
 /* now_s 0: a page to keep, without moment and script. */
 void sheet_page_write(struct buffer *page, const struct sheet *sheet, uint64_t now_s);
 void sheet_text_write(struct buffer *text, const struct sheet *sheet);
+/* A window of a terminal. */
+struct sheet_screen {
+    unsigned columns;
+    unsigned rows;
+    bool utf8; /* other characters than ASCII too */
+};
+
+/* Details behind their names, broken at blanks; squares as letters; a plot of curves as high as the
+ * others leave room for. Other blocks are left out. */
+void sheet_screen_write(struct buffer *text, const struct sheet *sheet,
+                        const struct sheet_screen *screen);
 /* The text format of Prometheus, version 0.0.4. */
 void sheet_metrics_write(struct buffer *text, const struct sheet *sheet);
 /* One line without its end. */
@@ -192,6 +207,7 @@ MUST_CHECK enum status sheet_check(const struct sheet *sheet, struct error *erro
 
 /* ---- for renderers ---- */
 
+extern const char sheet_letters[SHEET_MARKS + 1]; /* for marks */
 const char *sheet_label_of(const struct sheet *sheet, size_t item);
 const char *sheet_words_of(const struct sheet *sheet, size_t item);
 void sheet_plot_words(struct buffer *text, const struct sheet_plot *plot);

@@ -1,6 +1,6 @@
 /*
- * sheet_metrics.c - the figures of a sheet in the text format of Prometheus. All else of the sheet is
- * left out.
+ * sheet_metrics.c - the figures of a sheet in the text format of Prometheus. All else of it is left
+ * out.
  */
 #include "base/sheet/sheet.h"
 

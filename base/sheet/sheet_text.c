@@ -247,8 +247,6 @@ static size_t add_table(struct text *text, size_t at)
 
 /* ---- squares ----------------------------------------------------------------------------- */
 
-static const char letters[SHEET_MARKS + 1] = ".=#v+x";
-
 /* As letters, several squares for each where they are many: the last mark of them. */
 static void add_squares(struct text *text, const struct sheet_squares *squares)
 {
@@ -262,12 +260,12 @@ static void add_squares(struct text *text, const struct sheet_squares *squares)
             counts[squares->marks[k]]++;
             mark = squares->marks[k] > mark ? squares->marks[k] : mark;
         }
-        buffer_add_u8(text->out, (uint8_t)letters[mark]);
+        buffer_add_u8(text->out, (uint8_t)sheet_letters[mark]);
     }
     buffer_add_text(text->out, "\n");
     for (uint8_t mark = 0; mark < SHEET_MARKS; mark++) {
         if (counts[mark] > 0) {
-            buffer_add_format(text->out, "%c %u ", letters[mark], counts[mark]);
+            buffer_add_format(text->out, "%c %u ", sheet_letters[mark], counts[mark]);
             add_safe(text->out, squares->words[mark]);
             buffer_add_text(text->out, "  ");
         }

@@ -126,16 +126,9 @@ static void add_figures(struct sheet *view, const struct job_view *job)
 
 static void add_segments(struct sheet *view, const struct job_standing *standing)
 {
-    struct sheet_squares squares = {.name = "segments by state",
-                                    .unit = "segment",
-                                    .marks = standing->cells,
-                                    .count = standing->cell_count,
-                                    .each = standing->cell_segments,
-                                    .total = standing->segments};
+    struct sheet_squares squares;
 
-    for (int i = 0; i < JOB_VIEW_MARKS; i++) {
-        squares.words[i] = job_view_mark_word((enum job_view_mark)i);
-    }
+    job_view_map(&squares, standing);
     sheet_add(view, SHEET_HEADING, NULL, "Segments");
     sheet_line(view, SHEET_PLAIN, "%u of %u committed, %u final; %u claims open.",
                standing->committed, standing->segments, standing->finalized, standing->claims);

@@ -7,47 +7,15 @@
 #include <string.h>
 
 #include "base/hex.h"
-#include "base/io/log.h"
 #include "base/io/progress.h"
-#include "base/text_plot.h"
 #include "chain/codec/hex_data.h"
 #include "chain/codec/wei_json.h"
 #include "chain/game/terms.h"
 
-#define LABEL_COLUMNS 10 /* "segments  " */
-#define COLUMNS_MAX   100
-#define CURVE_ROWS    16
-#define CURVE_SHARE   3 /* of the rows that the curve has at least, should others be cut */
+#define POINTS_MAX    100
 #define LINE_MAX_SIZE 1024
 
-static const char marks[JOB_VIEW_MARKS + 1] = ".=#v+x";
-
 /* ---- parts --------------------------------------------------------------------------- */
-
-/* A label and words below each other, broken at blanks. */
-static void add_wrapped(struct buffer *text, const char *label, const char *words, unsigned columns)
-{
-    unsigned width = columns > LABEL_COLUMNS + 16 ? columns - LABEL_COLUMNS - 1 : 16;
-    char safe[LINE_MAX_SIZE];
-    const char *at = safe;
-
-    (void)log_escape(safe, sizeof(safe), words, 0);
-    while (*at != '\0') {
-        size_t size = strlen(at);
-
-        if (size > width) {
-            size = width;
-            while (size > 0 && at[size] != ' ') {
-                size--;
-            }
-            size = size == 0 ? width : size;
-        }
-        buffer_add_format(text, "%-*s%.*s\n", LABEL_COLUMNS, label, (int)size, at);
-        at += size;
-        at += *at == ' ';
-        label = "";
-    }
-}
 
 static void print_rate(char text[48], const struct job_view *view)
 {
@@ -119,133 +87,87 @@ static void print_money(char line[LINE_MAX_SIZE], const struct job_view *view)
                    standing->burned_client > 0 ? burned : "");
 }
 
-static void add_head(struct buffer *text, const struct job_view *view, unsigned columns)
+static void add_detail(struct sheet *sheet, const char *label, const char *words)
 {
+    if (words[0] != '\0') {
+        sheet_add(sheet, SHEET_DETAIL, label, "%s", words);
+    }
+}
+
+static void add_head(struct sheet *sheet, const struct job_view *view)
+{
+    const struct job_standing *standing = &view->standing;
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
-    char line[LINE_MAX_SIZE];
 
-    hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
-    (void)snprintf(line, sizeof(line),
-                   "%.14s  %s  %" PRIu64 " of %" PRIu64 " steps  %u of %u segments committed, %u "
-                   "final%s",
-                   key, view->standing.phase, job_view_done(view), view->steps,
-                   view->standing.committed, view->standing.segments, view->standing.finalized,
-                   view->standing.claims > 0 ? ", CLAIMS OPEN" : "");
-    add_wrapped(text, "job", line, columns);
+    hex_write(key, standing->key.bytes, HASH32_SIZE, true);
+    sheet_add(sheet, SHEET_DETAIL, "job",
+              "%.14s  %s  %" PRIu64 " of %" PRIu64 " steps  %u of %u segments committed, %u "
+              "final%s",
+              key, standing->phase, job_view_done(view), view->steps, standing->committed,
+              standing->segments, standing->finalized, standing->claims > 0 ? ", CLAIMS OPEN" : "");
 }
 
-/* Squares as letters, and below them what the letters that stand there mean. */
-static void add_segments(struct buffer *text, const struct job_view *view, unsigned columns)
+static void add_segments(struct sheet *sheet, const struct job_standing *standing)
 {
-    unsigned width = columns > LABEL_COLUMNS + 16 ? columns - LABEL_COLUMNS - 1 : 16;
-    unsigned each = (view->standing.cell_count + width - 1) / width;
-    char line[LINE_MAX_SIZE];
-    size_t size = 0;
+    struct sheet_squares squares;
 
-    each = each == 0 ? 1 : each;
-    for (uint32_t i = 0; i < view->standing.cell_count && size < width; i += each) {
-        uint8_t mark = view->standing.cells[i];
-
-        for (uint32_t k = i; k < i + each && k < view->standing.cell_count; k++) {
-            mark = view->standing.cells[k] == JOB_VIEW_DISPUTED ? JOB_VIEW_DISPUTED : mark;
-        }
-        line[size++] = marks[mark];
-    }
-    line[size] = '\0';
-    add_wrapped(text, "segments", line, columns);
-    size = 0;
-    for (int mark = 0; mark < JOB_VIEW_MARKS; mark++) {
-        if (view->standing.marks[mark] > 0) {
-            size += (size_t)snprintf(line + size, sizeof(line) - size, "%s%c %u %s",
-                                     size == 0 ? "" : "  ", marks[mark], view->standing.marks[mark],
-                                     job_view_mark_word((enum job_view_mark)mark));
-        }
-    }
-    add_wrapped(text, "", line, columns);
+    job_view_map(&squares, standing);
+    squares.name = "segments";
+    sheet_squares(sheet, &squares);
 }
 
-static void add_mirrors(struct buffer *text, const struct job_view *view, unsigned columns)
+static void add_mirrors(struct sheet *sheet, const struct job_view *view)
 {
-    char line[LINE_MAX_SIZE];
-
     for (uint32_t i = 0; i < view->mirrors.count; i++) {
         const struct mirror *mirror = &view->mirrors.mirrors[i];
 
         if (mirror->note.trouble[0] != '\0') {
-            (void)snprintf(line, sizeof(line), "%.200s%s: %s", mirror->url,
-                           mirror->dropped ? " (dropped)" : "", mirror->note.trouble);
-            add_wrapped(text, "mirror", line, columns);
+            sheet_add(sheet, SHEET_DETAIL, "mirror", "%.200s%s: %s", mirror->url,
+                      mirror->dropped ? " (dropped)" : "", mirror->note.trouble);
         }
     }
 }
 
-/* What stands below the curve. */
-static void add_rest(struct buffer *text, const struct job_view *view, unsigned columns)
+static void add_waits(struct sheet *sheet, const struct job_standing *standing)
 {
-    char line[LINE_MAX_SIZE];
     char period[TERMS_PERIOD_SIZE];
 
-    print_figures(line, view);
-    add_wrapped(text, job_card_trains(&view->card) ? "training" : "steps", line, columns);
-    add_wrapped(text, "curve", view->curve_words, columns);
-    if (view->standing.read) {
-        add_segments(text, view, columns);
-        print_money(line, view);
-        add_wrapped(text, "money", line, columns);
+    add_detail(sheet, "alert", standing->alert);
+    if (standing->waits) {
+        sheet_add(sheet, SHEET_DETAIL, "waits", "for %s", standing->wait.text);
     }
-    add_wrapped(text, "alert", view->standing.alert, columns);
-    if (view->standing.waits) {
-        (void)snprintf(line, sizeof(line), "for %s", view->standing.wait.text);
-        add_wrapped(text, "waits", line, columns);
-    }
-    if (view->standing.forecast_s != 0) {
-        terms_period(period, view->standing.forecast_s > view->standing.now_s
-                                 ? view->standing.forecast_s - view->standing.now_s
+    if (standing->forecast_s != 0) {
+        terms_period(period, standing->forecast_s > standing->now_s
+                                 ? standing->forecast_s - standing->now_s
                                  : 0);
-        (void)snprintf(line, sizeof(line), "segment %u is final in %s at the earliest",
-                       view->standing.finalized, period);
-        add_wrapped(text, "forecast", line, columns);
+        sheet_add(sheet, SHEET_DETAIL, "forecast", "segment %u is final in %s at the earliest",
+                  standing->finalized, period);
     }
-    add_wrapped(text, "copies", view->copies, columns);
-    add_wrapped(text, "keeper", view->keeping, columns);
-    add_wrapped(text, "fetching", view->download, columns);
-    add_mirrors(text, view, columns);
-    add_wrapped(text, "trouble", view->trouble, columns);
 }
 
-static unsigned lines_in(const struct buffer *text)
+void job_text_show(struct sheet *sheet, const struct job_view *view)
 {
-    unsigned count = 0;
+    char line[LINE_MAX_SIZE];
 
-    for (size_t i = 0; i < text->size; i++) {
-        count += text->data[i] == '\n';
-    }
-    return count;
-}
-
-void job_text_write(struct buffer *text, const struct job_view *view, unsigned columns,
-                    unsigned rows, bool utf8)
-{
-    struct buffer rest;
-    struct text_plot plot = {.line = &view->curve.loss,
-                             .points = &view->curve.held_out,
-                             .columns = columns - 1,
-                             .braille = utf8};
-    unsigned others;
-
-    columns = columns < COLUMNS_MAX ? columns : COLUMNS_MAX;
-    plot.columns = columns - 1;
-    buffer_init(&rest, JOB_TEXT_SIZE_MAX);
-    add_rest(&rest, view, columns);
     if (view->standing.read) {
-        add_head(text, view, columns);
+        add_head(sheet, view);
     }
-    others = lines_in(text) + lines_in(&rest) + 2;
-    plot.rows = rows > others + rows / CURVE_SHARE ? rows - others : rows / CURVE_SHARE;
-    plot.rows = plot.rows < CURVE_ROWS ? plot.rows : CURVE_ROWS;
-    text_plot_write(text, &plot);
-    buffer_add_text(text, buffer_text(&rest));
-    buffer_release(&rest);
+    sheet_curve(sheet, &view->curve.loss, &view->curve.held_out);
+    print_figures(line, view);
+    add_detail(sheet, job_card_trains(&view->card) ? "training" : "steps", line);
+    add_detail(sheet, "curve", view->curve_words);
+    if (view->standing.read) {
+        add_segments(sheet, &view->standing);
+        print_money(line, view);
+        add_detail(sheet, "money", line);
+    }
+    add_waits(sheet, &view->standing);
+    add_detail(sheet, "copies", view->copies);
+    add_detail(sheet, "keeper", view->keeping);
+    add_detail(sheet, "fetching", view->download);
+    add_mirrors(sheet, view);
+    add_detail(sheet, "trouble", view->trouble);
+    sheet_merge(sheet, job_text_json(view));
 }
 
 void job_text_line(struct buffer *text, const struct job_view *view)
@@ -302,7 +224,7 @@ static json_t *money_json(const struct job_view *view)
 
 json_t *job_text_curve(const struct curve *curve)
 {
-    uint32_t parts = curve->total < COLUMNS_MAX ? (uint32_t)curve->total : COLUMNS_MAX;
+    uint32_t parts = curve->total < POINTS_MAX ? (uint32_t)curve->total : POINTS_MAX;
     json_t *points = json_array();
     double mean;
 

@@ -1,20 +1,18 @@
 /*
- * job_text.h - a job view as text: the lines of a terminal, a line of a log, JSON for scripts.
+ * job_text.h - a job view for a terminal, as a line of a log, as JSON for scripts.
  */
 #ifndef CHAIN_VIEW_JOB_TEXT_H
 #define CHAIN_VIEW_JOB_TEXT_H
 
 #include <jansson.h>
 
-#include "base/buffer.h"
+#include "base/sheet/sheet.h"
 #include "chain/view/job_view.h"
 
 #define JOB_TEXT_SIZE_MAX (64u << 10)
 
-/* Lines for a window of that size, each with its end; the curve is as high as the others leave
- * room for. utf8: other characters than ASCII too. */
-void job_text_write(struct buffer *text, const struct job_view *view, unsigned columns,
-                    unsigned rows, bool utf8);
+/* For sheet_screen_write(), and as JSON. */
+void job_text_show(struct sheet *sheet, const struct job_view *view);
 
 /* One line without its end: for a log. */
 void job_text_line(struct buffer *text, const struct job_view *view);

@@ -216,3 +216,17 @@ double job_view_left_s(const struct job_view *view)
                ? (double)(view->steps - job_view_done(view)) / pace
                : 0;
 }
+
+void job_view_map(struct sheet_squares *squares, const struct job_standing *standing)
+{
+    *squares = (struct sheet_squares){.name = "segments by state",
+                                      .unit = "segment",
+                                      .marks = standing->cells,
+                                      .count = standing->cell_count,
+                                      .each = standing->cell_segments,
+                                      .total = standing->segments};
+    for (int i = 0; i < JOB_VIEW_MARKS; i++) {
+        squares->words[i] = job_view_mark_word((enum job_view_mark)i);
+        squares->counts[i] = standing->marks[i];
+    }
+}

@@ -7,6 +7,7 @@
 #ifndef CHAIN_VIEW_JOB_VIEW_H
 #define CHAIN_VIEW_JOB_VIEW_H
 
+#include "base/sheet/sheet.h"
 #include "chain/job/job_wait.h"
 #include "proofs/mirror/mirror_set.h"
 #include "proofs/run/loss_curve.h"
@@ -103,6 +104,9 @@ double job_view_left_s(const struct job_view *view);
 
 /* How many segments share one of at most so many squares. */
 uint32_t job_view_each(uint32_t segments, uint32_t squares);
+
+/* Segments by state; borrows the cells. */
+void job_view_map(struct sheet_squares *squares, const struct job_standing *standing);
 
 /* At most so many squares, and how many segments have each mark; returns the number of squares. A
  * square shows the first of its segments, unless a later one is disputed. */

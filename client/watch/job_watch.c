@@ -140,10 +140,15 @@ static enum status look_on(struct job_watcher *watching, struct error *error)
 static void draw_view(struct job_watcher *watching, bool last)
 {
     struct screen *screen = &watching->screen;
+    const struct sheet_screen window = {screen->columns, screen->rows, screen->utf8};
     struct buffer text;
+    struct sheet sheet;
 
+    sheet_init(&sheet);
+    job_text_show(&sheet, &watching->sight.view);
     buffer_init(&text, JOB_TEXT_SIZE_MAX);
-    job_text_write(&text, &watching->sight.view, screen->columns, screen->rows, screen->utf8);
+    sheet_screen_write(&text, &sheet, &window);
+    sheet_release(&sheet);
     (last ? screen_finish : screen_draw)(screen, buffer_text(&text));
     buffer_release(&text);
 }
@@ -193,21 +198,33 @@ static int show_news(struct job_watcher *watching)
     return code;
 }
 
+static int show_once(struct job_watcher *watching)
+{
+    const struct sheet_screen window = {SCREEN_COLUMNS, SCREEN_ROWS, false};
+    struct buffer text;
+    struct sheet sheet;
+    int code;
+
+    sheet_init(&sheet);
+    job_text_show(&sheet, &watching->sight.view);
+    buffer_init(&text, JOB_TEXT_SIZE_MAX);
+    sheet_screen_write(&text, &sheet, &window);
+    code = command_say(watching->context, json_incref(sheet.facts), "%s", buffer_text(&text));
+    buffer_release(&text);
+    sheet_release(&sheet);
+    return code;
+}
+
 /* The last picture stays. */
 static int show_last(struct job_watcher *watching)
 {
-    struct buffer text;
     int code = COMMAND_OK;
 
     (void)pthread_mutex_lock(&watching->sight.lock);
     if (watching->screen.terminal) {
         draw_view(watching, true);
     } else if (options_flag(watching->context->options, "once")) {
-        buffer_init(&text, JOB_TEXT_SIZE_MAX);
-        job_text_write(&text, &watching->sight.view, SCREEN_COLUMNS, SCREEN_ROWS, false);
-        code = command_say(watching->context, job_text_json(&watching->sight.view), "%s",
-                           buffer_text(&text));
-        buffer_release(&text);
+        code = show_once(watching);
     }
     (void)pthread_mutex_unlock(&watching->sight.lock);
     return code;

@@ -193,11 +193,7 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         const char *query;
         void (*take)(struct node_snapshot *snapshot, sqlite3_stmt *row);
     } counts[] = {
-        {"SELECT state, outcome, count(*), sum(attempts),"
-         " sum(coalesce(json_extract(result, '$.steps_run'), 0)),"
-         " sum(coalesce(json_extract(result, '$.compute_ns'), 0))"
-         " FROM tasks WHERE kind = :checks GROUP BY state, outcome",
-         take_tasks},
+        {NODE_SNAPSHOT_CHECKS, take_tasks},
         /* A segment may have several tasks, and counts once. */
         {"SELECT sum(steps) FROM (SELECT DISTINCT segment, previous, steps FROM tasks"
          " WHERE kind = :checks AND outcome = :proven)",
@@ -205,7 +201,7 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         {"SELECT min(deadline_s) FROM tasks WHERE kind = :checks AND state IN (:task_waiting,"
          " :task_running)",
          take_deadline},
-        {"SELECT kind, state, count(*) FROM actions GROUP BY kind, state", take_actions},
+        {NODE_SNAPSHOT_MOVES, take_actions},
         {LOST_MOVES, take_lost},
         {"SELECT phase, count(*), sum(finalized) FROM jobs GROUP BY phase", take_phases},
         {"SELECT count(*) FROM segments WHERE NOT void", take_committed},
@@ -381,26 +377,29 @@ static void take_claim(struct node_snapshot *snapshot, sqlite3_stmt *row)
     column_text(claim->trouble, sizeof(claim->trouble), row, 7);
 }
 
-static void take_mirror(struct node_snapshot *snapshot, sqlite3_stmt *row)
+void node_snapshot_read_mirror(struct node_snapshot_mirror *mirror, sqlite3_stmt *row,
+                               uint64_t now_ms)
 {
-    struct node_snapshot_mirror *mirror = &snapshot->mirror[snapshot->mirror_count];
-    struct mirrors_health health = {0};
+    const struct mirrors_health health = {.failures = (uint32_t)column(row, 6),
+                                          .rest_until_ms = column(row, 7)};
 
-    if (snapshot->mirror_count >= NODE_SNAPSHOT_MIRRORS_MAX) {
-        return;
-    }
-    snapshot->mirror_count++;
     column_text(mirror->name, sizeof(mirror->name), row, 0);
     mirror->good = column(row, 1);
     mirror->bad = column(row, 2);
     mirror->bytes = column(row, 3);
     column_text(mirror->trouble, sizeof(mirror->trouble), row, 4);
     mirror->silent = column(row, 5);
-    health.failures = (uint32_t)column(row, 6);
-    health.rest_until_ms = column(row, 7);
-    mirror->rests = mirrors_rests(&health, snapshot->now_ms);
+    mirror->rests = mirrors_rests(&health, now_ms);
     mirror->rest_until_s = health.rest_until_ms / 1000;
-    mirror->failures = mirrors_failures(&health, snapshot->now_ms);
+    mirror->failures = mirrors_failures(&health, now_ms);
+}
+
+static void take_mirror(struct node_snapshot *snapshot, sqlite3_stmt *row)
+{
+    if (snapshot->mirror_count < NODE_SNAPSHOT_MIRRORS_MAX) {
+        node_snapshot_read_mirror(&snapshot->mirror[snapshot->mirror_count++], row,
+                                  snapshot->now_ms);
+    }
 }
 
 /* The shortest span that shows all checks, so that a young node has a plot too. */
@@ -444,10 +443,8 @@ static enum status look_at_lists(struct node_snapshot *snapshot, struct store *s
                  "SELECT s.job, s.idx, p.place, p.reason FROM seats p JOIN segments s ON s.hash ="
                  " p.segment WHERE" MISSED " ORDER BY s.rowid DESC LIMIT 16",
                  NULL, take_missed_seat, error));
-    TRY(each_row(snapshot, store,
-                 "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms"
-                 " FROM mirrors ORDER BY name LIMIT 32",
-                 NULL, take_mirror, error));
+    TRY(each_row(snapshot, store, NODE_SNAPSHOT_MIRRORS " ORDER BY name LIMIT 32", NULL,
+                 take_mirror, error));
     TRY(each_row(snapshot, store, "SELECT min(ended_ms) FROM tasks WHERE kind = :checks", NULL,
                  take_span, error));
     TRY(each_row(snapshot, store,

@@ -145,6 +145,27 @@ struct node_snapshot {
     struct node_snapshot_bar bars[NODE_SNAPSHOT_BARS];
 };
 
+/* ---- what `verifier status` asks too; names that begin with "_" are not shown there ---- */
+
+/* Checks by state and outcome. */
+#define NODE_SNAPSHOT_CHECKS                                                                       \
+    "SELECT state, iif(outcome = :cannot_tell AND state IN (:task_waiting, :task_running), NULL,"  \
+    " outcome) AS outcome, count(*) AS count, sum(attempts) AS _attempts,"                         \
+    " sum(coalesce(json_extract(result, '$.steps_run'), 0)) AS _steps,"                            \
+    " sum(coalesce(json_extract(result, '$.compute_ns'), 0)) AS _ns"                               \
+    " FROM tasks WHERE kind = :checks GROUP BY 1, 2 ORDER BY 1, 2"
+
+/* Moves by kind and state. */
+#define NODE_SNAPSHOT_MOVES                                                                        \
+    "SELECT kind AS move, state, count(*) AS count, max(trouble) AS trouble FROM actions"          \
+    " GROUP BY kind, state ORDER BY kind, state"
+
+/* Mirrors, for node_snapshot_read_mirror(). */
+#define NODE_SNAPSHOT_MIRRORS                                                                      \
+    "SELECT name, good, bad, bytes, trouble, silent, failures, rest_until_ms FROM mirrors"
+void node_snapshot_read_mirror(struct node_snapshot_mirror *mirror, sqlite3_stmt *row,
+                               uint64_t now_ms);
+
 /* Some hundred kilobytes: not for the stack. */
 MUST_CHECK enum status node_snapshot_look(struct node_snapshot *snapshot, struct store *store,
                                           uint64_t now_ms, struct error *error);

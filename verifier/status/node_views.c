@@ -4,12 +4,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/hex.h"
 #include "base/io/log.h"
 #include "base/sheet/sheet_rows.h"
 #include "chain/money/money_text.h"
-
+#include "verifier/status/node_snapshot.h"
 #include "verifier/store/store_money.h"
 
 /* ---- rows as JSON --------------------------------------------------------- */
@@ -74,7 +75,7 @@ static json_t *column_json(sqlite3_stmt *row, int column, const struct word_colu
     }
 }
 
-/* All rows of a query, keyed by the names of its columns. */
+/* All rows of a query, keyed by the names of its columns; without those that begin with "_". */
 static enum status rows_json(json_t **rows, struct store *store, const char *query,
                              const struct word_column *columns, struct error *error)
 {
@@ -94,8 +95,11 @@ static enum status rows_json(json_t **rows, struct store *store, const char *que
             json_t *object = json_object();
 
             for (int i = 0; i < sqlite3_column_count(row); i++) {
-                (void)json_object_set_new(object, sqlite3_column_name(row, i),
-                                          column_json(row, i, columns));
+                const char *name = sqlite3_column_name(row, i);
+
+                if (name[0] != '_') {
+                    (void)json_object_set_new(object, name, column_json(row, i, columns));
+                }
             }
             (void)json_array_append_new(*rows, object);
         }
@@ -140,10 +144,7 @@ static const struct {
      ":proven) AS proven, " COUNT_TASKS ":refuted) AS refuted, " COUNT_TASKS
      ":cannot_tell AND t.state <> :task_done) AS pending"
      " FROM jobs j ORDER BY j.rowid DESC"},
-    {"queue", task_columns,
-     "SELECT state, iif(outcome = :cannot_tell AND state IN (:task_waiting, :task_running), NULL,"
-     " outcome) AS outcome, count(*) AS count FROM tasks WHERE kind = :checks GROUP BY 1, 2 ORDER "
-     "BY 1, 2"},
+    {"queue", task_columns, NODE_SNAPSHOT_CHECKS},
     {"unanswered", NULL,
      "SELECT job, idx AS segment, attempts, CASE state WHEN :task_skipped THEN 'skipped' WHEN"
      " :task_running THEN 'being checked again' ELSE 'tried again' END AS state, reason FROM tasks "
@@ -176,15 +177,46 @@ static const struct {
      " coalesce(e.trouble, '') AS trouble FROM disputes d LEFT JOIN actions a ON a.rowid = (SELECT"
      " max(rowid) FROM actions m WHERE m.claim = d.key) LEFT JOIN retries e ON e.claim = d.key"
      " WHERE d.ours AND d.phase <> :claim_closed ORDER BY d.deadline_s"},
-    {"moves", move_columns,
-     "SELECT kind AS move, state, count(*) AS count, max(trouble) AS trouble FROM actions"
-     " GROUP BY kind, state ORDER BY kind, state"},
-    {"mirrors", NULL,
-     "SELECT name, good, bad, silent, bytes, CASE WHEN rest_until_ms > now THEN 'asked last for '"
-     " || ((rest_until_ms - now + 999) / 1000) || ' s' WHEN failures > 0 THEN 'on trial' ELSE"
-     " 'good' END AS state, trouble FROM mirrors,"
-     " (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000 AS now) ORDER BY failures, name"},
+    {"moves", move_columns, NODE_SNAPSHOT_MOVES},
 };
+
+static json_t *mirror_json(const struct node_snapshot_mirror *mirror, uint64_t now_s)
+{
+    char state[64];
+
+    (void)snprintf(state, sizeof(state), mirror->failures > 0 ? "on trial" : "good");
+    if (mirror->rests) {
+        (void)snprintf(state, sizeof(state), "asked last for %" PRIu64 " s",
+                       mirror->rest_until_s > now_s ? mirror->rest_until_s - now_s : 1);
+    }
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:s, s:o}", "name", text_json(mirror->name), "good",
+                     (json_int_t)mirror->good, "bad", (json_int_t)mirror->bad, "silent",
+                     (json_int_t)mirror->silent, "bytes", (json_int_t)mirror->bytes, "state", state,
+                     "trouble", text_json(mirror->trouble));
+}
+
+/* How a mirror is follows from its failures and from the time, which mirrors.h says. */
+static enum status take_mirrors(struct sheet *view, struct store *store, struct error *error)
+{
+    uint64_t now_s = (uint64_t)time(NULL);
+    json_t *rows = json_array();
+    sqlite3_stmt *row =
+        database_query(&store->sql, error, NODE_SNAPSHOT_MIRRORS " ORDER BY failures, name", "");
+    enum status status = row == NULL ? error->status : STATUS_OK;
+
+    while (status == STATUS_OK && json_array_size(rows) < NODE_VIEW_ROWS_MAX) {
+        status = database_step(&store->sql, row, error);
+        if (status == STATUS_OK) {
+            struct node_snapshot_mirror mirror;
+
+            node_snapshot_read_mirror(&mirror, row, now_s * 1000);
+            (void)json_array_append_new(rows, mirror_json(&mirror, now_s));
+        }
+    }
+    database_done(&store->sql, row);
+    sheet_set(view, "mirrors", rows);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
 
 /* null: it was not counted yet, or the node has no key. */
 static enum status take_money(struct sheet *view, struct store *store, struct error *error)
@@ -208,6 +240,7 @@ static void show_status(struct sheet *view)
     for (size_t i = 1; i < sizeof(status_views) / sizeof(status_views[0]); i++) {
         sheet_rows(view, status_views[i].key, json_object_get(view->facts, status_views[i].key));
     }
+    sheet_rows(view, "mirrors", json_object_get(view->facts, "mirrors"));
     error_init(&none);
     if (money_from_json(&money, json_object_get(view->facts, "money"), &none) == STATUS_OK) {
         sheet_add(view, SHEET_SUBHEADING, NULL, "money");
@@ -225,6 +258,7 @@ enum status node_status_view(struct sheet *view, struct store *store, struct err
         sheet_set(view, status_views[i].key, rows);
         TRY(status);
     }
+    TRY(take_mirrors(view, store, error));
     TRY(take_money(view, store, error));
     show_status(view);
     return STATUS_OK;

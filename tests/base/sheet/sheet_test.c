@@ -283,6 +283,50 @@ static void test_figures_are_for_prometheus_alone(void **state)
     sheet_release(&sheet);
 }
 
+/* The curve has the rows that the other lines leave, and no line is wider than the window. */
+static void test_a_screen_is_filled_and_not_passed(void **state)
+{
+    static const uint8_t marks[] = {2, 2, 1, 5, 1, 0};
+    static const struct sheet_squares squares = {
+        .name = "segments",
+        .marks = marks,
+        .count = 6,
+        .words = {"to come", "open", "final", "", "", "lost"},
+        .counts = {1, 2, 2, 0, 0, 1}};
+    static const struct sheet_screen window = {40, 14, false};
+    static struct curve loss;
+    static const char wanted[] = "job       0x12\\u001b[2J runs\n"
+                                 "        9 |o**\n"
+                                 "    6.333 |   ****\n"
+                                 "          |       *****\n"
+                                 "        1 |            **o\n"
+                                 "          +----------------------------\n"
+                                 "           0     o held-out      step 2\n"
+                                 "segments  ##=x=.\n"
+                                 "          . 1 to come  = 2 open  # 2\n"
+                                 "          final  x 1 lost\n"
+                                 "money     one two three four five six\n"
+                                 "          seven eight nine\n";
+    struct sheet sheet;
+    struct buffer text;
+
+    (void)state;
+    curve_init(&loss, 2);
+    curve_add(&loss, 0, 9);
+    curve_add(&loss, 1, 1);
+    sheet_init(&sheet);
+    sheet_add(&sheet, SHEET_DETAIL, "job", "0x12\x1b[2J runs");
+    sheet_curve(&sheet, &loss, &loss);
+    sheet_squares(&sheet, &squares);
+    sheet_add(&sheet, SHEET_DETAIL, "money", "one two three four five six seven eight nine");
+    buffer_init(&text, SHEET_SIZE_MAX);
+    sheet_screen_write(&text, &sheet, &window);
+    assert_int_equal(text.status, STATUS_OK);
+    assert_string_equal(buffer_text(&text), wanted);
+    buffer_release(&text);
+    sheet_release(&sheet);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_no_words_are_markup),
         cmocka_unit_test(test_no_words_steer_a_terminal),
         cmocka_unit_test(test_figures_are_for_prometheus_alone),
+        cmocka_unit_test(test_a_screen_is_filled_and_not_passed),
     };
 
     return cmocka_run_group_tests_name("sheet", tests, NULL, NULL);

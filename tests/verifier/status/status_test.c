@@ -294,6 +294,36 @@ static void test_a_segment_whose_check_runs_is_being_checked(void **state)
     store_close(&store);
 }
 
+/* An hour without trouble forgives a failure: page, metrics and `verifier status` know it. */
+static void test_a_mirror_is_forgiven_everywhere(void **state)
+{
+    const int64_t system_ms = (int64_t)time(NULL) * 1000;
+    const int64_t rests_ms[] = {-2 * HOUR_MS, -1000, 100 * HOUR_MS};
+    const char *states[3];
+    struct store store;
+    struct error error;
+    struct sheet view;
+
+    (void)state;
+    error_init(&error);
+    OK(store_open(&store, small_path("forgiven.db"), STORE_WRITE, &error));
+    for (int i = 0; i < 3; i++) { /* the last one's clock was set back */
+        OK(database_run(&store.sql, &error, "INSERT INTO mirrors VALUES (?, 1, 1, 9, '', 0, 1, ?)",
+                        "ii", (int64_t)i, system_ms + rests_ms[i]));
+    }
+    sheet_init(&view);
+    OK(node_status_view(&view, &store, &error));
+    assert_int_equal(json_unpack(view.facts, "{s:[{s:s},{s:s},{s:s}]}", "mirrors", "state",
+                                 &states[0], "state", &states[1], "state", &states[2]),
+                     0);
+    assert_string_equal(states[0], "good");
+    assert_string_equal(states[1], "on trial");
+    assert_string_equal(states[2], "on trial");
+    assert_null(json_object_get(json_array_get(json_object_get(view.facts, "queue"), 0), "_ns"));
+    sheet_release(&view);
+    store_close(&store);
+}
+
 static void test_a_job_of_many_segments_fits_its_map(void **state)
 {
     struct store store;
@@ -948,6 +978,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_snapshot_is_what_the_database_says),
         cmocka_unit_test(test_a_segment_whose_check_runs_is_being_checked),
+        cmocka_unit_test(test_a_mirror_is_forgiven_everywhere),
         cmocka_unit_test(test_a_job_of_many_segments_fits_its_map),
         cmocka_unit_test(test_a_job_under_claim_is_shown_before_newer_ones),
         cmocka_unit_test(test_the_worst_trouble_is_shown_first),
