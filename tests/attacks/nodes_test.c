@@ -442,7 +442,7 @@ static void count_replays(const struct check_request *request)
 }
 
 /* It denies until many rights are wanted, and is right then: when they are paid the pool is empty. */
-static void farm(struct scene *scene)
+static void farm_pool(struct scene *scene)
 {
     static const struct scene_verdicts farms = {.unseen = {[STAGE_FRIEND] = true}};
     static const struct scene_verdicts reaps = {.of = {[STAGE_FRIEND] = GAME_VERDICT_RIGHT}};
@@ -491,7 +491,7 @@ ATTACK(a_pool_that_pays_no_more)
     scene_enlist(scene, STAGE_FRIEND, DEAD);
     scene_accept(scene, STAGE_SOLVER);
     commit(&crowd, 1);
-    farm(scene);
+    farm_pool(scene);
     crowd.serving.hides_job = false;
     crowd_live(&crowd, HOUR_S);
     commit(&crowd, 1);

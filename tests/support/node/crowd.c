@@ -271,8 +271,7 @@ static void train_segment(struct crowd *crowd)
     error_init(&error);
     list.count = left < list.count ? (uint32_t)left : list.count;
     for (uint32_t i = 0; i < list.count; i++) {
-        states[i] =
-            made_state_root(made_state(scene->shape, (uint32_t)crowd->next_step + i + 1));
+        states[i] = made_state_root(made_state(scene->shape, (uint32_t)crowd->next_step + i + 1));
     }
     stage_check(solver_add(crowd->solver, &list, false, &error), &error);
     crowd->next_step += list.count;

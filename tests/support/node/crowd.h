@@ -58,10 +58,10 @@ struct crowd {
     uint32_t node_count;
     struct solver *solver; /* NULL: the test plays it */
     struct solver_view view;
-    uint32_t train_s;    /* that a segment takes; 0: all are there at once */
-    uint64_t trained_s;  /* when the next is there, */
-    uint64_t next_step;  /* ... and its first step */
-    int keeper; /* a player; 0: there is none */
+    uint32_t train_s;   /* that a segment takes; 0: all are there at once */
+    uint64_t trained_s; /* when the next is there, */
+    uint64_t next_step; /* ... and its first step */
+    int keeper;         /* a player; 0: there is none */
     struct keep_known kept[CROWD_SEGMENTS_MAX];
     bool busy; /* somebody had something to do */
     /* What the test's players do whenever the others do something; NULL: nothing. The scene's
