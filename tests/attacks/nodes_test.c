@@ -34,6 +34,7 @@ enum {
     DEAD = 16, /* entries in one move, at most */
     NOBODY = 0,
     LONG_REPLAY_S = 12 * HOUR_S, /* more than all rounds take */
+    LINES = 2,                   /* nodes, each on one */
     FARMED_ROUNDS = 3,           /* 1, 2 and 4 seats that deny, so that eight are right */
 };
 
@@ -372,14 +373,14 @@ ATTACK(one_gwei)
 
 /* States of eight gigabytes, over lines of so many megabytes a second: the first segment measures
  * them. Of the others nothing comes in time, though somebody answers. */
-static void open_lines(struct crowd *crowd, struct scene *scene, const uint64_t megabytes_s[2])
+static void open_lines(struct crowd *crowd, struct scene *scene, const uint64_t megabytes_s[LINES])
 {
     static const char *const mirrors[] = {"http://mirror.example"};
 
-    crowd_open(crowd, scene, 2);
-    scene->terms.seats = 2;
-    scene->terms.panel_least = 2;
-    for (uint32_t i = 0; i < crowd->node_count; i++) {
+    crowd_open(crowd, scene, LINES);
+    scene->terms.seats = LINES;
+    scene->terms.panel_least = LINES;
+    for (uint32_t i = 0; i < LINES; i++) {
         crowd->nodes[i].node.options.mirrors = mirrors;
         crowd->nodes[i].node.options.mirror_count = 1;
         crowd->nodes[i].checks.state_bytes = 8192 * MEGABYTE;
@@ -409,7 +410,7 @@ static uint32_t count_denials(struct crowd *crowd, uint32_t node)
 /* A line that takes more than half of the seal period says nothing about the solver. */
 ATTACK(a_line_that_is_too_slow)
 {
-    static const uint64_t megabytes_s[] = {2, 100};
+    static const uint64_t megabytes_s[LINES] = {2, 100};
     struct crowd crowd;
 
     open_lines(&crowd, scene, megabytes_s);
@@ -422,7 +423,7 @@ ATTACK(a_line_that_is_too_slow)
 /* So a panel whose lines are all too slow takes nothing of an honest solver. */
 ATTACK(a_panel_with_slow_lines)
 {
-    static const uint64_t megabytes_s[] = {1, 2};
+    static const uint64_t megabytes_s[LINES] = {1, 2};
     struct crowd crowd;
 
     open_lines(&crowd, scene, megabytes_s);
@@ -442,7 +443,7 @@ static void count_replays(const struct check_request *request)
 }
 
 /* It denies until many rights are wanted, and is right then: when they are paid the pool is empty. */
-static void farm(struct scene *scene)
+static void farm_pool(struct scene *scene)
 {
     static const struct scene_verdicts farms = {.unseen = {[STAGE_FRIEND] = true}};
     static const struct scene_verdicts reaps = {.of = {[STAGE_FRIEND] = GAME_VERDICT_RIGHT}};
@@ -491,7 +492,7 @@ ATTACK(a_pool_that_pays_no_more)
     scene_enlist(scene, STAGE_FRIEND, DEAD);
     scene_accept(scene, STAGE_SOLVER);
     commit(&crowd, 1);
-    farm(scene);
+    farm_pool(scene);
     crowd.serving.hides_job = false;
     crowd_live(&crowd, HOUR_S);
     commit(&crowd, 1);

@@ -10,6 +10,10 @@
 #include <string.h>
 
 static const int cheat_and_friend[] = {STAGE_SOLVER, STAGE_FRIEND};
+enum {
+    GROUND = 8, /* segments */
+};
+
 static const int client_and_friend[] = {STAGE_CLIENT, STAGE_FRIEND};
 
 /* One segment in a million is covered, and its seed is gone: a late one always covers. */
@@ -30,6 +34,31 @@ ATTACK(waiting_for_a_late_draw)
     scene_round(scene, 0, &verdicts, &alarm);
     scene_pass(scene, SCENE_CLOCK_S + 1);
     scene_see_convicted(scene, &alarm);
+}
+
+/* Who makes the block of its own commit knows that block's random number first, and would leave
+ * commits out until one is not covered. It learns nothing about any: what covers them is of a block
+ * behind it. */
+ATTACK(a_commit_ground_with_the_proposers_random)
+{
+    scene->terms.steps = GROUND * (uint64_t)SCENE_STEPS;
+    scene->terms.coverage_ppm = GAME_PPM / 2;
+    scene_open_job(scene);
+    scene_enlist(scene, STAGE_VERIFIER, 1);
+    scene_accept(scene, STAGE_SOLVER);
+    for (uint32_t i = 0; i < GROUND; i++) {
+        struct game_segment segment;
+        struct hash32 known;
+        struct hash32 hash;
+
+        scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+        segment = scene_segment(scene, i);
+        hash = game_segment_hash(&scene->job, &segment);
+        known = scene_random_of(scene, segment.height);
+        known = game_seed(&known, &hash);
+        scene_draw(scene, i);
+        assert_false(hash32_equal(&known, &scene->record.segments[i].draw.seed));
+    }
 }
 
 /* The verifier has its seat at once, and its whole fee. */
@@ -161,6 +190,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ATTACK_TESTS(waiting_for_a_late_draw),
+        ATTACK_TESTS(a_commit_ground_with_the_proposers_random),
         ATTACK_TESTS(a_panel_asleep_past_the_deadline),
         ATTACK_TESTS(a_bond_withdrawn_during_a_dispute),
         ATTACK_TESTS(a_shield_at_the_lowest_step),

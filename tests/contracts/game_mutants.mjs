@@ -41,6 +41,8 @@ const faults = [
   // Draws.
   ['a late draw chooses the seed', 'HeaderSeeds.sol',
     'source = first;', 'source = _height() - 1;'],
+  ['a commit is ground by who makes its block', 'HeaderSeeds.sol',
+    '_readable(height + DELAY)', '_readable(height)'],
   ['a seed is fixed at once', 'HeaderSeeds.sol',
     'if (_now() <= time + FIX_AFTER) revert TooEarly(time + FIX_AFTER);', ''],
   ['the end of a job is covered by luck', 'Panel.sol',

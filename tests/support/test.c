@@ -41,6 +41,13 @@ uint64_t test_share(uint64_t full_count, uint64_t share_count)
     return share_count;
 }
 
+void test_choose(int argc, char **argv)
+{
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+}
+
 const char *test_program(void)
 {
     const char *program = getenv("TEST_LOCKSTEP");

@@ -31,6 +31,9 @@ unsigned test_soak_minutes(void);
  */
 const char *test_temp_dir(void);
 
+/* One test alone: a program's first argument is its name, with * for any letters. */
+void test_choose(int argc, char **argv);
+
 /* Where the built program is. */
 const char *test_program(void);
 

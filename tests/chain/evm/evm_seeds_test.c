@@ -42,19 +42,6 @@ static enum status try_draw(struct scene *scene, const struct game_segment *segm
     return ledger_draw(scene->stage.ledgers[STAGE_OTHER], name, &scene->job, segment, &error);
 }
 
-static struct hash32 word_of_block(struct scene *scene, uint64_t height, const char *field)
-{
-    struct hash32 word;
-    char text[32];
-    json_t *block;
-
-    (void)snprintf(text, sizeof(text), "0x%llx", (unsigned long long)height);
-    block = anvil_call(scene->stage.rpc, "eth_getBlockByNumber", json_pack("[s, b]", text, 0));
-    assert_int_equal(rpc_value_hash(&word, json_object_get(block, field), field, NULL), STATUS_OK);
-    json_decref(block);
-    return word;
-}
-
 static void see_seed(struct scene *scene, const struct game_segment *segment,
                      const struct hash32 *random)
 {
@@ -88,7 +75,7 @@ static void test_a_seed_comes_sixteen_blocks_behind_its_commit(void **state)
     }
     assert_int_equal(try_draw(&scene, &segment, "draw"), STATUS_OK);
     stage_settle_down(&scene.stage, STAGE_OTHER, "draw");
-    random = word_of_block(&scene, segment.height + 16, "mixHash");
+    random = anvil_word_of_block(scene.stage.rpc, segment.height + 16, "mixHash");
     see_seed(&scene, &segment, &random);
     scene_close(&scene);
 }
@@ -171,7 +158,7 @@ static void let_a_week_pass(enum stage_ledger ledger, const char *name)
     source = find_source(scene.stage.ledgers[STAGE_OTHER], &segment);
     assert_true(source > segment.height + GAME_SEED_DELAY);
     if (ledger != STAGE_EMBEDDED) {
-        random = word_of_block(&scene, source, "hash");
+        random = anvil_word_of_block(scene.stage.rpc, source, "hash");
         see_seed(&scene, &segment, &random);
     }
     scene_read(&scene);
@@ -324,7 +311,7 @@ static void test_a_registry_of_strange_seeds_is_refused(void **state)
     close_place(&place);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_week_without_a_draw_ends),
@@ -335,5 +322,6 @@ int main(void)
         cmocka_unit_test(test_a_registry_of_strange_seeds_is_refused),
     };
 
+    test_choose(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

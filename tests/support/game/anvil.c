@@ -233,6 +233,19 @@ static struct address account_of(uint32_t number)
     return address;
 }
 
+struct hash32 anvil_word_of_block(struct rpc *rpc, uint64_t height, const char *field)
+{
+    struct hash32 word;
+    char text[32];
+    json_t *block;
+
+    (void)snprintf(text, sizeof(text), "0x%llx", (unsigned long long)height);
+    block = anvil_call(rpc, "eth_getBlockByNumber", json_pack("[s, b]", text, 0));
+    assert_int_equal(rpc_value_hash(&word, json_object_get(block, field), field, NULL), STATUS_OK);
+    json_decref(block);
+    return word;
+}
+
 json_t *anvil_send(struct rpc *rpc, uint32_t number, const struct address *to, const char *data,
                    const char *value)
 {

@@ -39,6 +39,9 @@ struct secret_key anvil_key(uint32_t number);
  * caller's. */
 json_t *anvil_call(struct rpc *rpc, const char *method, json_t *params);
 
+/* A word of a block's header: "hash", "mixHash". */
+struct hash32 anvil_word_of_block(struct rpc *rpc, uint64_t height, const char *field);
+
 /* Sends from account number, waits for the receipt, and checks its status. The receipt is the
  * caller's. to may be NULL: creates a contract. value is a quantity, "0x0". */
 json_t *anvil_send(struct rpc *rpc, uint32_t number, const struct address *to, const char *data,

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/codec/keccak.h"
+#include "chain/codec/uint256.h"
 #include "chain/game/vouch.h"
 #include "chain/job/due_submit.h"
 #include "tests/support/test.h"
@@ -117,17 +119,18 @@ void scene_accept(struct scene *scene, int player)
 /* The last segment has what is left. */
 static uint32_t steps_of(const struct scene *scene, uint32_t index)
 {
-    uint64_t left = scene->terms.steps - (uint64_t)index * SCENE_STEPS;
+    const uint32_t most = scene->terms.segment_steps;
+    const uint64_t left = scene->terms.steps - (uint64_t)index * most;
 
-    return left < SCENE_STEPS ? (uint32_t)left : SCENE_STEPS;
+    return left < most ? (uint32_t)left : most;
 }
 
 /* From step `lie` on they are others. */
 static void fill_states(const struct scene *scene, struct digest states[SCENE_STEPS],
                         uint32_t index, uint32_t lie)
 {
-    for (uint32_t i = 0; i < SCENE_STEPS; i++) {
-        uint32_t number = 1 + index * SCENE_STEPS + i;
+    for (uint32_t i = 0; i < scene->terms.segment_steps; i++) {
+        uint32_t number = 1 + index * scene->terms.segment_steps + i;
 
         states[i] =
             made_state_root(made_state(scene->shape, i < lie ? number : number + MADE_LIES));
@@ -156,6 +159,18 @@ struct game_segment scene_segment(struct scene *scene, uint32_t index)
     return scene->record.segments[index].committed;
 }
 
+struct hash32 scene_random_of(struct scene *scene, uint64_t height)
+{
+    const struct uint256 number = uint256_of(height);
+    uint8_t bytes[UINT256_SIZE];
+
+    if (scene->stage.anvil != NULL) {
+        return anvil_word_of_block(scene->stage.rpc, height, "mixHash");
+    }
+    uint256_to_bytes(bytes, &number); /* while the test keeps the clock of an embedded ledger */
+    return keccak256(bytes, sizeof(bytes));
+}
+
 /* The states of a segment, found again by its root. */
 static struct game_hashes states_of(struct scene *scene, struct digest *states,
                                     const struct game_segment *segment)
@@ -166,7 +181,7 @@ static struct game_hashes states_of(struct scene *scene, struct digest *states,
         struct digest root;
 
         fill_states(scene, states, segment->index, lie);
-        root = game_segment_root(&list, (uint64_t)segment->index * SCENE_STEPS);
+        root = game_segment_root(&list, (uint64_t)segment->index * scene->terms.segment_steps);
         if (digest_equal(&root, &segment->root)) {
             return list;
         }

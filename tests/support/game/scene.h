@@ -51,6 +51,9 @@ void scene_commit(struct scene *scene, int player, uint32_t lie);
 void scene_read(struct scene *scene);
 struct game_segment scene_segment(struct scene *scene, uint32_t index);
 
+/* The random number of a block, which its maker knows before all others. */
+struct hash32 scene_random_of(struct scene *scene, uint64_t height);
+
 /* The first step of a segment that is not what the job gives; else how many there are. */
 uint32_t scene_replay(struct scene *scene, uint32_t index);
 

@@ -34,6 +34,35 @@ static uint64_t now_ms(void *context)
     return stage_clock(&node->crowd->scene->stage) * 1000;
 }
 
+static bool has_fetched(struct crowd_node *node, uint32_t index)
+{
+    int64_t count = 0;
+    struct error error;
+
+    error_init(&error);
+    stage_check(database_number(&node->store.sql, &count, 0, &error,
+                                "SELECT count(*) FROM tasks WHERE kind = ? AND idx = ? AND state ="
+                                " ?",
+                                "iii", (int64_t)TASK_FETCH, (int64_t)index, (int64_t)TASK_DONE),
+                &error);
+    return count > 0;
+}
+
+bool crowd_has_states(struct crowd *crowd, uint32_t index)
+{
+    bool has = index < CROWD_SEGMENTS_MAX && crowd->kept[index].has_states;
+
+    for (uint32_t i = 0; i < crowd->node_count && !has; i++) {
+        has = has_fetched(&crowd->nodes[i], index);
+    }
+    return has;
+}
+
+static bool is_served(struct crowd *crowd, uint32_t index)
+{
+    return crowd->serving.gone ? crowd_has_states(crowd, index) : index < crowd->serving.hides_from;
+}
+
 static enum virtual_answer choose(void *context, uint64_t *takes_ms,
                                   const struct check_request *request)
 {
@@ -51,7 +80,7 @@ static enum virtual_answer choose(void *context, uint64_t *takes_ms,
         *takes_ms = request->states ? TRIAL_MS : (uint64_t)serving->takes_s * 1000;
     }
     /* Somebody answers, and has it not. */
-    return !request->trial && request->index >= serving->hides_from ? ANSWER_LIES : ANSWER_TRUTH;
+    return request->trial || is_served(node->crowd, request->index) ? ANSWER_TRUTH : ANSWER_LIES;
 }
 
 static struct node_options default_options(const struct crowd_node *node)
@@ -231,23 +260,37 @@ void crowd_close(struct crowd *crowd)
 
 /* ---- the solver ---------------------------------------------------------------------- */
 
-static void train(struct crowd *crowd)
+static void train_segment(struct crowd *crowd)
 {
     const struct scene *scene = crowd->scene;
+    const uint64_t left = scene->terms.steps - crowd->next_step;
     struct digest states[GAME_STATES_MAX];
+    struct game_hashes list = {states, scene->terms.segment_steps};
     struct error error;
 
     error_init(&error);
-    for (uint64_t first = 0; first < scene->terms.steps; first += scene->terms.segment_steps) {
-        uint64_t left = scene->terms.steps - first;
-        struct game_hashes list = {states, scene->terms.segment_steps};
-
-        list.count = left < list.count ? (uint32_t)left : list.count;
-        for (uint32_t i = 0; i < list.count; i++) {
-            states[i] = made_state_root(made_state(scene->shape, (uint32_t)first + i + 1));
-        }
-        stage_check(solver_add(crowd->solver, &list, false, &error), &error);
+    list.count = left < list.count ? (uint32_t)left : list.count;
+    for (uint32_t i = 0; i < list.count; i++) {
+        states[i] = made_state_root(made_state(scene->shape, (uint32_t)crowd->next_step + i + 1));
     }
+    stage_check(solver_add(crowd->solver, &list, false, &error), &error);
+    crowd->next_step += list.count;
+}
+
+static void train(struct crowd *crowd)
+{
+    const uint64_t now_s = stage_clock(&crowd->scene->stage);
+
+    while (crowd->next_step < crowd->scene->terms.steps && crowd->trained_s <= now_s) {
+        train_segment(crowd);
+        crowd->trained_s += crowd->train_s;
+    }
+}
+
+void crowd_train_slowly(struct crowd *crowd, uint32_t segment_s)
+{
+    crowd->train_s = segment_s;
+    crowd->trained_s = stage_clock(&crowd->scene->stage) + segment_s;
 }
 
 void crowd_solve(struct crowd *crowd, int player)
@@ -271,7 +314,6 @@ void crowd_solve(struct crowd *crowd, int player)
     error_init(&error);
     stage_check(solver_new(&crowd->solver, &options, game_segment_count(&scene->terms), &error),
                 &error);
-    train(crowd);
 }
 
 static void run_solver(struct crowd *crowd)
@@ -280,8 +322,16 @@ static void run_solver(struct crowd *crowd)
     struct error error;
 
     error_init(&error);
+    train(crowd);
     stage_check(solver_round(crowd->solver, &crowd->view, &error), &error);
     crowd->busy |= crowd->view.pending != pending;
+}
+
+void crowd_kill_solver(struct crowd *crowd)
+{
+    solver_free(crowd->solver);
+    crowd->solver = NULL;
+    crowd->serving.gone = true;
 }
 
 /* ---- the keeper ---------------------------------------------------------------------- */
@@ -303,10 +353,11 @@ static struct keep_known *look_up(struct crowd *crowd, const struct job_segment 
         known->first_end_s = job_segment_reveal_end(segment);
         known->well_s = segment->start_s;
     }
-    if (!known->has_states && index < crowd->serving.hides_from) {
+    if (!known->has_states && is_served(crowd, index)) {
         known->has_states = true;
         known->late = stage_clock(&crowd->scene->stage) > known->first_end_s;
     }
+    known->has_start = index == 0 || is_served(crowd, index - 1);
     return known;
 }
 
@@ -325,6 +376,7 @@ static void keep_segment(struct crowd *crowd, uint32_t index)
     needs = keep_plan(&segment, known, &usual, stage_clock(&scene->stage));
     if (needs.replay) {
         known->replayed = true;
+        known->has_states = true;
         known->is_false = scene_replay(scene, index) < scene->terms.segment_steps;
     }
     if (needs.refuse) {

@@ -30,6 +30,7 @@ struct crowd_serving {
     uint32_t hides_from; /* nobody shows the states of segments from here on; UINT32_MAX: all are */
     uint32_t takes_s;    /* until a replay has its answer */
     uint32_t step_s;     /* that a step takes in a trial; 0: very little */
+    bool gone;           /* the solver is: what others have fetched is all there is */
 };
 
 struct crowd;
@@ -57,7 +58,10 @@ struct crowd {
     uint32_t node_count;
     struct solver *solver; /* NULL: the test plays it */
     struct solver_view view;
-    int keeper; /* a player; 0: there is none */
+    uint32_t train_s;   /* that a segment takes; 0: all are there at once */
+    uint64_t trained_s; /* when the next is there, */
+    uint64_t next_step; /* ... and its first step */
+    int keeper;         /* a player; 0: there is none */
     struct keep_known kept[CROWD_SEGMENTS_MAX];
     bool busy; /* somebody had something to do */
     /* What the test's players do whenever the others do something; NULL: nothing. The scene's
@@ -74,6 +78,16 @@ void crowd_close(struct crowd *crowd);
 
 /* After the job is open: a player of the stage is a solver who has trained all of it. */
 void crowd_solve(struct crowd *crowd, int player);
+
+/* A segment is trained each so many seconds from now on, in place of all at once. Before
+ * crowd_solve(). */
+void crowd_train_slowly(struct crowd *crowd, uint32_t segment_s);
+
+/* The solver makes no move any more and serves nothing. */
+void crowd_kill_solver(struct crowd *crowd);
+
+/* Has a node, by a fetch that ended well, or the keeper both states of a segment? */
+bool crowd_has_states(struct crowd *crowd, uint32_t index);
 
 /* Before the job is open: a player of the stage is its keeper. */
 void crowd_keep(struct crowd *crowd, int player);

@@ -34,7 +34,7 @@ struct virtual_checks {
     struct fate *fate;
     uint64_t random;
     uint64_t now_ms;
-    uint64_t step_ms; /* that a step takes, as a trial measures it; 0: very little */
+    uint64_t step_ms;      /* that a step takes, as a trial measures it; 0: very little */
     uint64_t state_bytes;  /* of the states of one segment, */
     uint64_t line_bytes_s; /* ... and how fast they come when they do; 0: nobody measures it */
     struct virtual_running running[VIRTUAL_RUNNING_MAX];

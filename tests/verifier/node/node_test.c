@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "base/hex.h"
+#include "base/host.h"
 #include "proofs/mirror/kept.h"
 #include "tests/support/dispute/cheat.h"
 #include "tests/support/game/market.h"
@@ -669,11 +670,11 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_both_states_of_a_seat_are_kept_and_served),
     };
 
+    /* As the product's main(): else OpenMP's workers spin while they wait, in children too. */
+    host_wait_quietly(argv);
     if (workers_asked(argc, argv)) {
         return workers_serve(&dispute_child);
     }
-    if (argc > 1) { /* one alone: its name, with * for any letters */
-        cmocka_set_test_filter(argv[1]);
-    }
+    test_choose(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
