@@ -9,6 +9,7 @@
 
 #include "chain/commands/commands.h"
 #include "client/job_new_options.h"
+#include "client/tokens/job_adapter.h"
 #include "client/tokens/job_pairs.h"
 #include "engine/models/layouts.h"
 #include "proofs/format/base_config.h"
@@ -40,6 +41,11 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .minimum = 1,
      .maximum = 65535,
      .help = "train adapters of this rank beside the weights of --base, which stay as they are"},
+    {.name = "adapter",
+     .heading = "model",
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "go on with these adapters of PEFT, of the same base: their rank, alpha and layers"},
     {.name = "lora-alpha",
      .heading = "model",
      .kind = OPTION_REAL,
@@ -428,6 +434,7 @@ static const struct {
     {"calibrate", FROM_BASE},
     {"target", FROM_BASE},
     {"dpo", FROM_BASE},
+    {"adapter", FROM_BASE},
     {"labels", FROM_CLASSIFIER},
     {"data-type", FROM_DECODER},
     {"seed", FROM_TRAINING | FROM_TAPE},
@@ -660,6 +667,10 @@ static enum status read_lora(struct lora *lora, const struct layout *layout,
     const char *targets = options_text(options, "target");
 
     take_number(&lora->rank, options, "lora");
+    if (options_text(options, "adapter") != NULL) {
+        take_real(&lora->dropout, options, "lora-dropout");
+        return job_adapter_read(lora, options, error);
+    }
     for (size_t i = 0; lora->rank == 0 && i < sizeof(parts) / sizeof(parts[0]); i++) {
         if (options_flagged(options, parts[i])) {
             return error_set(error, STATUS_USAGE, "--%s says nothing without --lora", parts[i]);

@@ -8,7 +8,7 @@
 #include "engine/models/model.h"
 #include "proofs/job/job.h"
 
-#define JOB_NEW_OPTIONS   59
+#define JOB_NEW_OPTIONS   60
 #define JOB_NEW_STEPS_MAX 10000000
 extern const struct option_spec job_new_options[JOB_NEW_OPTIONS];
 

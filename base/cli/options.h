@@ -25,7 +25,7 @@
 #include "base/cli/config.h"
 #include "base/error.h"
 
-#define OPTIONS_MAX          64 /* of one command, with the common ones */
+#define OPTIONS_MAX          96 /* of one command, with the common ones */
 #define OPTION_NAME_MAX      32
 #define OPTION_VALUE_MAX     4096
 #define OPTION_LIST_MAX      64 /* values of all list options of one command together */
