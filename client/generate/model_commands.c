@@ -26,10 +26,10 @@ static int root_run(struct command_context *context)
         return command_fail(context, &error);
     }
     hex_encode(text, root.bytes, DIGEST_SIZE);
-    return command_say(context,
-                       json_pack("{s:s, s:s, s:I}", "path", path, "root", text, "tensors",
-                                 (json_int_t)count),
-                       "%s  %" PRIu32 " tensors of %s\n", text, count, path);
+    return command_say(
+        context,
+        json_pack("{s:s, s:s, s:I}", "path", path, "root", text, "tensors", (json_int_t)count),
+        "%s  %" PRIu32 " tensors of %s\n", text, count, path);
 }
 
 static const struct command commands[] = {

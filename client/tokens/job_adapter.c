@@ -11,10 +11,22 @@
 
 /* Keys that are read, or say nothing of what adapters compute. */
 static const char *const known[] = {
-    "peft_type",       "task_type",      "base_model_name_or_path", "r",
-    "lora_alpha",      "target_modules", "lora_dropout",            "fan_in_fan_out",
-    "inference_mode",  "revision",       "auto_mapping",            "init_lora_weights",
-    "megatron_core",   "loftq_config",   "peft_version",            "runtime_config",
+    "peft_type",
+    "task_type",
+    "base_model_name_or_path",
+    "r",
+    "lora_alpha",
+    "target_modules",
+    "lora_dropout",
+    "fan_in_fan_out",
+    "inference_mode",
+    "revision",
+    "auto_mapping",
+    "init_lora_weights",
+    "megatron_core",
+    "loftq_config",
+    "peft_version",
+    "runtime_config",
     "megatron_config",
 };
 
@@ -126,11 +138,11 @@ static enum status check_given(const struct lora *lora, const struct options *op
     static const char *const names[] = {"lora", "lora-alpha", "target"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const bool same =
-            i == 0   ? options_number(options, names[i]) == lora->rank
-            : i == 1 ? options_real(options, names[i]) == lora->alpha
-                     : options_text(options, names[i]) != NULL &&
-                           strcmp(options_text(options, names[i]), lora->targets) == 0;
+        const bool same = i == 0 ? options_number(options, names[i]) == lora->rank
+                          : i == 1
+                              ? options_real(options, names[i]) == lora->alpha
+                              : options_text(options, names[i]) != NULL &&
+                                    strcmp(options_text(options, names[i]), lora->targets) == 0;
 
         if (options_given(options, names[i]) && !same) {
             return error_set(error, STATUS_USAGE,

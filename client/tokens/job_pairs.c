@@ -29,7 +29,8 @@ enum status job_pairs_check(bool pairs, const struct model_options *model,
                             const struct options *options, const char *folder, struct error *error)
 {
     if (pairs && model->preference == 0.0) {
-        (void)error_set(error, STATUS_USAGE, "%s has pairs of answers, chosen and rejected", folder);
+        (void)error_set(error, STATUS_USAGE, "%s has pairs of answers, chosen and rejected",
+                        folder);
         error_advise(error, "train on them with --base FOLDER --dpo 0.1");
         return STATUS_USAGE;
     }
@@ -56,7 +57,8 @@ enum status job_pairs_check(bool pairs, const struct model_options *model,
 void job_pairs_show(struct sheet *sheet, const struct job_facts *facts)
 {
     if (facts->pairs) {
-        sheet_print(sheet, "pairs        rows 2i and 2i+1 are a chosen and a rejected answer; a step "
-                           "makes two forwards more, of the reference, and keeps nothing of them\n");
+        sheet_print(sheet,
+                    "pairs        rows 2i and 2i+1 are a chosen and a rejected answer; a step "
+                    "makes two forwards more, of the reference, and keeps nothing of them\n");
     }
 }

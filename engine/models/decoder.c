@@ -369,8 +369,9 @@ static uint32_t write_linear(const struct decoder *decoder, uint32_t x, const st
         in_first ? build_linear_transposed(builder, x, weight) : build_linear(builder, x, weight);
 
     y = linear->bias ? build_add(builder, y, bias, 1) : y;
-    if (lora->rank == 0 || decoder->writer->reference != NULL || (strcmp(lora->targets, LORA_ALL) != 0 &&
-                            !is_listed(lora->targets, last_part(linear->name)))) {
+    if (lora->rank == 0 || decoder->writer->reference != NULL ||
+        (strcmp(lora->targets, LORA_ALL) != 0 &&
+         !is_listed(lora->targets, last_part(linear->name)))) {
         return y;
     }
     return build_add(builder, y, write_adapter(decoder, x, linear), 1);

@@ -127,8 +127,8 @@ uint32_t write_constant(struct model_writer *writer, const char *name, enum dtyp
     void *larger;
 
     if (writer->pass != NULL || writer->reference != NULL) {
-        uint32_t *at = writer->pass != NULL ? &writer->pass->constants
-                                            : &writer->reference->constants;
+        uint32_t *at =
+            writer->pass != NULL ? &writer->pass->constants : &writer->reference->constants;
 
         free(bytes);
         return model->constants[(*at)++].tensor;

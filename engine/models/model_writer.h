@@ -23,7 +23,7 @@ struct model_writer {
     uint32_t tokens;             /* of the batch */
     struct reference_pass *reference; /* the model is written once more, as the reference of
                                          preference pairs; NULL: not */
-    struct held_out_pass *pass;  /* the model is written once more, on held-out data; NULL: not */
+    struct held_out_pass *pass; /* the model is written once more, on held-out data; NULL: not */
 };
 
 /* What a further pass of a model's writer takes from the first: tensors in the order of its calls,

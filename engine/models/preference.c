@@ -72,7 +72,7 @@ uint32_t write_preference_loss(struct model_writer *writer, uint32_t logits, uin
     uint32_t margin = build_binary(builder, BINARY_SUB, own, build_stop(builder, theirs));
 
     writer->mask = TENSOR_NONE; /* of pairs each counts as much */
-    return build_mean(builder,
-                      write_softplus(builder, build_scale(builder, margin,
-                                                          -(float)writer->options->preference)));
+    return build_mean(
+        builder,
+        write_softplus(builder, build_scale(builder, margin, -(float)writer->options->preference)));
 }

@@ -16,11 +16,11 @@
 #include "base/io/strict_json.h"
 #include "base/text.h"
 #include "engine/ops/element.h"
+#include "proofs/commit/commit.h"
+#include "proofs/job/first_state.h"
 #include "proofs/model/adapter.h"
 #include "proofs/model/model_root.h"
 #include "proofs/model/seed_model.h"
-#include "proofs/commit/commit.h"
-#include "proofs/job/first_state.h"
 
 #define COPY_SIZE_MAX  ((size_t)256 << 20) /* of a tokenizer's file */
 #define CONFIG_MAX     (1u << 20)
@@ -270,9 +270,9 @@ static enum status write_model(const struct exporter *exporter, struct error *er
         status = error_set(error, STATUS_NO_MEMORY, "no memory for a model");
         goto out;
     }
-    uint32_t count = seed ? choose_parameters(chosen, entries, exporter)
-                          : choose_tensors(chosen, entries, exporter,
-                                           model_export_has_adapters(exporter->tape));
+    uint32_t count =
+        seed ? choose_parameters(chosen, entries, exporter)
+             : choose_tensors(chosen, entries, exporter, model_export_has_adapters(exporter->tape));
 
     TRY_OUT(part_path(path, exporter, "model.safetensors", error));
     TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, pytorch, 1));
@@ -624,8 +624,7 @@ static enum status write_beside(const struct exporter *exporter, struct error *e
 
 static enum status write_parts(const struct exporter *exporter, struct error *error)
 {
-    const bool adapters =
-        model_export_has_adapters(exporter->tape) && !exporter->options->merge;
+    const bool adapters = model_export_has_adapters(exporter->tape) && !exporter->options->merge;
     struct digest root;
 
     if (adapters) {
@@ -635,8 +634,8 @@ static enum status write_parts(const struct exporter *exporter, struct error *er
         TRY(write_config(exporter, error));
         TRY(write_model(exporter, error));
     }
-    TRY(root_of_file(&root, exporter,
-                     adapters ? "adapter_model.safetensors" : "model.safetensors", error));
+    TRY(root_of_file(&root, exporter, adapters ? "adapter_model.safetensors" : "model.safetensors",
+                     error));
     TRY(write_beside(exporter, error));
     return write_card(exporter, &root, error);
 }

@@ -20,8 +20,8 @@
 
 /* All is borrowed. */
 struct model_export {
-    const char *folder; /* the new one */
-    const char *base;   /* what the training began with; NULL: a seed */
+    const char *folder;    /* the new one */
+    const char *base;      /* what the training began with; NULL: a seed */
     const char *base_name; /* how the base is called in adapters and card; NULL: by its folder */
     const char *tokenizer; /* of a model from a seed: its folder, or "bytes"; NULL: none */
     bool merge;

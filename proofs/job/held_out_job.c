@@ -24,10 +24,10 @@ struct held_out_cutter {
     uint32_t constant_count;
     uint64_t rows;
     uint64_t steps;
-    bool packed;                   /* one batch of rows a step: */
-    uint32_t terms[FIGURE_COUNT];  /* what it adds to each sum; TENSOR_NONE: there is no such sum */
-    uint32_t due;                  /* the condition of the figures */
-    uint32_t counter;              /* of batches, in the new tape */
+    bool packed;                  /* one batch of rows a step: */
+    uint32_t terms[FIGURE_COUNT]; /* what it adds to each sum; TENSOR_NONE: there is no such sum */
+    uint32_t due;                 /* the condition of the figures */
+    uint32_t counter;             /* of batches, in the new tape */
 };
 
 static bool is_figure(const struct held_out_cutter *cut, uint32_t state)
@@ -122,10 +122,9 @@ static void find_terms(struct held_out_cutter *cut)
                 first_term(tape, input_of(tape, least, OP_BINARY, BINARY_MAX, 0));
         }
     }
-    cut->packed = batch_of(tape) != 0 &&
-                  input_of(tape, cut->due, OP_SCHEDULE, 0, 0) != TENSOR_NONE &&
-                  cut->terms[FIGURE_LOSS] != TENSOR_NONE &&
-                  cut->terms[FIGURE_MARKED] != TENSOR_NONE;
+    cut->packed =
+        batch_of(tape) != 0 && input_of(tape, cut->due, OP_SCHEDULE, 0, 0) != TENSOR_NONE &&
+        cut->terms[FIGURE_LOSS] != TENSOR_NONE && cut->terms[FIGURE_MARKED] != TENSOR_NONE;
 }
 
 /* A state that is zero at first, and its next value: the term is added. */
@@ -156,8 +155,7 @@ static void write_figure(struct held_out_cutter *cut, uint32_t figure, uint32_t 
 static void write_sums(struct held_out_cutter *cut)
 {
     static const uint64_t one = 1;
-    uint32_t marked =
-        add_to_state(cut, HELD_OUT_TARGETS_SO_FAR, cut->terms[FIGURE_MARKED]);
+    uint32_t marked = add_to_state(cut, HELD_OUT_TARGETS_SO_FAR, cut->terms[FIGURE_MARKED]);
     struct op next = {.kind = OP_STEP_NEXT, .input_count = 1, .output_count = 1};
     const struct output_shape number = {.dtype = DTYPE_U32, .rank = 1, .dims = {one}};
 
@@ -165,8 +163,7 @@ static void write_sums(struct held_out_cutter *cut)
                  add_to_state(cut, HELD_OUT_LOSS_SO_FAR, cut->terms[FIGURE_LOSS]), marked);
     if (cut->terms[FIGURE_RIGHT] != TENSOR_NONE) {
         write_figure(cut, cut->held_out.accuracy,
-                     add_to_state(cut, HELD_OUT_RIGHT_SO_FAR, cut->terms[FIGURE_RIGHT]),
-                     marked);
+                     add_to_state(cut, HELD_OUT_RIGHT_SO_FAR, cut->terms[FIGURE_RIGHT]), marked);
     }
     next.inputs[0] = cut->counter;
     build_op(cut->builder, &next, &number);
@@ -300,8 +297,8 @@ static enum status copy_needed(struct held_out_cutter *cut, struct error *error)
     if (cut->packed) {
         static const uint64_t one = 1;
 
-        cut->counter = build_tensor(cut->builder, HELD_OUT_DATA "batch", DTYPE_U32, ROLE_STATE, 1,
-                                    &one);
+        cut->counter =
+            build_tensor(cut->builder, HELD_OUT_DATA "batch", DTYPE_U32, ROLE_STATE, 1, &one);
         build_init(cut->builder, cut->counter, (struct init){.kind = INIT_ZEROS});
     }
     for (uint32_t at = 0; at < tape->op_count; at++) {
@@ -340,8 +337,7 @@ static uint64_t steps_of(const struct held_out_cutter *cut)
 }
 
 enum status held_out_cut(struct tape **tape, void ***constants, uint32_t *constant_count,
-                         uint64_t *steps, const struct job *job, uint64_t rows,
-                         struct error *error)
+                         uint64_t *steps, const struct job *job, uint64_t rows, struct error *error)
 {
     const size_t tensors = (size_t)job->tape->tensor_count + 1;
     struct held_out_cutter cut = {.job = job, .tape = job->tape, .rows = rows};

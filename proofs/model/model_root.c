@@ -15,8 +15,8 @@ static enum status describe_tensor(struct tensor *tensor, const struct weights_e
     *tensor = (struct tensor){.role = ROLE_TEMPORARY, .rank = entry->rank, .count = 1};
     if (strlen(entry->name) > TENSOR_NAME_MAX || entry->rank > TENSOR_RANK_MAX ||
         !element_dtype(&tensor->dtype, entry->element)) {
-        return error_set(error, STATUS_REFUSED, "'%s': a name, type or shape that no model here has",
-                         entry->name);
+        return error_set(error, STATUS_REFUSED,
+                         "'%s': a name, type or shape that no model here has", entry->name);
     }
     (void)snprintf(tensor->name, sizeof(tensor->name), "%s", entry->name);
     for (uint32_t i = 0; i < entry->rank; i++) {
@@ -24,8 +24,8 @@ static enum status describe_tensor(struct tensor *tensor, const struct weights_e
         tensor->count *= entry->dims[i];
     }
     if (!commit_tensor_sound(tensor) || commit_tensor_size(tensor) != entry->size) {
-        return error_set(error, STATUS_REFUSED, "'%s': a name, type or shape that no model here has",
-                         entry->name);
+        return error_set(error, STATUS_REFUSED,
+                         "'%s': a name, type or shape that no model here has", entry->name);
     }
     return STATUS_OK;
 }

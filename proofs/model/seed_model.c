@@ -105,7 +105,8 @@ static uint64_t count_layers(const struct found *found)
 
     for (;; layers++) {
         (void)snprintf(name, sizeof(name),
-                       found->gpt2 ? "h.%llu.ln_1.weight" : "model.layers.%llu.input_layernorm.weight",
+                       found->gpt2 ? "h.%llu.ln_1.weight"
+                                   : "model.layers.%llu.input_layernorm.weight",
                        (unsigned long long)layers);
         if (find_state(found->tape, name) == NULL) {
             return layers;

@@ -501,8 +501,8 @@ static enum status export_model(struct command_context *context, struct bundle *
                                    .base_name = options_text(context->options, "base-name"),
                                    .tokenizer = options_text(context->options, "tokenizer"),
                                    .merge = options_flag(context->options, "merge"),
-                                   .bf16 = strcmp(options_text(context->options, "dtype"),
-                                                  "bf16") == 0,
+                                   .bf16 =
+                                       strcmp(options_text(context->options, "dtype"), "bf16") == 0,
                                    .job = bundle_job(bundle)};
     struct safetensors state;
     enum status status;
@@ -523,7 +523,7 @@ static enum status export_model(struct command_context *context, struct bundle *
 static enum status export_file(struct command_context *context, struct bundle *bundle,
                                struct error *error)
 {
-    static const char *const of_models[] = {"base",      "step",  "best",      "merge",
+    static const char *const of_models[] = {"base",      "step",  "best",     "merge",
                                             "base-name", "dtype", "tokenizer"};
     const char *which = options_text(context->options, "checkpoints");
 

@@ -28,9 +28,9 @@ enum {
 };
 
 static const struct command_group *const groups[] = {
-    &program_commands,  &data_commands,  &job_commands,    &prover_commands,
-    &bundle_commands,   &trace_commands, &audit_commands,  &generate_commands, &model_commands,
-    &verifier_commands, &watch_commands, &wallet_commands, &ledger_commands,
+    &program_commands, &data_commands,   &job_commands,      &prover_commands, &bundle_commands,
+    &trace_commands,   &audit_commands,  &generate_commands, &model_commands,  &verifier_commands,
+    &watch_commands,   &wallet_commands, &ledger_commands,
 };
 
 struct word {
