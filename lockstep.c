@@ -9,6 +9,7 @@
 #include "client/base/base_commands.h"
 #include "client/commands.h"
 #include "client/generate/generate.h"
+#include "client/generate/model_commands.h"
 #include "data/commands/data_commands.h"
 #include "engine/cpu/isa/isa.h"
 #include "prover/commands/commands.h"
@@ -29,6 +30,7 @@ static const struct command_group *const groups[] = {
     &trace_commands,    /* trace root, node, open, check */
     &audit_commands,    /* audit */
     &generate_commands, /* generate */
+    &model_commands,    /* model root */
     &verifier_commands, /* verifier node, status, claims, verdicts */
     &watch_commands,    /* watch */
     &wallet_commands,   /* wallet new, import, list, address, sign */

@@ -220,11 +220,20 @@ static enum status measure_held_out(struct model_options *model, struct job_rows
 
 /* ---- the first state -------------------------------------------------------- */
 
+/* Where a first state that is given lies: adapters, the base, or a file; NULL: it is drawn. */
+static const char *first_state_of(const struct options *options)
+{
+    const char *adapter = options_text(options, "adapter");
+    const char *base = options_text(options, "base");
+
+    return adapter != NULL ? adapter : base != NULL ? base : options_text(options, "first-state");
+}
+
 static enum status give_first_state(struct job_terms *terms, const struct tape *tape,
                                     const struct options *options, struct error *error)
 {
     const char *base = options_text(options, "base");
-    const char *path = base != NULL ? base : options_text(options, "first-state");
+    const char *path = first_state_of(options);
     struct first_state first = {0};
     bool stated = options_text(options, "tape") != NULL || base != NULL ||
                   (options_given(options, "rotary-base") && options_given(options, "norm-epsilon"));
@@ -414,13 +423,15 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         first_state_check_frozen(&weights, model.tape, model.frozen, model.frozen_count, error));
     TRY_OUT(run_file_roots(terms, &roots, model.tape, files, count, error));
     TRY_OUT(check_rows(rows, &model, roots, error));
-    if (model_options.lora.rank == 0 || model_options.lora.whole[0] != '\0') {
+    if (model_options.lora.rank == 0 || model_options.lora.whole[0] != '\0' ||
+        options_text(options, "adapter") != NULL) {
         TRY_OUT(give_first_state(terms, model.tape, options, error));
     }
     terms->model = name;
     if (base != NULL && model_options.preference == 0.0 &&
         strcmp(options_text(options, "calibrate"), "step") == 0) {
-        TRY_OUT(calibrate_model(&calibration, model_options, terms, files, count, base, error));
+        TRY_OUT(calibrate_model(&calibration, model_options, terms, files, count,
+                                first_state_of(options), error));
         model_release(&model);
         model_options.calibration = &calibration;
         TRY_OUT(model_build(&model, &model_options, error));

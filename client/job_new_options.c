@@ -9,6 +9,7 @@
 
 #include "chain/commands/commands.h"
 #include "client/job_new_options.h"
+#include "client/tokens/job_adapter.h"
 #include "client/tokens/job_pairs.h"
 #include "engine/models/layouts.h"
 #include "proofs/format/base_config.h"
@@ -69,10 +70,11 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .often = true,
      .kind = OPTION_LIST,
      .value = "FILE",
-     .help = "a folder of 'data pack', whose rows are each read once per epoch; or windows at any "
-             "place of a stream of tokens (flat or .npy); or samples (.npy; pictures are height, "
-             "width, channels); for a tape, each of its data files in order; for a graph NAME=FILE for "
-             "each input, or all in their order"},
+     .help =
+         "a folder of 'data pack', whose rows are each read once per epoch; or windows at any "
+         "place of a stream of tokens (flat or .npy); or samples (.npy; pictures are height, "
+         "width, channels); for a tape, each of its data files in order; for a graph NAME=FILE for "
+         "each input, or all in their order"},
     {.name = "mask",
      .heading = "data",
      .kind = OPTION_TEXT,
@@ -358,6 +360,7 @@ static const struct {
     {"calibrate", FROM_BASE},
     {"target", FROM_BASE},
     {"dpo", FROM_BASE},
+    {"adapter", FROM_BASE},
     {"labels", FROM_CLASSIFIER},
     {"data-type", FROM_DECODER},
     {"seed", FROM_TRAINING | FROM_TAPE},
@@ -533,6 +536,7 @@ static enum status read_base(struct model_options *model, const struct options *
     *model = config.model;
     model->length = base_config_length(&config, LENGTH_USUAL_MAX);
     read_training(model, options);
+    TRY(job_adapter_read(&model->lora, options, error));
     TRY(lora_options_read(model, options, error));
     TRY(recipe_options_read(model, options, error));
     TRY(job_pairs_read(model, options, error));

@@ -230,9 +230,8 @@ static enum status make_job(struct evaluation *this, struct error *error)
 {
     const char *files[OPTION_LIST_MAX];
     const size_t count = options_list(files, this->options, "data");
-    struct job_terms terms = {.first_state_given = true,
-                              .title = this->trained->title,
-                              .model = this->trained->model};
+    struct job_terms terms = {
+        .first_state_given = true, .title = this->trained->title, .model = this->trained->model};
     struct digest *roots = NULL;
     struct tape *tape = NULL;
     void **constants = NULL;

@@ -35,23 +35,34 @@ enum status lora_options_read(struct model_options *model, const struct options 
                               struct error *error)
 {
     struct lora *lora = &model->lora;
+    const bool given = options_text(options, "adapter") != NULL;
     const char *targets = options_text(options, "target");
     const char *whole = options_text(options, "train-whole");
 
-    lora->rank = (uint32_t)options_number(options, "lora");
+    if (!given) {
+        lora->rank = (uint32_t)options_number(options, "lora");
+    }
     TRY(check_there(lora, options, error));
     if (lora->rank == 0) {
         return STATUS_OK;
     }
-    lora->alpha = options_given(options, "lora-alpha") ? options_real(options, "lora-alpha")
-                                                       : 2.0 * lora->rank;
+    if (given && (options_flag(options, "lora-stabilized") || whole != NULL)) {
+        return error_set(
+            error, STATUS_USAGE,
+            "--adapter: its adapters count A / RANK times, beside frozen modules; leave "
+            "--lora-stabilized and --train-whole out");
+    }
+    if (!given) {
+        lora->alpha = options_given(options, "lora-alpha") ? options_real(options, "lora-alpha")
+                                                           : 2.0 * lora->rank;
+        TRY(take_names(lora->targets, targets == NULL ? model->layout->targets : targets, "target",
+                       error));
+    }
     lora->dropout = options_real(options, "lora-dropout");
     lora->stabilized = options_flag(options, "lora-stabilized");
     model->recipe.plus = options_real(options, "lora-plus");
     if (options_given(options, "lora-plus") && !(model->recipe.plus > 0.0)) {
         return error_set(error, STATUS_USAGE, "--lora-plus: more than 0 times as fast");
     }
-    TRY(take_names(lora->targets, targets == NULL ? model->layout->targets : targets, "target",
-                   error));
     return take_names(lora->whole, whole == NULL ? "" : whole, "train-whole", error);
 }

@@ -18,6 +18,12 @@
      .minimum = 1,                                                                                 \
      .maximum = 65535,                                                                             \
      .help = "train adapters of this rank beside the weights of --base, which stay as they are"},  \
+        {.name = "adapter",                                                                        \
+         .heading = "model",                                                                       \
+         .kind = OPTION_TEXT,                                                                      \
+         .value = "FOLDER",                                                                        \
+         .help = "go on with these adapters of PEFT, of the same base: their rank, alpha and "     \
+                 "layers"},                                                                        \
         {.name = "lora-alpha",                                                                     \
          .heading = "model",                                                                       \
          .kind = OPTION_REAL,                                                                      \
@@ -49,9 +55,10 @@
         .help = "beside adapters, modules whose own weights are trained, such as lm_head,norm: "   \
                 "modules_to_save of PEFT; --first-state is then the base too"                      \
     }
-#define LORA_OPTION_COUNT 7
+#define LORA_OPTION_COUNT 8
 
-/* Refuses what says something of adapters where there are none. */
+/* Refuses what says something of adapters where there are none. Where --adapter gave rank, alpha and
+ * layers, they stay. */
 MUST_CHECK enum status lora_options_read(struct model_options *model, const struct options *options,
                                          struct error *error);
 

@@ -29,10 +29,10 @@
 #define REPEAT_ITEMS_MAX   16777216u
 
 /* The states that hold what a step found on held-out data: a loss, a share of right answers. */
-#define HELD_OUT_LOSS     "held_out.loss"
-#define HELD_OUT_ACCURACY "held_out.accuracy"
+#define HELD_OUT_LOSS           "held_out.loss"
+#define HELD_OUT_ACCURACY       "held_out.accuracy"
 /* The state that holds the norm of each step's gradient: a number for each step of the job. */
-#define GRADIENT_NORMS    "gradient.norms"
+#define GRADIENT_NORMS          "gradient.norms"
 /* The sums over targets that a job of a look at all packed rows has found so far. */
 #define HELD_OUT_LOSS_SO_FAR    "held_out.loss_so_far"
 #define HELD_OUT_RIGHT_SO_FAR   "held_out.right_so_far"

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "proofs/bundle/bundle_parts.h"
-#include "proofs/bundle/stop_rule.h"
 #include "proofs/job/job_file.h"
 
 static const char key_check_context[] = "journal/key";
@@ -42,7 +41,7 @@ static const struct {
     bool is_folder;
 } parts[] = {{"job", false},      {"journal.db", false},     {"journal.db-wal", false},
              {"lock", false},     {"journal.db-shm", false}, {"journal.db-journal", false},
-             {"key.lock", false}, {STOP_RULE_FILE, false}, {"checkpoints", true}};
+             {"key.lock", false}, {STOP_RULE_FILE, false},   {"checkpoints", true}};
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
 /*
@@ -208,8 +207,8 @@ static enum status lock_bundle(struct bundle *bundle, struct error *error)
 /* A journal without a job file is left from an attempt that crashed. */
 static enum status remove_journal(const struct bundle *bundle, struct error *error)
 {
-    static const char *const names[] = {"journal.db", "journal.db-wal", "journal.db-shm",
-                                        "journal.db-journal", "key.lock", STOP_RULE_FILE};
+    static const char *const names[] = {"journal.db",         "journal.db-wal", "journal.db-shm",
+                                        "journal.db-journal", "key.lock",       STOP_RULE_FILE};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char path[FILE_PATH_MAX];

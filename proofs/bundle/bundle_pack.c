@@ -276,7 +276,8 @@ static enum status import_rule(struct importer *importer, uint64_t size, struct 
     struct stop_rule rule;
 
     if (size != sizeof(bytes)) {
-        return error_set(error, STATUS_BAD_FORMAT, "%s has %" PRIu64 " bytes", STOP_RULE_FILE, size);
+        return error_set(error, STATUS_BAD_FORMAT, "%s has %" PRIu64 " bytes", STOP_RULE_FILE,
+                         size);
     }
     TRY(archive_reader_read(importer->archive, error, bytes, sizeof(bytes)));
     TRY(stop_rule_parse(&rule, bytes, sizeof(bytes), error));

@@ -9,6 +9,9 @@
 
 #define BUNDLE_CONTEXT_MAX 64
 
+/* The file of a rule that may end the run early (stop_rule.h). */
+#define STOP_RULE_FILE "stop.rule"
+
 /* The record of a step, plain or encrypted: loss, held_out, accuracy (4 each), then nanoseconds,
  * nanoseconds_committing, microjoules and device (8 each). */
 #define BUNDLE_STEP_BYTES 44

@@ -12,13 +12,15 @@
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
 #include "base/text.h"
-#include "proofs/bundle/adapter.h"
+#include "engine/ops/element.h"
 #include "proofs/commit/commit.h"
 #include "proofs/format/new_folder.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_adapters.h"
+#include "proofs/model/adapter.h"
+#include "proofs/model/model_root.h"
+#include "proofs/model/seed_model.h"
 
-#define PIECE_SIZE     ((size_t)4 << 20)
 #define CONFIG_MAX     (1u << 20)
 #define CARD_MAX       8192
 #define WEIGHT         ".weight"
@@ -54,30 +56,6 @@ static const struct safetensors_entry *find_state(const struct exporter *exporte
 
 /* ---- is it the base of this job? ---------------------------------------- */
 
-static enum status frozen_root(struct digest *root, const struct tensor *tensor,
-                               const struct weights_entry *entry, struct error *error)
-{
-    uint64_t size = commit_tensor_size(tensor);
-    uint8_t *piece = malloc(PIECE_SIZE);
-    struct commit_stream stream;
-    enum status status = STATUS_OK;
-
-    if (piece == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to read '%s'", tensor->name);
-    }
-    commit_stream_init(&stream, COMMIT_DATA, tensor);
-    for (uint64_t from = 0; from < size; from += PIECE_SIZE) {
-        size_t taken = size - from < PIECE_SIZE ? (size_t)(size - from) : PIECE_SIZE;
-
-        TRY_OUT(safetensors_read(entry->file, error, piece, entry->entry, taken, from));
-        commit_stream_add(&stream, piece, taken, 0);
-    }
-    commit_stream_root(&stream, root);
-out:
-    free(piece);
-    return status;
-}
-
 static enum status not_the_base(const struct exporter *exporter, const char *name,
                                 struct error *error)
 {
@@ -105,7 +83,7 @@ static enum status check_frozen(const struct exporter *exporter, struct error *e
             return not_the_base(exporter, tensor->name, error);
         }
         if (entry != NULL) {
-            TRY(frozen_root(&root, tensor, entry, error));
+            TRY(model_tensor_root(&root, COMMIT_DATA, tensor, entry, error));
             if (!digest_equal(&root, &job->data_roots[at])) {
                 return not_the_base(exporter, tensor->name, error);
             }
@@ -135,9 +113,9 @@ out:
 
 /* ---- weights ------------------------------------------------------------ */
 
-/* What a tensor of the base becomes in the new model: F32, of its name and shape. */
+/* What a tensor becomes in the new model, of its name and shape. */
 struct exported {
-    const struct weights_entry *from;      /* of the base; NULL: an adapter */
+    const struct weights_entry *from;      /* of the base; NULL: an adapter, or there is no base */
     const struct safetensors_entry *state; /* in the checkpoint; NULL: the base's, perhaps merged */
 };
 
@@ -163,10 +141,30 @@ static enum status read_exported(float *values, const struct exporter *exporter,
                : adapter_merge(values, &adapter, exporter->state, count, exporter->in_first, error);
 }
 
+/* Rounds to bfloat16, in place; the first half of the memory has them then. */
+static enum status narrow_numbers(float *values, uint64_t count, const char *name,
+                                  struct error *error)
+{
+    uint16_t *narrow = (uint16_t *)(void *)values;
+
+    for (uint64_t i = 0; i < count; i++) {
+        const uint32_t bits = element_to_bf16(values[i]);
+
+        if ((bits & 0x7f80) == 0x7f80) {
+            return error_set(error, STATUS_REFUSED, "'%s' has %g, which bfloat16 cannot hold", name,
+                             (double)values[i]);
+        }
+        memcpy(&narrow[i], &(uint16_t){(uint16_t)bits}, sizeof(uint16_t));
+    }
+    return STATUS_OK;
+}
+
 static enum status write_tensor(struct safetensors_writer *writer, const struct exporter *exporter,
                                 const struct exported *exported, struct error *error)
 {
-    const struct safetensors_entry *entry = exported->from->entry;
+    const struct safetensors_entry *entry =
+        exported->from == NULL ? exported->state : exported->from->entry;
+    const bool bf16 = exporter->options->bf16;
     uint64_t count = entry->size / element_size(entry->element);
     float *values = malloc(count * sizeof(*values) + 1);
     enum status status;
@@ -175,7 +173,11 @@ static enum status write_tensor(struct safetensors_writer *writer, const struct 
         return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", entry->name);
     }
     TRY_OUT(read_exported(values, exporter, exported, count, error));
-    TRY_OUT(safetensors_writer_add(writer, error, values, count * sizeof(*values)));
+    if (bf16) {
+        TRY_OUT(narrow_numbers(values, count, entry->name, error));
+    }
+    TRY_OUT(safetensors_writer_add(writer, error, values,
+                                   count * (bf16 ? sizeof(uint16_t) : sizeof(*values))));
 out:
     free(values);
     return status;
@@ -212,7 +214,28 @@ static uint32_t choose_tensors(struct exported *chosen, struct safetensors_entry
             (frozen || state != NULL || weights_is_beside(&exporter->base, from->entry->name))) {
             chosen[count] = (struct exported){from, state};
             entries[count] = *from->entry;
-            entries[count++].element = ELEMENT_F32;
+            entries[count++].element = exporter->options->bf16 ? ELEMENT_BF16 : ELEMENT_F32;
+        }
+    }
+    return count;
+}
+
+/* Of a model from a seed: all its parameters. */
+static uint32_t choose_parameters(struct exported *chosen, struct safetensors_entry *entries,
+                                  const struct exporter *exporter)
+{
+    const struct tape *tape = exporter->tape;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const struct tensor *tensor = &tape->tensors[tape->states[i].before];
+        const struct safetensors_entry *state =
+            first_state_is_parameter(tape, i) ? find_state(exporter, tensor->name) : NULL;
+
+        if (state != NULL && state->element == ELEMENT_F32) {
+            chosen[count] = (struct exported){NULL, state};
+            entries[count] = *state;
+            entries[count++].element = exporter->options->bf16 ? ELEMENT_BF16 : ELEMENT_F32;
         }
     }
     return count;
@@ -252,7 +275,8 @@ static enum status write_tensors(
 
 static enum status write_model(const struct exporter *exporter, struct error *error)
 {
-    size_t room = (size_t)exporter->base.entry_count + 1;
+    const bool seed = exporter->options->base == NULL;
+    size_t room = (size_t)(seed ? exporter->tape->state_count : exporter->base.entry_count) + 1;
     struct safetensors_entry *entries = calloc(room, sizeof(*entries));
     struct exported *chosen = calloc(room, sizeof(*chosen));
     enum status status;
@@ -262,7 +286,8 @@ static enum status write_model(const struct exporter *exporter, struct error *er
         goto out;
     }
     uint32_t count =
-        choose_tensors(chosen, entries, exporter, model_export_has_adapters(exporter->tape));
+        seed ? choose_parameters(chosen, entries, exporter)
+             : choose_tensors(chosen, entries, exporter, model_export_has_adapters(exporter->tape));
 
     status =
         write_tensors(exporter, "model.safetensors", entries, chosen, count, write_tensor, error);
@@ -280,6 +305,16 @@ static bool is_whole(const struct exporter *exporter, const char *name)
 }
 
 /* Is it a part of an adapter, or a module that is trained whole beside adapters? */
+static bool has_whole(const struct exporter *exporter)
+{
+    for (uint32_t i = 0; i < exporter->state->entry_count; i++) {
+        if (is_whole(exporter, exporter->state->entries[i].name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_published(const struct exporter *exporter, const char *name)
 {
     return job_adapter_is_part(name) || is_whole(exporter, name);
@@ -377,19 +412,43 @@ out:
     return status;
 }
 
-/* The base's config, which says that the weights are binary32 now. */
-static enum status write_config(const struct exporter *exporter, struct error *error)
+static enum status read_config(json_t **config, const struct exporter *exporter,
+                               struct error *error)
 {
     char path[FILE_PATH_MAX];
+
+    if (exporter->options->base == NULL) {
+        return seed_model_config(config, exporter->job, error);
+    }
+    TRY(file_path_join(path, sizeof(path), error, exporter->options->base, "config.json"));
+    return strict_json_read(config, error, path, CONFIG_MAX, STRICT_JSON_DEPTH_MAX);
+}
+
+/* The base's config, which says the type of the weights now. */
+static enum status write_config(const struct exporter *exporter, struct error *error)
+{
     json_t *config = NULL;
     enum status status;
 
-    TRY(file_path_join(path, sizeof(path), error, exporter->options->base, "config.json"));
-    TRY(strict_json_read(&config, error, path, CONFIG_MAX, STRICT_JSON_DEPTH_MAX));
+    TRY(read_config(&config, exporter, error));
     (void)json_object_set_new(config,
                               json_object_get(config, "dtype") != NULL ? "dtype" : "torch_dtype",
-                              json_string("float32"));
+                              json_string(exporter->options->bf16 ? "bfloat16" : "float32"));
     status = write_json(exporter, "config.json", config, error);
+    json_decref(config);
+    return status;
+}
+
+static enum status write_bytes_tokenizer(const struct exporter *exporter, struct error *error)
+{
+    json_t *tokenizer = seed_model_tokenizer();
+    json_t *config = seed_model_tokenizer_config();
+    enum status status = write_json(exporter, "tokenizer.json", tokenizer, error);
+
+    if (status == STATUS_OK) {
+        status = write_json(exporter, "tokenizer_config.json", config, error);
+    }
+    json_decref(tokenizer);
     json_decref(config);
     return status;
 }
@@ -438,6 +497,11 @@ static double dropout_of(const struct tape *tape)
     return 0.0;
 }
 
+static const char *base_name_of(const struct model_export *options)
+{
+    return options->base_name != NULL ? options->base_name : options->base;
+}
+
 static enum status write_adapter_config(const struct exporter *exporter, struct error *error)
 {
     const struct safetensors *file = exporter->state;
@@ -463,7 +527,7 @@ static enum status write_adapter_config(const struct exporter *exporter, struct 
     scale = job_adapter_scale(exporter->tape, b->name);
     config = json_pack(
         "{s:s, s:s, s:s, s:I, s:f, s:f, s:o, s:b, s:s, s:b, s:o, s:b}", "peft_type", "LORA",
-        "task_type", "CAUSAL_LM", "base_model_name_or_path", exporter->options->base, "r",
+        "task_type", "CAUSAL_LM", "base_model_name_or_path", base_name_of(exporter->options), "r",
         (json_int_t)b->dims[1], "lora_alpha", round(scale * (double)b->dims[1] * 1e6) / 1e6,
         "lora_dropout", round(dropout_of(exporter->tape) * 1e6) / 1e6, "target_modules",
         modules_of(exporter, false), "fan_in_fan_out", (int)exporter->in_first, "bias", "none",
@@ -481,7 +545,8 @@ static void add_root(struct buffer *text, const char *what, const uint8_t *bytes
     buffer_add_format(text, "| %s | `%s` |\n", what, hex);
 }
 
-static enum status write_card(const struct exporter *exporter, struct error *error)
+static enum status write_card(const struct exporter *exporter, const struct digest *weights_root,
+                              struct error *error)
 {
     const struct job *job = exporter->job;
     bool adapters = model_export_has_adapters(job->tape) && !exporter->options->merge;
@@ -490,8 +555,11 @@ static enum status write_card(const struct exporter *exporter, struct error *err
     enum status status;
 
     buffer_init(&text, CARD_MAX);
-    buffer_add_format(&text, "---\nlibrary_name: %s\ntags:\n- lockstep\n---\n\n",
-                      adapters ? "peft" : "transformers");
+    buffer_add_format(&text, "---\nlibrary_name: %s\n", adapters ? "peft" : "transformers");
+    if (exporter->options->base_name != NULL) {
+        buffer_add_format(&text, "base_model: %s\n", exporter->options->base_name);
+    }
+    buffer_add_text(&text, "tags:\n- lockstep\n---\n\n");
     buffer_add_format(&text,
                       "# %s\n\nTrained by Lockstep: every step gives "
                       "the same bits on every machine, and every step is committed to.\n\n"
@@ -511,6 +579,7 @@ static enum status write_card(const struct exporter *exporter, struct error *err
              exporter->options->averaged_count == 0 ? "root of this state"
                                                     : "root of the last of these states",
              exporter->options->root.bytes);
+    add_root(&text, "root of the weights here", weights_root->bytes);
     add_root(&text, "root of the first state", job->first_state_root.bytes);
     add_root(&text, "root of the program", job->header + 56);
     add_root(&text, "root of the data", job->header + 152);
@@ -527,17 +596,50 @@ out:
 
 /* ---- the folder --------------------------------------------------------- */
 
+static enum status root_of_file(struct digest *root, const struct exporter *exporter,
+                                const char *name, struct error *error)
+{
+    struct weights weights = {0};
+    char path[FILE_PATH_MAX];
+    enum status status;
+    uint32_t count;
+
+    TRY(part_path(path, exporter, name, error));
+    TRY(weights_open(&weights, path, error));
+    status = model_root(root, &count, &weights, error);
+    weights_close(&weights);
+    return status;
+}
+
+static enum status write_beside(const struct exporter *exporter, struct error *error)
+{
+    const struct model_export *options = exporter->options;
+    const char *folder = options->base != NULL ? options->base : options->tokenizer;
+
+    if (folder == NULL) {
+        return STATUS_OK;
+    }
+    return options->base == NULL && strcmp(folder, "bytes") == 0
+               ? write_bytes_tokenizer(exporter, error)
+               : new_folder_copy_rest(exporter->part, folder, error);
+}
+
 static enum status write_parts(const struct exporter *exporter, struct error *error)
 {
-    if (model_export_has_adapters(exporter->tape) && !exporter->options->merge) {
+    const bool adapters = model_export_has_adapters(exporter->tape) && !exporter->options->merge;
+    struct digest root;
+
+    if (adapters) {
         TRY(write_adapters(exporter, error));
         TRY(write_adapter_config(exporter, error));
     } else {
-        TRY(write_model(exporter, error));
         TRY(write_config(exporter, error));
+        TRY(write_model(exporter, error));
     }
-    TRY(new_folder_copy_rest(exporter->part, exporter->options->base, error));
-    return write_card(exporter, error);
+    TRY(root_of_file(&root, exporter, adapters ? "adapter_model.safetensors" : "model.safetensors",
+                     error));
+    TRY(write_beside(exporter, error));
+    return write_card(exporter, &root, error);
 }
 
 static enum status make_folder(struct exporter *exporter, struct error *error)
@@ -557,8 +659,30 @@ static enum status open_base(struct exporter *exporter, struct error *error)
     if (adapters) {
         TRY(check_frozen(exporter, error));
     }
-    return exporter->job->first_state_given || !adapters ? check_first_state(exporter, error)
-                                                         : STATUS_OK;
+    /* Adapters that went on with others began with those, and not with the base. */
+    return !adapters || has_whole(exporter) ? check_first_state(exporter, error) : STATUS_OK;
+}
+
+static enum status check_wanted(const struct model_export *options, struct error *error)
+{
+    const bool adapters = model_export_has_adapters(options->job->tape);
+
+    if (options->base == NULL && (options->job->first_state_given || adapters)) {
+        return error_set(error, STATUS_USAGE,
+                         "name the folder that the training began with: --base DIR");
+    }
+    if (options->base == NULL && options->base_name != NULL) {
+        return error_set(error, STATUS_USAGE, "--base-name: the model began with a seed");
+    }
+    if (options->base != NULL && options->tokenizer != NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "--tokenizer: the one of --base is taken along already");
+    }
+    if (options->bf16 && adapters && !options->merge) {
+        return error_set(error, STATUS_USAGE,
+                         "--dtype bf16: adapters stay as they were trained; --merge makes a model");
+    }
+    return STATUS_OK;
 }
 
 enum status model_export(const struct model_export *options, struct error *error)
@@ -569,11 +693,10 @@ enum status model_export(const struct model_export *options, struct error *error
                                 .state = options->state};
     enum status status;
 
-    if (options->base == NULL) {
-        return error_set(error, STATUS_USAGE,
-                         "name the folder that the training began with: --base DIR");
+    TRY(check_wanted(options, error));
+    if (options->base != NULL) {
+        TRY_OUT(open_base(&exporter, error));
     }
-    TRY_OUT(open_base(&exporter, error));
     TRY_OUT(make_folder(&exporter, error));
 out:
     weights_close(&exporter.base);

@@ -4,8 +4,10 @@
  *
  * A job that trains all weights gives a whole model. A job that trains adapters gives an adapter
  * folder as PEFT reads it or, merged, a whole model: W + alpha / rank * B A. A whole model takes
- * config and tokenizer from the folder that the training began with; its weights are binary32,
- * which the config then says. A README.md names job, step and roots.
+ * config and tokenizer from the folder that the training began with; its weights are binary32 or,
+ * where that is asked for, rounded to bfloat16 (to nearest, ties to even), which the config then
+ * says. A model that began with a seed has a config of its own (seed_model.h). A README.md names
+ * job, step and roots, and that of the weights as they are written (model_root.h).
  *
  * The folder of the beginning is checked: its weights must have the roots to which the job commits.
  * The new folder appears whole or not at all.
@@ -19,9 +21,12 @@
 
 /* All is borrowed. */
 struct model_export {
-    const char *folder; /* the new one */
-    const char *base;   /* what the training began with */
+    const char *folder;    /* the new one */
+    const char *base;      /* what the training began with; NULL: a seed */
+    const char *base_name; /* how the base is called in adapters and card; NULL: by its folder */
+    const char *tokenizer; /* of a model from a seed: its folder, or "bytes"; NULL: none */
     bool merge;
+    bool bf16;
     const struct job *job;
     const struct safetensors *state; /* a checkpoint or a model file, checked against its root */
     uint64_t step;                   /* the state before this step */

@@ -37,8 +37,8 @@ void stop_rule_text(char text[STOP_RULE_TEXT], const struct stop_rule *rule)
                                 (double)number_of(rule->above_bits));
     }
     if (rule->patience != 0) {
-        (void)snprintf(text + size, STOP_RULE_TEXT - size, "%s--patience %u",
-                       size == 0 ? "" : " ", rule->patience);
+        (void)snprintf(text + size, STOP_RULE_TEXT - size, "%s--patience %u", size == 0 ? "" : " ",
+                       rule->patience);
     }
 }
 
@@ -49,8 +49,8 @@ static enum status check_rule(const struct stop_rule *rule, struct error *error)
     if ((rule->above_bits != FLOAT_NAN_BITS && !(isfinite(above) && above > 0.0f)) ||
         rule->patience > STOP_PATIENCE_MAX) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "a rule that ends a run above a loss of %g, or after %u looks", (double)above,
-                         rule->patience);
+                         "a rule that ends a run above a loss of %g, or after %u looks",
+                         (double)above, rule->patience);
     }
     return STATUS_OK;
 }
@@ -103,8 +103,7 @@ enum status stop_rule_write(struct bundle *bundle, const struct stop_rule *rule,
     return file_write_new(path, error, bytes, sizeof(bytes), 0644);
 }
 
-enum status stop_rule_read(struct stop_rule *rule, const struct bundle *bundle,
-                           struct error *error)
+enum status stop_rule_read(struct stop_rule *rule, const struct bundle *bundle, struct error *error)
 {
     struct file_bytes bytes = {0};
     char path[FILE_PATH_MAX];
@@ -190,8 +189,7 @@ uint64_t stop_watch_end(const struct stop_watch *watch, const struct job *job)
     return end < job->steps ? end : job->steps;
 }
 
-enum status stop_rule_sentence(char text[STOP_SENTENCE], struct bundle *bundle,
-                               struct error *error)
+enum status stop_rule_sentence(char text[STOP_SENTENCE], struct bundle *bundle, struct error *error)
 {
     char words[STOP_RULE_TEXT];
     struct stop_watch watch;

@@ -19,10 +19,9 @@
  *     8       4     bits of `above`, a finite binary32 above 0; or of NaN: no such limit
  *     12      4     `patience`; 0: none
  */
-#define STOP_RULE_FILE       "stop.rule"
-#define STOP_RULE_SIZE       16
-#define STOP_PATIENCE_MAX    1000000
-#define STOP_RULE_TEXT       96
+#define STOP_RULE_SIZE    16
+#define STOP_PATIENCE_MAX 1000000
+#define STOP_RULE_TEXT    96
 
 struct stop_rule {
     uint32_t above_bits; /* FLOAT_NAN_BITS: no limit */

@@ -185,6 +185,7 @@ static enum status add_file(struct weights *weights, const char *path, struct er
 static const char of_gpt2[] = "transformer.";
 static const char of_llama[] = "model.";
 /* And the modules of a text part beside others. */
+static const char of_peft[] = "base_model.model.";
 static const char of_text[] = "language_model.";
 static const char inside_model[] = "model.language_model.";
 
@@ -225,6 +226,7 @@ static enum status collect_entries(struct weights *weights, struct error *error)
             weights->entries[weights->entry_count++] =
                 (struct weights_entry){entry, &weights->files[i]};
             weights->text_part = weights->text_part || is_of_text(entry->name);
+            weights->adapters = weights->adapters || begins_with(entry->name, of_peft);
         }
     }
     qsort(weights->entries, weights->entry_count, sizeof(*weights->entries), by_name);
@@ -486,12 +488,29 @@ const struct weights_entry *weights_find(const struct weights *weights, const ch
     return NULL;
 }
 
+/* Modules of a base can stand before a name in many ways: each is looked at. */
+static const struct weights_entry *find_adapter(const struct weights *weights, const char *name)
+{
+    for (uint32_t i = 0; i < weights->entry_count; i++) {
+        char plain[WEIGHTS_NAME_MAX + 1];
+
+        weights_plain_name(plain, weights->entries[i].entry->name);
+        if (strcmp(plain, name) == 0) {
+            return &weights->entries[i];
+        }
+    }
+    return NULL;
+}
+
 const struct weights_entry *weights_find_plain(const struct weights *weights, const char *name)
 {
     const struct weights_entry *entry = weights_find(weights, name);
     bool model = begins_with(name, of_llama);
     char longer[WEIGHTS_NAME_MAX + sizeof(inside_model)];
 
+    if (weights->adapters) {
+        return find_adapter(weights, name);
+    }
     if (entry == NULL && weights->text_part) {
         (void)snprintf(longer, sizeof(longer), "%s%s", of_text, name);
         entry = weights_find(weights, longer);
@@ -532,6 +551,7 @@ void weights_plain_name(char plain[WEIGHTS_NAME_MAX + 1], const char *name)
     static const char *const inside[] = {"layers.", "embed_tokens.", "norm.", "decoder."};
     const char *module = "";
 
+    name += begins_with(name, of_peft) ? strlen(of_peft) : 0;
     if (begins_with(name, inside_model)) {
         name += strlen(inside_model);
         module = of_llama;

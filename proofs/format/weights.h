@@ -13,6 +13,7 @@
 #define WEIGHTS_SHARDS_MAX     1024
 #define WEIGHTS_INDEX_SIZE_MAX (8u << 20)
 #define WEIGHTS_INDEX_NAME     "model.safetensors.index.json"
+#define WEIGHTS_ADAPTERS_NAME  "adapter_model.safetensors"
 
 struct weights_entry {
     const struct safetensors_entry *entry;
@@ -25,6 +26,7 @@ struct weights {
     uint32_t file_count;
     struct weights_entry *entries; /* sorted by name */
     uint32_t entry_count;
+    bool adapters;  /* named as PEFT names them */
     bool text_part; /* beside other parts: what pictures are made of */
     char path[256]; /* for errors; a longer one is cut */
 };
@@ -39,6 +41,7 @@ const struct weights_entry *weights_find(const struct weights *weights, const ch
  * By the name in a model of ours. Published names may begin with the module that holds the layers
  * or not: "NAME" and "transformer.NAME" are one, and so are "model.NAME" and "NAME". A text part
  * beside others has "language_model.NAME", or "model.language_model.NAME" for "model.NAME".
+ * Adapters of PEFT have "base_model.model." before all that.
  */
 const struct weights_entry *weights_find_plain(const struct weights *weights, const char *name);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/io/file.h"
 #include "base/text.h"
 #include "engine/models/graph.h"
 #include "engine/rules/rule.h"
@@ -310,6 +311,18 @@ static enum status match_all(struct first_state *first, bool *taken, const char 
                : check_tied_head(&first->weights, error);
 }
 
+/* A folder of adapters has no model, which nobody may take for one but here. */
+static enum status open_weights(struct weights *weights, const char *path, struct error *error)
+{
+    char model[FILE_PATH_MAX];
+    char adapters[FILE_PATH_MAX];
+
+    TRY(file_path_join(model, sizeof(model), error, path, "model.safetensors"));
+    TRY(file_path_join(adapters, sizeof(adapters), error, path, WEIGHTS_ADAPTERS_NAME));
+    return weights_open(weights, !file_exists(model) && file_exists(adapters) ? adapters : path,
+                        error);
+}
+
 enum status first_state_open(struct first_state *first, const struct tape *tape, const char *path,
                              struct error *error)
 {
@@ -317,7 +330,7 @@ enum status first_state_open(struct first_state *first, const struct tape *tape,
     bool *taken;
 
     *first = (struct first_state){.tape = tape};
-    TRY(weights_open(&first->weights, path, error));
+    TRY(open_weights(&first->weights, path, error));
     first->entries = calloc((size_t)tape->state_count + 1, sizeof(void *));
     taken = calloc((size_t)first->weights.entry_count + 1, sizeof(*taken));
     status = first->entries == NULL || taken == NULL

@@ -1,6 +1,6 @@
 /*
- * first_state.h - a first state that is given: a safetensors file, ours or of another program, or a
- * folder of Hugging Face.
+ * first_state.h - a first state that is given: a safetensors file, ours or of another program, a
+ * folder of Hugging Face, or of adapters of PEFT.
  *
  * State tensors are found by name, with or without "transformer." before it (as Hugging Face's
  * GPT-2 writes them). A state that the file lacks begins as zeros if it is a moment ("m.NAME" or

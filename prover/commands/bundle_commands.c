@@ -405,6 +405,24 @@ static const struct option_spec export_options[] = {
      .heading = "model",
      .kind = OPTION_FLAG,
      .help = "with --hf: the state with the least held-out loss"},
+    {.name = "base-name",
+     .heading = "result",
+     .kind = OPTION_TEXT,
+     .value = "OWNER/NAME",
+     .help = "with --hf: how adapters and card call the model below them (default: its folder)"},
+    {.name = "dtype",
+     .heading = "result",
+     .kind = OPTION_CHOICE,
+     .value = "TYPE",
+     .choices = "f32|bf16",
+     .fallback = "f32",
+     .help = "with --hf: the type of a whole model's weights; bf16 is rounded to nearest even"},
+    {.name = "tokenizer",
+     .heading = "data",
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "with --hf, of a model from a seed: its tokenizer, which is taken along; 'bytes': "
+             "tokens are bytes"},
     {.name = "merge",
      .heading = "result",
      .kind = OPTION_FLAG,
@@ -579,7 +597,11 @@ static enum status export_model(struct command_context *context, struct bundle *
 {
     struct model_export options = {.folder = options_text(context->options, "hf"),
                                    .base = options_text(context->options, "base"),
+                                   .base_name = options_text(context->options, "base-name"),
+                                   .tokenizer = options_text(context->options, "tokenizer"),
                                    .merge = options_flag(context->options, "merge"),
+                                   .bf16 =
+                                       strcmp(options_text(context->options, "dtype"), "bf16") == 0,
                                    .job = bundle_job(bundle)};
     struct safetensors state;
     enum status status;
@@ -604,7 +626,8 @@ static enum status export_model(struct command_context *context, struct bundle *
 static enum status export_file(struct command_context *context, struct bundle *bundle,
                                struct error *error)
 {
-    static const char *const of_models[] = {"base", "step", "average", "best", "merge"};
+    static const char *const of_models[] = {"base",  "step",      "average", "best",
+                                            "merge", "base-name", "dtype",   "tokenizer"};
     const char *which = options_text(context->options, "checkpoints");
 
     for (size_t i = 0; i < sizeof(of_models) / sizeof(of_models[0]); i++) {
@@ -763,7 +786,7 @@ static const struct command commands[] = {
                     "and an encrypted bundle stays encrypted. With --hf, a checkpoint becomes a "
                     "folder that other programs open: a whole model in binary32, or the adapters "
                     "of a job with --lora as PEFT reads them. The folder of --base must have the "
-                    "roots that the job began with.",
+                    "roots that the job began with; a model that began with a seed needs none.",
      .arguments = "BUNDLE [FILE]",
      .example = "lockstep bundle export text.run text.tar.zst\n"
                 "lockstep bundle export tune.run --hf tuned --base Llama-3.2-1B",

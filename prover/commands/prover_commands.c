@@ -56,8 +56,9 @@ static const struct option_spec run_options[] = {
      .value = "N",
      .minimum = 1,
      .maximum = STOP_PATIENCE_MAX,
-     .help = "end a local run after N looks at held-out data in a row without a new least loss; not "
-             "on a ledger",
+     .help =
+         "end a local run after N looks at held-out data in a row without a new least loss; not "
+         "on a ledger",
      .command_line_only = true},
     {.name = "first-state",
      .heading = "model",
@@ -273,9 +274,8 @@ static enum status read_rule(struct stop_rule *rule, const struct command_contex
         }
         memcpy(&rule->above_bits, &above, sizeof(above));
     }
-    rule->patience = options_given(options, "patience")
-                         ? (uint32_t)options_number(options, "patience")
-                         : 0;
+    rule->patience =
+        options_given(options, "patience") ? (uint32_t)options_number(options, "patience") : 0;
     if (stop_rule_is_none(rule)) {
         return STATUS_OK;
     }

@@ -14,6 +14,7 @@
 #include "client/base/base_commands.h"
 #include "client/commands.h"
 #include "client/generate/generate.h"
+#include "client/generate/model_commands.h"
 #include "data/commands/data_commands.h"
 #include "prover/commands/commands.h"
 #include "tests/support/test.h"
@@ -28,9 +29,9 @@ enum {
 };
 
 static const struct command_group *const groups[] = {
-    &program_commands, &data_commands,   &job_commands,      &prover_commands, &bundle_commands,
-    &trace_commands,   &audit_commands,  &generate_commands, &base_commands,   &verifier_commands,
-    &watch_commands,   &wallet_commands, &ledger_commands,
+    &program_commands,  &data_commands,  &job_commands,      &prover_commands, &bundle_commands,
+    &trace_commands,    &audit_commands, &generate_commands, &model_commands,  &base_commands,
+    &verifier_commands, &watch_commands, &wallet_commands,   &ledger_commands,
 };
 
 struct word {

@@ -556,10 +556,11 @@ static enum status follow_rule(struct audit_result *result, struct bundle *bundl
     const uint64_t end = stop_watch_end(&watch, bundle_job(bundle));
 
     if (end < result->steps_journaled) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "the steps are true, but the bundle's rule ends the run after step %" PRIu64
-                         " by %s, and the journal has %" PRIu64 " steps",
-                         end, watch.fired_by, result->steps_journaled);
+        return error_set(
+            error, STATUS_BAD_FORMAT,
+            "the steps are true, but the bundle's rule ends the run after step %" PRIu64
+            " by %s, and the journal has %" PRIu64 " steps",
+            end, watch.fired_by, result->steps_journaled);
     }
     return stop_rule_sentence(result->ended, bundle, error);
 }

@@ -84,7 +84,7 @@ struct audit_result {
     uint32_t final_loss_bits;
     struct checkpoint_audit checkpoints;
     char ended[STOP_SENTENCE]; /* by which rule of the bundle the run ended early; "": by none */
-    struct error reason; /* CANNOT_TELL: why */
+    struct error reason;       /* CANNOT_TELL: why */
 };
 
 /* Replays and fills in result; release it with audit_result_release(). paths: the job's data. */

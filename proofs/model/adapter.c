@@ -1,5 +1,5 @@
 /* adapter.c - see adapter.h. */
-#include "proofs/bundle/adapter.h"
+#include "proofs/model/adapter.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * adapter.h - a low-rank adapter in a state, and the weight that it makes of the one beside it:
  * W + alpha / rank * B A, in binary64, rounded once.
  */
-#ifndef PROOFS_BUNDLE_ADAPTER_H
-#define PROOFS_BUNDLE_ADAPTER_H
+#ifndef PROOFS_MODEL_ADAPTER_H
+#define PROOFS_MODEL_ADAPTER_H
 
 #include "engine/tape/tape.h"
 #include "proofs/format/safetensors.h"
@@ -29,4 +29,4 @@ MUST_CHECK enum status adapter_read_part(float **values, const struct safetensor
                                          const struct safetensors_entry *entry,
                                          struct error *error);
 
-#endif /* PROOFS_BUNDLE_ADAPTER_H */
+#endif /* PROOFS_MODEL_ADAPTER_H */
