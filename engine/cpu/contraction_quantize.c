@@ -402,6 +402,67 @@ static void quantize_block(const struct quantizer *quantizer, char *panel,
     }
 }
 
+static char *panel_of(const struct quantizer *quantizer, char *packed, int64_t panel)
+{
+    return packed == NULL ? NULL : packed + (size_t)panel * quantizer->layout.panel_size;
+}
+
+/* Opens a piece in local memory: rows at a distance of a power of two evict each other. */
+static void piece_open_near(struct piece_source *source, float *local,
+                            const struct quantizer *quantizer, const struct panel_view *view,
+                            int64_t start)
+{
+    piece_open_shifted(source, local, quantizer, view, start);
+    if (source->adjacent && source->rows[0] != local) {
+        for (int64_t k = 0; k < source->count; k++) {
+            memcpy(local + k * PANEL_ROWS, source->rows[0] + k * source->stride,
+                   PANEL_ROWS * sizeof(*local));
+        }
+        source->rows[0] = local;
+        source->stride = PANEL_ROWS;
+    }
+}
+
+/*
+ * A block of several pieces, of neighbouring panels whose rows stand across x: piece by piece for
+ * all of them, since a panel alone would visit as many pages as a piece has elements.
+ */
+static void quantize_stripe(const struct quantizer *quantizer, char *packed, int64_t panel,
+                            int64_t end, int64_t block)
+{
+    const struct contraction_shape *shape = &quantizer->layout.shape;
+    int64_t from = block * shape->block;
+    int64_t to = shape->k - from < shape->block ? shape->k : from + shape->block;
+    float local[PANEL_ROWS * CONTRACTION_PIECE] __attribute__((aligned(LINE_SIZE)));
+    struct panel_view views[GROUP_PANELS];
+    uint32_t most[GROUP_PANELS][PANEL_ROWS] = {{0}};
+    int32_t exponents[GROUP_PANELS][PANEL_ROWS];
+    struct piece_source source;
+
+    for (int64_t p = panel; p < end; p++) {
+        views[p - panel] = panel_view(quantizer, p);
+    }
+    for (int64_t start = from; start < to; start += shape->piece) {
+        for (int64_t p = 0; p < end - panel; p++) {
+            uint32_t largest[PANEL_ROWS];
+
+            piece_open_near(&source, local, quantizer, &views[p], start);
+            quantizer->isa->magnitudes(largest, &source, NULL);
+            note_peaks(quantizer, most[p], &views[p], start / shape->piece, largest);
+        }
+    }
+    for (int64_t p = 0; p < end - panel; p++) {
+        note_exponents(quantizer, exponents[p], &views[p], block, most[p]);
+    }
+    for (int64_t start = from; start < to && packed != NULL; start += shape->piece) {
+        for (int64_t p = 0; p < end - panel; p++) {
+            piece_open_near(&source, local, quantizer, &views[p], start);
+            piece_integers(quantizer, panel_of(quantizer, packed, panel + p), start, &source,
+                           exponents[p]);
+        }
+    }
+}
+
 static void quantize_blocks(const struct quantizer *quantizer, char *panel, int64_t index,
                             int64_t first, int64_t last, struct factors *factors)
 {
@@ -480,11 +541,6 @@ static void finish_panel(const struct quantizer *quantizer, char *panel, int64_t
 
 /* ---- the kernel ---- */
 
-static char *panel_of(const struct quantizer *quantizer, char *packed, int64_t panel)
-{
-    return packed == NULL ? NULL : packed + (size_t)panel * quantizer->layout.panel_size;
-}
-
 /* packed NULL: nobody reads the integers here, and the exponents are all that is wanted. */
 static void quantize_packed(const struct quantizer *quantizer, char *packed, int thread_count)
 {
@@ -508,7 +564,10 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
             struct factors factors; /* the numbers are left as they are */
 
             factors.shifts = NULL;
-            for (; panel < end; panel++) {
+            for (; group > 1 && shape->block_span > 1 && first < last; first++) {
+                quantize_stripe(quantizer, packed, panel, end, first);
+            }
+            for (; first < last && panel < end; panel++) {
                 quantize_blocks(quantizer, panel_of(quantizer, packed, panel), panel, first, last,
                                 &factors);
             }
