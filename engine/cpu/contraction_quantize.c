@@ -347,6 +347,26 @@ static void note_exponents(const struct quantizer *quantizer, int32_t *exponents
     }
 }
 
+/* Finds the magnitudes of a piece as it counts, and leaves it in local memory where its rows stand
+ * across x: at a distance of a power of two they evict each other. */
+static void piece_take(struct piece_source *source, float *local, uint32_t *largest,
+                       const struct quantizer *quantizer, const struct panel_view *view,
+                       int64_t start, struct factors *factors)
+{
+    piece_open(source, local, quantizer, view, start);
+    if (quantizer->shifts != NULL && source->adjacent) { /* as they are copied */
+        source->factors = find_factors(factors, view->shifts[0] + start, source->count);
+    } else if (quantizer->shifts != NULL) {
+        piece_shift(source, local, view, start);
+    }
+    quantizer->isa->magnitudes(largest, source, local);
+    if (source->adjacent) {
+        source->rows[0] = local;
+        source->stride = PANEL_ROWS;
+        source->factors = NULL;
+    }
+}
+
 /* Reads a block of one piece once: a copy keeps elements that are gathered or far apart in memory.
  * (Rows at a distance of a power of two evict each other from the first cache.) */
 static void quantize_piece(const struct quantizer *quantizer, char *panel,
@@ -359,17 +379,7 @@ static void quantize_piece(const struct quantizer *quantizer, char *panel,
     int32_t exponents[PANEL_ROWS];
     struct piece_source source;
 
-    piece_open(&source, local, quantizer, view, start);
-    if (quantizer->shifts != NULL && source.adjacent) { /* as they are copied */
-        source.factors = find_factors(factors, view->shifts[0] + start, source.count);
-    } else if (quantizer->shifts != NULL) {
-        piece_shift(&source, local, view, start);
-    }
-    quantizer->isa->magnitudes(largest, &source, local);
-    if (source.adjacent) {
-        source.rows[0] = local;
-        source.stride = PANEL_ROWS;
-    }
+    piece_take(&source, local, largest, quantizer, view, start, factors);
     note_peaks(quantizer, most, view, block, largest);
     note_exponents(quantizer, exponents, view, block, most);
     if (panel != NULL) {
@@ -407,28 +417,12 @@ static char *panel_of(const struct quantizer *quantizer, char *packed, int64_t p
     return packed == NULL ? NULL : packed + (size_t)panel * quantizer->layout.panel_size;
 }
 
-/* Opens a piece in local memory: rows at a distance of a power of two evict each other. */
-static void piece_open_near(struct piece_source *source, float *local,
-                            const struct quantizer *quantizer, const struct panel_view *view,
-                            int64_t start)
-{
-    piece_open_shifted(source, local, quantizer, view, start);
-    if (source->adjacent && source->rows[0] != local) {
-        for (int64_t k = 0; k < source->count; k++) {
-            memcpy(local + k * PANEL_ROWS, source->rows[0] + k * source->stride,
-                   PANEL_ROWS * sizeof(*local));
-        }
-        source->rows[0] = local;
-        source->stride = PANEL_ROWS;
-    }
-}
-
 /*
  * A block of several pieces, of neighbouring panels whose rows stand across x: piece by piece for
  * all of them, since a panel alone would visit as many pages as a piece has elements.
  */
 static void quantize_stripe(const struct quantizer *quantizer, char *packed, int64_t panel,
-                            int64_t end, int64_t block)
+                            int64_t end, int64_t block, struct factors *factors)
 {
     const struct contraction_shape *shape = &quantizer->layout.shape;
     int64_t from = block * shape->block;
@@ -446,8 +440,7 @@ static void quantize_stripe(const struct quantizer *quantizer, char *packed, int
         for (int64_t p = 0; p < end - panel; p++) {
             uint32_t largest[PANEL_ROWS];
 
-            piece_open_near(&source, local, quantizer, &views[p], start);
-            quantizer->isa->magnitudes(largest, &source, NULL);
+            piece_take(&source, local, largest, quantizer, &views[p], start, factors);
             note_peaks(quantizer, most[p], &views[p], start / shape->piece, largest);
         }
     }
@@ -456,7 +449,9 @@ static void quantize_stripe(const struct quantizer *quantizer, char *packed, int
     }
     for (int64_t start = from; start < to && packed != NULL; start += shape->piece) {
         for (int64_t p = 0; p < end - panel; p++) {
-            piece_open_near(&source, local, quantizer, &views[p], start);
+            uint32_t unused[PANEL_ROWS];
+
+            piece_take(&source, local, unused, quantizer, &views[p], start, factors);
             piece_integers(quantizer, panel_of(quantizer, packed, panel + p), start, &source,
                            exponents[p]);
         }
@@ -565,7 +560,7 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
 
             factors.shifts = NULL;
             for (; group > 1 && shape->block_span > 1 && first < last; first++) {
-                quantize_stripe(quantizer, packed, panel, end, first);
+                quantize_stripe(quantizer, packed, panel, end, first, &factors);
             }
             for (; first < last && panel < end; panel++) {
                 quantize_blocks(quantizer, panel_of(quantizer, packed, panel), panel, first, last,

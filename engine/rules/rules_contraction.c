@@ -453,9 +453,11 @@ RULE uint64_t rule_contract_chosen_rows_base(struct rule_part *part, const struc
     return rows_base(part, &shape, rows, 2);
 }
 
-/* The products of [from, to) of two rows. */
+/* The products of [from, to) of two rows; of the places whose index is the word, where there are
+ * indexes. */
 static RULE void add_products(struct rule_part *part, const struct contraction_shape *shape,
-                              const struct product_row rows[2], uint64_t from, uint64_t to)
+                              const struct product_row rows[2], const struct operand *indexes,
+                              uint64_t word, uint64_t from, uint64_t to)
 {
     for (int64_t i = (int64_t)from / shape->block; i * shape->block < (int64_t)to; i++) {
         uint64_t terms = 0;
@@ -464,7 +466,9 @@ static RULE void add_products(struct rule_part *part, const struct contraction_s
 
         block_cut(&start, &end, shape, i, (int64_t)from, (int64_t)to);
         for (int64_t k = start; k < end; k++) {
-            terms += (uint64_t)(row_q(&rows[0], k) * row_q(&rows[1], k));
+            if (indexes == NULL || operand_get(indexes, (uint64_t)k) == word) {
+                terms += (uint64_t)(row_q(&rows[0], k) * row_q(&rows[1], k));
+            }
         }
         add_block(part, shape, rows, 2, i, terms);
     }
@@ -480,7 +484,7 @@ RULE void rule_contract_chosen_part(struct rule_part *part, const struct rule_ca
         settle_part(part, FLOAT_NAN_BITS);
         return;
     }
-    add_products(part, &shape, rows, from, to);
+    add_products(part, &shape, rows, NULL, 0, from, to);
 }
 
 RULE void rule_contract_chosen_rows_part(struct rule_part *part, const struct rule_call *call,
@@ -493,19 +497,7 @@ RULE void rule_contract_chosen_rows_part(struct rule_part *part, const struct ru
     struct product_row rows[2];
 
     expert_rows(rows, &shape, call, index);
-    for (int64_t i = (int64_t)from / shape.block; i * shape.block < (int64_t)to; i++) {
-        uint64_t terms = 0;
-        int64_t start;
-        int64_t end;
-
-        block_cut(&start, &end, &shape, i, (int64_t)from, (int64_t)to);
-        for (int64_t k = start; k < end; k++) {
-            if (operand_get(&call->inputs[0], (uint64_t)k) == expert) {
-                terms += (uint64_t)(row_q(&rows[0], k) * row_q(&rows[1], k));
-            }
-        }
-        add_block(part, &shape, rows, 2, i, terms);
-    }
+    add_products(part, &shape, rows, &call->inputs[0], expert, from, to);
 }
 
 RULE void rule_contract_part(struct rule_part *part, const struct rule_call *call, uint64_t index,
@@ -518,7 +510,7 @@ RULE void rule_contract_part(struct rule_part *part, const struct rule_call *cal
         settle_part(part, 0);
         return;
     }
-    add_products(part, &shape, rows, from, to);
+    add_products(part, &shape, rows, NULL, 0, from, to);
 }
 
 RULE void rule_contract_ones_part(struct rule_part *part, const struct rule_call *call,
@@ -571,7 +563,7 @@ static RULE void product_in_memory(struct rule_part *part, const struct contract
 {
     for (uint32_t i = 0; i < 2; i++) {
         if (rows[i].q->memory == NULL || rows[i].exponents->memory == NULL) {
-            add_products(part, shape, rows, 0, (uint64_t)shape->k);
+            add_products(part, shape, rows, NULL, 0, 0, (uint64_t)shape->k);
             return;
         }
     }
