@@ -347,6 +347,26 @@ static void note_exponents(const struct quantizer *quantizer, int32_t *exponents
     }
 }
 
+/* Finds the magnitudes of a piece as it counts, and leaves it in local memory where its rows stand
+ * across x: at a distance of a power of two they evict each other. */
+static void piece_take(struct piece_source *source, float *local, uint32_t *largest,
+                       const struct quantizer *quantizer, const struct panel_view *view,
+                       int64_t start, struct factors *factors)
+{
+    piece_open(source, local, quantizer, view, start);
+    if (quantizer->shifts != NULL && source->adjacent) { /* as they are copied */
+        source->factors = find_factors(factors, view->shifts[0] + start, source->count);
+    } else if (quantizer->shifts != NULL) {
+        piece_shift(source, local, view, start);
+    }
+    quantizer->isa->magnitudes(largest, source, local);
+    if (source->adjacent) {
+        source->rows[0] = local;
+        source->stride = PANEL_ROWS;
+        source->factors = NULL;
+    }
+}
+
 /* Reads a block of one piece once: a copy keeps elements that are gathered or far apart in memory.
  * (Rows at a distance of a power of two evict each other from the first cache.) */
 static void quantize_piece(const struct quantizer *quantizer, char *panel,
@@ -359,17 +379,7 @@ static void quantize_piece(const struct quantizer *quantizer, char *panel,
     int32_t exponents[PANEL_ROWS];
     struct piece_source source;
 
-    piece_open(&source, local, quantizer, view, start);
-    if (quantizer->shifts != NULL && source.adjacent) { /* as they are copied */
-        source.factors = find_factors(factors, view->shifts[0] + start, source.count);
-    } else if (quantizer->shifts != NULL) {
-        piece_shift(&source, local, view, start);
-    }
-    quantizer->isa->magnitudes(largest, &source, local);
-    if (source.adjacent) {
-        source.rows[0] = local;
-        source.stride = PANEL_ROWS;
-    }
+    piece_take(&source, local, largest, quantizer, view, start, factors);
     note_peaks(quantizer, most, view, block, largest);
     note_exponents(quantizer, exponents, view, block, most);
     if (panel != NULL) {
@@ -399,6 +409,52 @@ static void quantize_block(const struct quantizer *quantizer, char *panel,
     note_exponents(quantizer, exponents, view, block, most);
     if (panel != NULL) {
         block_integers(quantizer, panel, view, block, exponents);
+    }
+}
+
+static char *panel_of(const struct quantizer *quantizer, char *packed, int64_t panel)
+{
+    return packed == NULL ? NULL : packed + (size_t)panel * quantizer->layout.panel_size;
+}
+
+/*
+ * A block of several pieces, of neighbouring panels whose rows stand across x: piece by piece for
+ * all of them, since a panel alone would visit as many pages as a piece has elements.
+ */
+static void quantize_stripe(const struct quantizer *quantizer, char *packed, int64_t panel,
+                            int64_t end, int64_t block, struct factors *factors)
+{
+    const struct contraction_shape *shape = &quantizer->layout.shape;
+    int64_t from = block * shape->block;
+    int64_t to = shape->k - from < shape->block ? shape->k : from + shape->block;
+    float local[PANEL_ROWS * CONTRACTION_PIECE] __attribute__((aligned(LINE_SIZE)));
+    struct panel_view views[GROUP_PANELS];
+    uint32_t most[GROUP_PANELS][PANEL_ROWS] = {{0}};
+    int32_t exponents[GROUP_PANELS][PANEL_ROWS];
+    struct piece_source source;
+
+    for (int64_t p = panel; p < end; p++) {
+        views[p - panel] = panel_view(quantizer, p);
+    }
+    for (int64_t start = from; start < to; start += shape->piece) {
+        for (int64_t p = 0; p < end - panel; p++) {
+            uint32_t largest[PANEL_ROWS];
+
+            piece_take(&source, local, largest, quantizer, &views[p], start, factors);
+            note_peaks(quantizer, most[p], &views[p], start / shape->piece, largest);
+        }
+    }
+    for (int64_t p = 0; p < end - panel; p++) {
+        note_exponents(quantizer, exponents[p], &views[p], block, most[p]);
+    }
+    for (int64_t start = from; start < to && packed != NULL; start += shape->piece) {
+        for (int64_t p = 0; p < end - panel; p++) {
+            uint32_t unused[PANEL_ROWS];
+
+            piece_take(&source, local, unused, quantizer, &views[p], start, factors);
+            piece_integers(quantizer, panel_of(quantizer, packed, panel + p), start, &source,
+                           exponents[p]);
+        }
     }
 }
 
@@ -480,11 +536,6 @@ static void finish_panel(const struct quantizer *quantizer, char *panel, int64_t
 
 /* ---- the kernel ---- */
 
-static char *panel_of(const struct quantizer *quantizer, char *packed, int64_t panel)
-{
-    return packed == NULL ? NULL : packed + (size_t)panel * quantizer->layout.panel_size;
-}
-
 /* packed NULL: nobody reads the integers here, and the exponents are all that is wanted. */
 static void quantize_packed(const struct quantizer *quantizer, char *packed, int thread_count)
 {
@@ -508,7 +559,10 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
             struct factors factors; /* the numbers are left as they are */
 
             factors.shifts = NULL;
-            for (; panel < end; panel++) {
+            for (; group > 1 && shape->block_span > 1 && first < last; first++) {
+                quantize_stripe(quantizer, packed, panel, end, first, &factors);
+            }
+            for (; first < last && panel < end; panel++) {
                 quantize_blocks(quantizer, panel_of(quantizer, packed, panel), panel, first, last,
                                 &factors);
             }

@@ -8,9 +8,9 @@
  * Batches are ranges of flat rows and need not begin with a panel. A panel may hold rows of the
  * neighbouring batch; they are computed and not written.
  *
- * Where each row has an expert, rows are first copied together by their experts, whatever their
- * order: an expert is then a batch. Where sums are apart by expert, places along K are: each expert
- * is then a product of its own.
+ * Where each row has an expert, rows are first copied together by their experts, in any order: an
+ * expert is then a batch. Where sums are apart by expert, places along K are: each expert is then a
+ * product of its own.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -31,7 +31,7 @@ struct linear {
     uint64_t out;
     double deviation;
     bool bias;
-    bool wide; /* 22 bits, whatever the others have */
+    bool wide; /* 22 bits, also where the others have fewer */
 };
 
 /* A matrix, a frozen one where nothing of it is trained; x as binary32; the function between the

@@ -326,7 +326,7 @@ uint32_t build_contract_chosen(struct builder *builder, uint32_t a, uint32_t ind
     return op.outputs[0];
 }
 
-/* Of one block a row: places of an expert stand together, whatever block they come from. */
+/* Of one block a row: places of an expert stand together, from any block of the tokens. */
 uint32_t build_contract_chosen_rows(struct builder *builder, uint32_t index, uint32_t a,
                                     const struct view *a_view, uint32_t b,
                                     const struct view *b_view, struct shifts shifts, uint32_t rank,

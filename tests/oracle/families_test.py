@@ -388,6 +388,23 @@ def what_a_config_asks_for_and_we_do_not_do_is_refused_by_key_and_value():
         refuse(FAMILIES[family] | {key: value}, word)
 
 
+def experts_that_are_missing_or_of_another_width_are_refused_by_name():
+    config_of, name = FAMILIES["mixtral"], "model.layers.1.block_sparse_moe.experts.3.w2.weight"
+    for stem, change, word in (
+            ("missing", lambda w: w.pop(name), "no tensor '%s'" % name),
+            ("narrow", lambda w: w.update({name: w[name][:, 1:]}), "'%s' is F32 [24,39]" % name),
+            ("more", lambda w: w.update({name.replace(".3.", ".4."): w[name]}),
+             "the model has no tensor '%s'" % name.replace(".3.", ".4."))):
+        weights = families.draw(config_of)
+        change(weights)
+        reference.write_folder(path(stem), config_of, weights, "F32")
+        for more in ([], ["--lora", "2"]):
+            said = ask("job", "new", "--base", path(stem), "--data", data_of()[0], "--data-type", "u8",
+                       "--length", str(LENGTH), "--calibrate", "none", "--out", path("bad.job"), *more,
+                       wanted=1)["error"]["message"]
+            assert word in said, (word, said)
+
+
 def case(check, family):
     def test():
         check(family)
@@ -400,7 +417,8 @@ TESTS = [case(check, family) for check in (check_step_0, check_training, check_a
          for family in FAMILIES if WHOLE or check is check_step_0 or family in TRAINED]
 TESTS += [the_scale_of_an_embedding_has_its_type,
           the_text_part_of_a_folder_is_trained_and_the_rest_kept,
-          what_a_config_asks_for_and_we_do_not_do_is_refused_by_key_and_value]
+          what_a_config_asks_for_and_we_do_not_do_is_refused_by_key_and_value,
+          experts_that_are_missing_or_of_another_width_are_refused_by_name]
 
 if __name__ == "__main__":
     sys.exit(main(TESTS))

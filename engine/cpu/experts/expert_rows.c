@@ -88,13 +88,19 @@ static struct row_sources open_sources(const struct packed_layout *layout, const
 static void copy_words(char *to, const struct row_sources *sources, size_t start, int64_t first,
                        int64_t last)
 {
+    const char *from[PANEL_ROWS];
+    size_t step[PANEL_ROWS];
+
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        step[r] = sources->step[r];
+        from[r] = sources->from[r] + (step[r] == 0 ? 0 : start + (size_t)first * step[r]);
+    }
     for (int64_t line = first; line < last; line++) {
         uint32_t words[PANEL_ROWS];
 
         for (int r = 0; r < PANEL_ROWS; r++) {
-            size_t from = sources->step[r] == 0 ? 0 : start + (size_t)line * sources->step[r];
-
-            memcpy(&words[r], sources->from[r] + from, sizeof(words[r]));
+            memcpy(&words[r], from[r], sizeof(words[r]));
+            from[r] += step[r];
         }
         memcpy(to + line * LINE_SIZE, words, sizeof(words));
     }

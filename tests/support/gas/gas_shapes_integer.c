@@ -115,6 +115,49 @@ static void visit_sums(struct gas_shapes *shapes)
     shown_case_release(&shown);
 }
 
+/* A layer of experts, and the gradient of its weights. */
+static void visit_experts(struct gas_shapes *shapes)
+{
+    const int64_t chosen[CHOSEN_ATTRIBUTES] = {TOKENS, 8, WIDTH, WIDTH, BITS, BLOCK};
+    const int64_t apart[CHOSEN_SUM_ATTRIBUTES] = {8, 16, 16, TOKENS, BITS, 0};
+    struct shown_case shown;
+    uint32_t *index;
+
+    shown_case_init(&shown, OP_CONTRACT_CHOSEN, 5, 1);
+    memcpy(shown.op.attributes, chosen, sizeof(chosen));
+    shown.op.attribute_count = CHOSEN_ATTRIBUTES;
+    random_tensor(shapes, &shown, 0, DTYPE_I16, TOKENS * WIDTH);
+    exponents(shapes, &shown, 1, TOKENS * WIDTH / BLOCK);
+    index = shown_case_tensor(&shown, 2, DTYPE_U32, TOKENS);
+    for (uint32_t i = 0; i < TOKENS; i++) {
+        index[i] = (uint32_t)test_random_below(&shapes->seed, 8);
+    }
+    random_tensor(shapes, &shown, 3, DTYPE_I16, 8 * WIDTH * WIDTH);
+    exponents(shapes, &shown, 4, 8 * WIDTH * WIDTH / BLOCK);
+    random_tensor(shapes, &shown, 5, DTYPE_F32, TOKENS * WIDTH);
+    shown_case_check(&shown);
+    shapes->visit(shapes->context, "contract-chosen, K = 768", &shown,
+                  &(struct shown_target){.element = 7 * WIDTH + 77});
+    shown_case_release(&shown);
+
+    shown_case_init(&shown, OP_CONTRACT_CHOSEN_ROWS, 5, 1);
+    memcpy(shown.op.attributes, apart, sizeof(apart));
+    shown.op.attribute_count = CHOSEN_SUM_ATTRIBUTES;
+    index = shown_case_tensor(&shown, 0, DTYPE_U32, TOKENS);
+    for (uint32_t i = 0; i < TOKENS; i++) {
+        index[i] = (uint32_t)test_random_below(&shapes->seed, 8);
+    }
+    random_tensor(shapes, &shown, 1, DTYPE_I16, 16 * TOKENS);
+    exponents(shapes, &shown, 2, 16);
+    random_tensor(shapes, &shown, 3, DTYPE_I16, 16 * TOKENS);
+    exponents(shapes, &shown, 4, 16);
+    random_tensor(shapes, &shown, 5, DTYPE_F32, 8 * 16 * 16);
+    shown_case_check(&shown);
+    shapes->visit(shapes->context, "contract-chosen-rows, K = 1024", &shown,
+                  &(struct shown_target){.element = 300});
+    shown_case_release(&shown);
+}
+
 /* Rows along the last axis of (TOKENS, columns), or down its columns. */
 static void make_quantize(struct gas_shapes *shapes, struct shown_case *shown, enum dtype dtype,
                           int64_t columns, bool down)
@@ -228,4 +271,5 @@ void gas_shapes_of_integers(struct gas_shapes *shapes)
     visit_quantize(shapes);
     visit_moves(shapes);
     visit_frozen(shapes);
+    visit_experts(shapes);
 }
