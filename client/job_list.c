@@ -422,10 +422,11 @@ static void print_card(struct sheet *sheet, const struct job_card *card)
                     card->model[0] == '\0' ? "" : ", ");
     }
     if (card->tokens + card->samples > 0) {
-        sheet_print(
-            sheet, "%s%" PRIu64 " %s; %.2f MiB of data, checkpoints of %.2f MiB\n",
-            job_card_trains(card) ? "learns from  " : "reads        ", card->tokens + card->samples, card->tokens > 0 ? "tokens" : "samples",
-            (double)card->data_bytes / 1048576.0, (double)card->checkpoint_bytes / 1048576.0);
+        sheet_print(sheet, "%s%" PRIu64 " %s; %.2f MiB of data, checkpoints of %.2f MiB\n",
+                    job_card_trains(card) ? "learns from  " : "reads        ",
+                    card->tokens + card->samples, card->tokens > 0 ? "tokens" : "samples",
+                    (double)card->data_bytes / 1048576.0,
+                    (double)card->checkpoint_bytes / 1048576.0);
     }
 }
 

@@ -588,8 +588,7 @@ static void print_job(struct sheet *sheet, const struct job *job, const struct s
                 facts.trains ? "parameters" : "numbers of states, and no loss");
     if (facts.tokens + facts.samples > 0) {
         sheet_print(sheet, "%s%" PRIu64 " %s\n", facts.trains ? "learns from  " : "reads        ",
-                    facts.tokens + facts.samples,
-                    facts.tokens > 0 ? "tokens" : "samples");
+                    facts.tokens + facts.samples, facts.tokens > 0 ? "tokens" : "samples");
     }
     if (facts.tokens > 0) {
         print_rows(sheet, &facts);

@@ -82,10 +82,11 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .often = true,
      .kind = OPTION_LIST,
      .value = "FILE",
-     .help = "a folder of 'data pack', whose rows are each read once per epoch; or windows at any "
-             "place of a stream of tokens (flat or .npy); or samples (.npy; pictures are height, "
-             "width, channels); for a tape, each of its data files in order; for a graph NAME=FILE for "
-             "each input, or all in their order"},
+     .help =
+         "a folder of 'data pack', whose rows are each read once per epoch; or windows at any "
+         "place of a stream of tokens (flat or .npy); or samples (.npy; pictures are height, "
+         "width, channels); for a tape, each of its data files in order; for a graph NAME=FILE for "
+         "each input, or all in their order"},
     {.name = "mask",
      .heading = "data",
      .kind = OPTION_TEXT,

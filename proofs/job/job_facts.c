@@ -260,11 +260,12 @@ static json_t *facts_json(const struct job *job)
 
     job_facts(&facts, job);
     return json_pack(
-        "{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:f, s:f, s:f, s:f, "
+        "{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:f, s:f, "
+        "s:f, s:f, "
         "s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I}",
         "trains", (int)facts.trains, "numbers", (json_int_t)facts.numbers, "parameters",
-        (json_int_t)facts.parameters, "frozen_parameters", (json_int_t)facts.frozen,
-        "batch", (json_int_t)facts.batch, "length", (json_int_t)facts.length, "micro_batches",
+        (json_int_t)facts.parameters, "frozen_parameters", (json_int_t)facts.frozen, "batch",
+        (json_int_t)facts.batch, "length", (json_int_t)facts.length, "micro_batches",
         (json_int_t)facts.micro_batches, "tokens", (json_int_t)facts.tokens, "samples",
         (json_int_t)facts.samples, "rows", (json_int_t)facts.rows, "epochs",
         (json_int_t)facts.epochs, "rows_of_next_epoch", (json_int_t)facts.rows_of_next, "bits",
