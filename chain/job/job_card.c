@@ -239,10 +239,10 @@ void job_card_words(char words[JOB_CARD_WORDS_MAX], const struct job_card *card)
     }
     if (learned > 0) {
         print_number(number, learned);
-        size += (size_t)snprintf(words + size, JOB_CARD_WORDS_MAX - size, "%s%s %s %s",
-                                 size == 0 ? "" : "; ",
-                                 job_card_trains(card) ? "learns from" : "reads", number,
-                                 card->tokens > 0 ? "tokens" : "samples");
+        size +=
+            (size_t)snprintf(words + size, JOB_CARD_WORDS_MAX - size, "%s%s %s %s",
+                             size == 0 ? "" : "; ", job_card_trains(card) ? "learns from" : "reads",
+                             number, card->tokens > 0 ? "tokens" : "samples");
         print_size(number, card->data_bytes);
         print_size(checkpoint, card->checkpoint_bytes);
         (void)snprintf(words + size, JOB_CARD_WORDS_MAX - size, "; %s of data, checkpoints of %s",

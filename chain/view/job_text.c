@@ -276,17 +276,17 @@ json_t *job_text_json(const struct job_view *view)
     char key[HEX_DATA_SIZE(HASH32_SIZE)];
 
     hex_write(key, view->standing.key.bytes, HASH32_SIZE, true);
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, "
-                     "s:s, s:s, s:s, s:s}",
-                     "job", key, "phase", view->standing.read ? view->standing.phase : job_view_word(view),
-                     "time", (json_int_t)view->standing.now_s, "steps", (json_int_t)view->steps,
-                     "steps_done", (json_int_t)job_view_done(view), "segments",
-                     (int)view->standing.segments, "committed", (int)view->standing.committed,
-                     "final", (int)view->standing.finalized, "open_claims",
-                     (int)view->standing.claims, "segments_by_state", marks_json(view), "money",
-                     money_json(view), "training", training_json(view), "waits_for",
-                     job_wait_json(&view->standing.wait), "final_not_before",
-                     (json_int_t)view->standing.forecast_s, "mirrors", mirrors_json(view), "copies",
-                     view->copies, "keeping", view->keeping, "trouble", view->trouble, "alert",
-                     view->standing.alert);
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:I, s:o, "
+        "s:s, s:s, s:s, s:s}",
+        "job", key, "phase", view->standing.read ? view->standing.phase : job_view_word(view),
+        "time", (json_int_t)view->standing.now_s, "steps", (json_int_t)view->steps, "steps_done",
+        (json_int_t)job_view_done(view), "segments", (int)view->standing.segments, "committed",
+        (int)view->standing.committed, "final", (int)view->standing.finalized, "open_claims",
+        (int)view->standing.claims, "segments_by_state", marks_json(view), "money",
+        money_json(view), "training", training_json(view), "waits_for",
+        job_wait_json(&view->standing.wait), "final_not_before",
+        (json_int_t)view->standing.forecast_s, "mirrors", mirrors_json(view), "copies",
+        view->copies, "keeping", view->keeping, "trouble", view->trouble, "alert",
+        view->standing.alert);
 }

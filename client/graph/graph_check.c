@@ -161,7 +161,8 @@ static double distance(const struct graph_measure *a, const struct graph_measure
 static enum status refuse_tensor(const struct graph_expected_tensor *wanted, double apart,
                                  struct error *error)
 {
-    (void)error_set(error, STATUS_REFUSED, "the first step is not PyTorch's: the %s '%s'%s%s is %.2g off",
+    (void)error_set(error, STATUS_REFUSED,
+                    "the first step is not PyTorch's: the %s '%s'%s%s is %.2g off",
                     wanted->state ? "next value of" : "gradient of", wanted->name,
                     wanted->place[0] == '\0' ? "" : ", first read at ", wanted->place, apart);
     error_advise(error, "export the program once more, or take more --bits; a program that is "
@@ -208,8 +209,8 @@ static enum status compare_loss(struct graph_checked *checked, struct check *che
         return STATUS_OK;
     }
     (void)error_set(error, STATUS_REFUSED,
-                    "the first step is not PyTorch's: its loss is %.9g and not %.9g",
-                    (double)found, wanted);
+                    "the first step is not PyTorch's: its loss is %.9g and not %.9g", (double)found,
+                    wanted);
     error_advise(error, "export the program once more, or take more --bits; a program that is "
                         "exported wrongly is a fault to report");
     return STATUS_REFUSED;

@@ -148,17 +148,18 @@ static enum status measure_held_out(struct model_options *model, struct graph *g
 static enum status check_steps(const struct graph *graph, const struct options *options,
                                struct error *error)
 {
-    static const char *const names[] = {"optimizer", "schedule",     "rate",   "rate-min", "warmup",
-                                        "decay",     "beta1",        "beta2",  "epsilon",  "clip",
-                                        "accumulate", "accumulate-group", "eval",
-                                        "eval-every", "eval-batches"};
+    static const char *const names[] = {
+        "optimizer", "schedule",   "rate",        "rate-min", "warmup",     "decay",
+        "beta1",     "beta2",      "epsilon",     "clip",     "accumulate", "accumulate-group",
+        "eval",      "eval-every", "eval-batches"};
 
     for (size_t i = 0; !graph->trains && i < sizeof(names) / sizeof(names[0]); i++) {
         if (options_flagged(options, names[i])) {
-            return error_set(error, STATUS_USAGE,
-                             "--%s says nothing about a graph without a loss: its steps make states "
-                             "of states",
-                             names[i]);
+            return error_set(
+                error, STATUS_USAGE,
+                "--%s says nothing about a graph without a loss: its steps make states "
+                "of states",
+                names[i]);
         }
     }
     return STATUS_OK;
@@ -222,8 +223,8 @@ static enum status make_of_text(struct job **job, struct graph_checked *checked,
     TRY_OUT(model_build(&model, options_of_model, error));
     TRY_OUT(run_file_roots(terms, &roots, model.tape, files.of, files.count, error));
     TRY_OUT(find_weights(terms, model.tape, options, error));
-    TRY_OUT(graph_check(checked, graph, options_of_model, options_text(options, "first-state"),
-                        error));
+    TRY_OUT(
+        graph_check(checked, graph, options_of_model, options_text(options, "first-state"), error));
     TRY_OUT(job_from_model(job, &model, terms, error));
 out:
     free(roots);

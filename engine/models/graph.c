@@ -172,8 +172,8 @@ static bool is_beside(const char *name, const char *other)
 /* What a job calls tensors of its own. */
 static bool is_taken(const char *name)
 {
-    static const char *const taken[] = {"step",   "micro",    "schedule",       "loss",
-                                        "losses", "answers",  "loss_sum",       "marked",
+    static const char *const taken[] = {"step",         "micro",       "schedule",       "loss",
+                                        "losses",       "answers",     "loss_sum",       "marked",
                                         "held_out.due", HELD_OUT_LOSS, HELD_OUT_ACCURACY};
 
     for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
@@ -205,10 +205,11 @@ static enum status check_name(const struct graph_writer *graph, const struct gra
                              line->number, name);
         }
         if (is_beside(name, other) || is_beside(other, name)) {
-            return error_set(error, STATUS_BAD_FORMAT,
-                             "line %u: '%s' and '%s': with m., v. or g. before its name a job calls "
-                             "what it keeps of a tensor; give one another name",
-                             line->number, name, other);
+            return error_set(
+                error, STATUS_BAD_FORMAT,
+                "line %u: '%s' and '%s': with m., v. or g. before its name a job calls "
+                "what it keeps of a tensor; give one another name",
+                line->number, name, other);
         }
     }
     return STATUS_OK;

@@ -20,8 +20,8 @@
 #include "engine/models/graph_line.h"
 #include "engine/models/model.h"
 
-#define GRAPH_INPUTS_MAX 16u
-#define GRAPH_NAMES_MAX  16384u
+#define GRAPH_INPUTS_MAX     16u
+#define GRAPH_NAMES_MAX      16384u
 /* Data of inputs that stand for others have one of these before their names. */
 #define GRAPH_EXAMPLE        "example."
 #define GRAPH_HELD_OUT       "held_out."

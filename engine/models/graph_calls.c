@@ -5,13 +5,13 @@
 
 #include "engine/tape/builder_core.h"
 
-#define NUMBERS_MAX    32
-#define OPERANDS_MAX   3
-#define IMAGE_SIZE_MAX 65535 /* of what the operations over pictures count */
+#define NUMBERS_MAX     32
+#define OPERANDS_MAX    3
+#define IMAGE_SIZE_MAX  65535 /* of what the operations over pictures count */
 #define ROTARY_SIZE_MAX 16777216
 /* Streams of draws: dropout counts up from 1. */
-#define DRAWS_FIRST 0x80000000u
-#define DRAWS_MAX   65535
+#define DRAWS_FIRST     0x80000000u
+#define DRAWS_MAX       65535
 
 struct call {
     const struct graph_line *line;

@@ -95,10 +95,11 @@ static enum status take_tensor(struct reader *reader, const struct graph_line *l
 
     if (value >= reader->declared || reader->tensor_of[value] == NO_TENSOR ||
         line->count != 3 + GRAPH_SUMS) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "line %u: 'expect' takes the loss and a number, or a parameter or a state, "
-                         "a norm and %d sums",
-                         line->number, GRAPH_SUMS);
+        return error_set(
+            error, STATUS_BAD_FORMAT,
+            "line %u: 'expect' takes the loss and a number, or a parameter or a state, "
+            "a norm and %d sums",
+            line->number, GRAPH_SUMS);
     }
     tensor = &reader->expected->tensors[reader->tensor_of[value]];
     if (tensor->given) {
@@ -156,8 +157,7 @@ static enum status read_line(struct reader *reader, const struct graph_line *lin
     return STATUS_OK;
 }
 
-static enum status read_lines(struct reader *reader, const struct graph *graph,
-                              struct error *error)
+static enum status read_lines(struct reader *reader, const struct graph *graph, struct error *error)
 {
     struct graph_lines lines;
     struct graph_line line;

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/host.h"
 #include "base/hex.h"
+#include "base/host.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/piece.h"
 #include "proofs/run/data_paths.h"

@@ -357,9 +357,9 @@ static void test_bundle_remembers_where_its_data_is(void **state)
 
 static void test_files_are_given_by_name_in_any_order(void **state)
 {
-    static const char *const named[] = {"layer.3=c", "b",    "words=a", "x=d", "layer.0=w=3", "0",
-                                        "1",         "2",    "4",       "5",   "6",           "7",
-                                        "8",         "9"};
+    static const char *const named[] = {"layer.3=c", "b", "words=a", "x=d", "layer.0=w=3",
+                                        "0",         "1", "2",       "4",   "5",
+                                        "6",         "7", "8",       "9"};
     static const char *const twice[] = {"words=a", "words=b"};
     struct tape *tape = make_tape(false);
     struct data_paths paths = {0};
