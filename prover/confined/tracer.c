@@ -89,7 +89,7 @@ struct exchange {
     size_t *size;
 };
 
-static enum status nonsense(struct tracer *tracer, bool *died, struct error *error)
+static enum status nonsense_reply(struct tracer *tracer, bool *died, struct error *error)
 {
     *died = false;
     tracer->is_ready = false;
@@ -110,7 +110,7 @@ static enum status wait_for_step(struct tracer *tracer, bool *died, struct error
         return said.status;
     }
     if (message.kind != CONFINED_TRACED) {
-        return nonsense(tracer, died, error);
+        return nonsense_reply(tracer, died, error);
     }
     tracer->is_ready = true;
     tracer->root = message.root;
@@ -135,7 +135,7 @@ static enum status ask_child(struct tracer *tracer, bool *died, const struct exc
     confined_wire_get_error(&said, &message);
     if (message.kind != CONFINED_REPLY || message.size > TRACER_REPLY_MAX ||
         (message.size == 0) == (said.status == STATUS_OK)) {
-        return nonsense(tracer, died, error);
+        return nonsense_reply(tracer, died, error);
     }
     TRY(confined_read_bytes(&tracer->child, exchange->bytes, message.size, error));
     *exchange->size = message.size;

@@ -18,7 +18,7 @@
 /* Of the machine's memory: the states before the step, and what one operation touches. */
 #define QUARTERS 8
 
-struct child {
+struct tracer_child {
     struct confined_child base;
     struct traced_step traced;
     uint64_t steps_run;
@@ -62,13 +62,13 @@ static enum status watch_command(struct error *error)
 
 static void count_step(void *context, uint64_t step)
 {
-    struct child *child = context;
+    struct tracer_child *child = context;
 
     (void)step;
     child->steps_run++;
 }
 
-static enum status run_step(struct child *child, struct error *error)
+static enum status run_step(struct tracer_child *child, struct error *error)
 {
     const struct confined_plan *plan = &child->base.plan;
     const struct replay_options replay = {
@@ -89,7 +89,7 @@ static enum status run_step(struct child *child, struct error *error)
 /* ---- replies ---------------------------------------------------------------------------- */
 
 /* A peer's query. STATUS_NOT_FOUND: replies that need the ledger are not given to it. */
-static enum status reply_to_peer(size_t *size, struct child *child, uint32_t query_size,
+static enum status reply_to_peer(size_t *size, struct tracer_child *child, uint32_t query_size,
                                  struct error *error)
 {
     struct trace_query query;
@@ -104,7 +104,7 @@ static enum status reply_to_peer(size_t *size, struct child *child, uint32_t que
     return trace_server_answer(child->reply, size, &child->traced.server, &query, error);
 }
 
-static enum status reply_on_ledger(size_t *size, struct child *child, uint32_t query_size,
+static enum status reply_on_ledger(size_t *size, struct tracer_child *child, uint32_t query_size,
                                    struct error *error)
 {
     struct ledger_queried queried;
@@ -127,7 +127,7 @@ out:
     return status;
 }
 
-static void say_reply(struct child *child, const struct confined_message *asked)
+static void say_reply(struct tracer_child *child, const struct confined_message *asked)
 {
     struct confined_message message = {.kind = CONFINED_REPLY};
     struct error error;
@@ -142,7 +142,7 @@ static void say_reply(struct child *child, const struct confined_message *asked)
 }
 
 /* Until the command hangs up, or says what it never says. */
-static void reply_to_all(struct child *child)
+static void reply_to_all(struct tracer_child *child)
 {
     struct confined_message asked;
 
@@ -154,7 +154,7 @@ static void reply_to_all(struct child *child)
     }
 }
 
-static enum status trace_all(struct child *child)
+static enum status trace_all(struct tracer_child *child)
 {
     struct confined_message message = {.kind = CONFINED_TRACED};
     struct error error;
@@ -176,7 +176,7 @@ static enum status trace_all(struct child *child)
 
 int tracer_child_serve(void)
 {
-    struct child *child = calloc(1, sizeof(*child));
+    struct tracer_child *child = calloc(1, sizeof(*child));
     enum status status = STATUS_NO_MEMORY;
 
     if (child != NULL && confined_child_begin(&child->base, QUARTERS)) {

@@ -15,7 +15,7 @@
 #define MEASURE_S 1.0
 #define QUARTERS  1 /* of the machine's memory: what it takes beside the machine */
 
-struct child {
+struct trainer_child {
     struct confined_child base;
     struct bundle *bundle;
     struct run run;
@@ -27,8 +27,8 @@ struct child {
 
 /* ---- what it says ----------------------------------------------------------------------- */
 
-static enum status keep_signature(struct child *child, const struct confined_message *message,
-                                  struct error *error)
+static enum status keep_signature(struct trainer_child *child,
+                                  const struct confined_message *message, struct error *error)
 {
     uint8_t signature[BUNDLE_SIGNATURE_MAX];
 
@@ -42,7 +42,7 @@ static enum status keep_signature(struct child *child, const struct confined_mes
 }
 
 /* Until the command says that the training goes on. */
-static enum status wait_for_go(struct child *child, struct error *error)
+static enum status wait_for_go(struct trainer_child *child, struct error *error)
 {
     struct confined_message message;
 
@@ -62,7 +62,7 @@ static enum status wait_for_go(struct child *child, struct error *error)
 
 static void say_step(void *context, const struct bundle_step *step)
 {
-    struct child *child = context;
+    struct trainer_child *child = context;
     struct confined_message message;
 
     child->steps = step->step + 1;
@@ -74,7 +74,7 @@ static void say_step(void *context, const struct bundle_step *step)
 static enum status say_segment(void *context, struct error *error)
 {
     const struct confined_message message = {.kind = CONFINED_SEGMENT};
-    struct child *child = context;
+    struct trainer_child *child = context;
 
     TRY(bundle_flush(child->bundle, error)); /* on disk before it is signed and posted */
     confined_child_say(&message, NULL);
@@ -84,7 +84,7 @@ static enum status say_segment(void *context, struct error *error)
 /* The end and start of each segment that is not final, and the newest, from where it goes on. */
 static uint64_t keep_least(void *context)
 {
-    const struct child *child = context;
+    const struct trainer_child *child = context;
     uint64_t segments = child->steps / bundle_job(child->bundle)->segment_length + 1;
 
     return segments - (child->final < segments ? child->final : segments) + 2;
@@ -104,7 +104,7 @@ static void say_retry(void *context, uint64_t step, const char *why)
     say_text(CONFINED_RETRY, step, why);
 }
 
-static void say_done(struct child *child, const struct train_result *result,
+static void say_done(struct trainer_child *child, const struct train_result *result,
                      const struct error *error)
 {
     struct confined_message message = {
@@ -122,7 +122,7 @@ static void say_done(struct child *child, const struct train_result *result,
 
 /* ---- what it does ------------------------------------------------------------------------- */
 
-static enum status open_all(struct child *child, struct error *error)
+static enum status open_all(struct trainer_child *child, struct error *error)
 {
     const struct confined_plan *plan = &child->base.plan;
     char device[BUNDLE_DEVICE_MAX];
@@ -139,7 +139,7 @@ static enum status open_all(struct child *child, struct error *error)
 }
 
 /* A machine that cannot be measured says nothing of its pace. */
-static void say_ready(struct child *child)
+static void say_ready(struct trainer_child *child)
 {
     struct confined_message message = {.kind = CONFINED_READY};
     struct step_time time;
@@ -153,7 +153,8 @@ static void say_ready(struct child *child)
     confined_child_say(&message, NULL);
 }
 
-static enum status train_all(struct train_result *result, struct child *child, struct error *error)
+static enum status train_all(struct train_result *result, struct trainer_child *child,
+                             struct error *error)
 {
     const struct confined_plan *plan = &child->base.plan;
     struct train_options options = {.keep = plan->keep,
@@ -181,7 +182,7 @@ static enum status train_all(struct train_result *result, struct child *child, s
 
 int trainer_child_serve(void)
 {
-    struct child *child = calloc(1, sizeof(*child));
+    struct trainer_child *child = calloc(1, sizeof(*child));
     struct train_result result = {0};
     struct error error;
     enum status status = STATUS_NO_MEMORY;

@@ -82,11 +82,11 @@ try_node
 check "a state folder that others may read is refused" 1 \
     'says err "others may read the state folder $place (mode 750)" && says err "chmod 700 $place"'
 chmod 700 "$place"
-mkdir -p -m 707 "$dir/open"
+mkdir "$dir/open" && chmod 707 "$dir/open"
 try_node --state "$dir/open"
 check "and one that others may write to, which stays empty" 1 \
     'says err "others may write to the state folder" && [ -z "$(ls -A "$dir/open")" ]'
-mkdir -p -m 755 "$dir/state/lockstep/solver"
+mkdir -p "$dir/state/lockstep/solver" && chmod 755 "$dir/state/lockstep/solver"
 run timeout 120 "$L" prover node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --jobs "$dir"
 check "so is a solver's" 1 'says err "others may read the state folder $dir/state/lockstep/solver"'
 
