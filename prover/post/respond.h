@@ -2,8 +2,8 @@
  * respond.h - the answers of a solver to claims: the trace root of the disputed step, and replies
  * to trace queries about it.
  *
- * A thread has the step run again from the nearest checkpoint while training and posting go on: by a
- * child without a key (prover/confined/tracer.h), for it runs a stranger's program. The last step
+ * A thread has the step run again from the nearest checkpoint while training and posting go on: by
+ * a child without a key (prover/confined/tracer.h), for it runs a stranger's program. The last step
  * stays ready, so a dispute costs one replay. Requests about the ready step come first,
  * then those with the earliest deadline. An answer follows from the bundle alone: after a crash it
  * is the same. Nothing here touches a ledger; solver.c does.

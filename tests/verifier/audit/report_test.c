@@ -97,7 +97,7 @@ static void test_report_only_what_was_run_again_is_marked_checked(void **state)
     free(page);
 }
 
-/* A curve is that of the replay; what its solver said of other steps stands beside it as his words. */
+/* A curve is that of the replay; the solver's words about other steps stand beside it as such. */
 static void test_report_plots_what_was_replayed_and_not_what_was_said(void **state)
 {
     static struct report report;
