@@ -266,7 +266,8 @@ static const char *line_of(const char *place, const char *words, const char *beg
     return line;
 }
 
-/* What `prover probe` says that an hour earns is in the registry's token; without a ledger it is in eth. */
+/* What `prover probe` says that an hour earns is in the registry's token; without a ledger it is in
+ * eth. */
 static void see_the_probe_name_it(const struct stage *stage, const struct ledger_options *options,
                                   const char *place)
 {

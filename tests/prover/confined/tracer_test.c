@@ -1,8 +1,8 @@
 /*
  * Goal: a process without a key replies about a step as the step's own run does; the kernel holds
- * it; killed at any moment it costs time and not one reply; one that lies or dies each time is named
- * and does no harm; none outlives its command. Method: children of this program, found in /proc,
- * beside a run of the step in this process.
+ * it; killed at any moment it costs time and not one reply; one that lies or dies each time is
+ * named and does no harm; none outlives its command. Method: children of this program, found in
+ * /proc, beside a run of the step in this process.
  */
 #include "tests/support/test.h"
 
@@ -402,9 +402,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_reply_without_an_end_is_not_read),
         cmocka_unit_test(test_none_outlives_its_command),
     };
+    const char *how = getenv(HOW);
 
     if (confined_child_asked(argc, argv, CONFINED_TRACER)) {
-        return getenv(HOW) == NULL ? tracer_child_serve() : misbehave(getenv(HOW));
+        return how == NULL ? tracer_child_serve() : misbehave(how);
     }
     return cmocka_run_group_tests(tests, open_stage, close_stage);
 }
