@@ -364,7 +364,8 @@ static void write_roff_settings(FILE *out)
           " (~/.config/lockstep/config when the variable is not set).\n"
           ".SH EXIT STATUS\n"
           ".TP\n.B 0\ndone, or proven.\n.TP\n.B 1\nrefused, or refuted.\n"
-          ".TP\n.B 2\ncould not tell, or could not reach.\n.TP\n.B 3\nwrong usage.\n",
+          ".TP\n.B 2\ncould not tell, or could not reach.\n.TP\n.B 3\nwrong usage.\n"
+          ".TP\n.B 4\na training diverged.\n",
           out);
 }
 

@@ -68,4 +68,9 @@ lockstep doctor
 check "doctor advises no option that it refuses" 0 "says out LOCKSTEP_LEDGER && ! grep -q -- ' --[a-z]' \"$dir/out\""
 lockstep job show "$job" --ledger local:try.ledger
 check "nor does job show let an escrow stand for a price" 0 "says out 'of it comes back when the job is over'"
+lockstep job stop "$job" --ledger local:try.ledger
+check "a move of another phase is told from what stands" 1 "says err 'no solver is at work' && says err 'job close'"
+lockstep job close "$job" --ledger local:try.ledger
+lockstep job close "$job" --ledger local:try.ledger
+check "also of a job that is over" 1 "says err 'the job is closed' && says err 'job collect' && ! says err phase"
 finish

@@ -15,7 +15,7 @@
 MUST_CHECK enum status signing_guard_round(struct node *node, bool *busy, struct error *error);
 
 /* A reorganization took back what was final: moves that were done and are not final any more are
- * looked after again. The ledger sends the same bytes; what it refuses is planned again, in time. */
+ * looked after again. The ledger sends the same bytes; what it refuses is planned again. */
 MUST_CHECK enum status signing_guard_reopen(struct node *node, struct error *error);
 
 #endif /* VERIFIER_NODE_SIGNING_GUARD_H */

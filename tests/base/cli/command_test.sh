@@ -75,6 +75,10 @@ run env XDG_CONFIG_HOME="$dir/xdg" "$L" doctor
 check "default_config_is_read" 3 'says err "lockstep/config:2"'
 run "$L" doctor
 check "doctor_tells_about_the_processor" 0 'says out "cpu" && says out "libraries"'
+check "doctor_says_where_verifiers_could_fetch_nothing" 0 \
+    'says out "note    taking jobs" && says out "only jobs without seats" && says out "serve=ADDRESS:PORT"'
+run env LOCKSTEP_SERVE=127.0.0.1:7570 "$L" doctor
+check "doctor_is_content_where_they_could" 0 'says out "good    taking jobs" && ! says out "only jobs without seats"'
 run env LOCKSTEP_STAKES_MAX=3eth LOCKSTEP_JOBS_MAX=7 LOCKSTEP_WHEN_IDLE=true LOCKSTEP_SLOT=cpu,cuda:1 LOCKSTEP_HOUR_MIN=5gwei \
     "$L" doctor
 check "doctor_tells_what_a_solver_would_take" 0 'says out "each of cpu, cuda:1" && says out "at most 7 jobs" &&
@@ -93,6 +97,11 @@ run "$L" help docter
 check "help_on_a_mistyped_command_suggests" 3 'lines err 1 && says err "did you mean"'
 run "$L" help --man
 check "manual_names_every_part" 0 'says out ".TH LOCKSTEP 1" && says out ".SH EXIT STATUS"'
+check "manual_has_every_exit_code" 0 '[ "$(sed -n "/^.SH EXIT STATUS/,\$p" "$dir/out" | grep -c "^.B [0-4]$")" = 5 ] &&
+    says out "a training diverged"'
+run "$L" help
+check "help_has_every_exit_code" 0 'says out "0 ok, 1 refused or refuted, 2 cannot tell or cannot reach, 3 usage," &&
+    says out "4 a training diverged"'
 run "$L" help --completion
 check "completion_script_is_made" 0 'says out "complete -o default -F _lockstep lockstep"'
 cp "$dir/out" "$dir/completion"

@@ -97,6 +97,34 @@ static void test_report_only_what_was_run_again_is_marked_checked(void **state)
     free(page);
 }
 
+/* A curve is that of the replay; the solver's words about other steps stand beside it as such. */
+static void test_report_plots_what_was_replayed_and_not_what_was_said(void **state)
+{
+    static struct report report;
+    char *page;
+
+    (void)state;
+    begin(&report, "r", 10);
+    for (uint64_t i = 3; i <= 5; i++) {
+        struct bundle_step entry = {.step = i};
+        struct check_figures figures = {.loss_bits = 0x3f800000 + (uint32_t)(i << 20)};
+        const struct audit_step is_true = {&entry, &figures, 1000};
+
+        report.cells[i].journaled = report.cells[i].loss.count = 1;
+        report.cells[i].loss.value = 7100;
+        report_step(&report, &is_true);
+    }
+    page = page_of(&report, 1);
+    assert_null(strstr(page, "7100"));
+    free(page);
+    report.cells[6].journaled = report.cells[6].loss.count = 1;
+    report.cells[6].loss.value = 7100;
+    page = page_of(&report, 1);
+    assert_non_null(strstr(page, "7100"));
+    assert_non_null(strstr(page, "the solver&#39;s words, not checked"));
+    free(page);
+}
+
 /* Squares of several steps, of which all, one and none were run again. */
 static void test_report_a_square_checked_in_part_is_told_apart(void **state)
 {
@@ -243,6 +271,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_report_cells_cover_each_step_once),
         cmocka_unit_test(test_report_only_what_was_run_again_is_marked_checked),
+        cmocka_unit_test(test_report_plots_what_was_replayed_and_not_what_was_said),
         cmocka_unit_test(test_report_a_square_checked_in_part_is_told_apart),
         cmocka_unit_test(test_report_a_few_long_steps_are_counted_not_plotted),
         cmocka_unit_test(test_report_of_many_bundles_begins_with_a_list),

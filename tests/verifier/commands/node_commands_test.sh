@@ -75,6 +75,49 @@ check "and imported elsewhere" 0 'says out "0 verdicts are new"'
 run "$L" verifier verdicts lend
 check "and nothing else" 3 'says err "exported or imported"'
 
+place=$dir/state/lockstep/verifier
+try_node() { run timeout 120 "$L" verifier node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" "$@"; }
+chmod 750 "$place"
+try_node
+check "a state folder that others may read is refused" 1 \
+    'says err "others may read the state folder $place (mode 750)" && says err "chmod 700 $place"'
+chmod 700 "$place"
+mkdir "$dir/open" && chmod 707 "$dir/open"
+try_node --state "$dir/open"
+check "and one that others may write to, which stays empty" 1 \
+    'says err "others may write to the state folder" && [ -z "$(ls -A "$dir/open")" ]'
+mkdir -p "$dir/state/lockstep/solver" && chmod 755 "$dir/state/lockstep/solver"
+run timeout 120 "$L" prover node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --jobs "$dir"
+check "so is a solver's" 1 'says err "others may read the state folder $dir/state/lockstep/solver"'
+
+# What nodes of earlier editions left: a database by its number, another by its tables.
+/usr/bin/python3 - "$place/node.db" "$dir/older" "$dir/oldest" <<'END'
+import os, shutil, sqlite3, sys
+now, older, oldest = sys.argv[1:]
+for folder, version in ((older, 9), (oldest, 2)):
+    os.mkdir(folder, 0o700)
+    shutil.copy(now, folder)
+    with sqlite3.connect(folder + "/node.db") as file:
+        file.execute("PRAGMA user_version = %d" % version)
+with sqlite3.connect(oldest + "/verdicts.db") as file:
+    file.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value NOT NULL)")
+    file.execute("INSERT INTO meta VALUES ('version', 3), ('secret', zeroblob(32))")
+END
+older() {
+    check "the state of an earlier edition is refused by 'verifier $1', with what to do" 1 \
+        'says err "the node'"'"'s database is of version 9; this program knows 1" &&
+        says err "an earlier edition of the game: name another folder with --state"'
+}
+try_node --state "$dir/older"
+older node
+run "$L" verifier status --state "$dir/older"
+older status
+try_node --state "$dir/oldest"
+check "and a verdict database of before sums" 1 \
+    'says err "the verdict database is of version 3" && says err "verifier verdicts export"'
+run "$L" verifier verdicts export "$dir/none.json" --state "$dir/oldest"
+check "from which nothing is exported in silence" 1 'says err "is of version 3" && [ ! -e "$dir/none.json" ]'
+
 run "$L" ledger init "$dir/second.ledger"
 run "$L" verifier node --ledger "local:$dir/second.ledger" --passphrase-file "$dir/pass"
 check "the state of one ledger does not serve another" 1 \
