@@ -7,11 +7,10 @@
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/machine/machine.h"
 #include "engine/cuda/selftest/variants.h"
+#include "engine/machine/machine_rewrite.h"
 #include "engine/machine/machine_sliced.h"
 #include "engine/machine/machine_split.h"
 #include "engine/plan/backend.h"
-#include "engine/plan/hoist.h"
-#include "engine/plan/recompute.h"
 
 #define DEVICE_NUMBER_MAX 1023 /* in a device's name */
 
@@ -37,68 +36,13 @@ static enum status open_machine(struct machine **machine, const struct tape *tap
     return status;
 }
 
-/* The rewrite that takes the least memory; NULL where the tape itself does. */
-static enum status choose_rewrite(struct tape **best, const struct tape *tape,
-                                  const struct machine_options *options, struct error *error)
-{
-    const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
-    enum status status;
-    uint64_t least = 0;
-
-    *best = NULL;
-    TRY(backend->size(&least, tape, options, error));
-    for (uint32_t parts = 2; parts <= RECOMPUTE_PARTS_MAX; parts *= 2) {
-        struct tape *rewrite = NULL;
-        uint64_t size = 0;
-
-        TRY_OUT(recompute_build(&rewrite, tape, parts, error));
-        status = backend->size(&size, rewrite, options, error);
-        if (status == STATUS_OK && size < least) {
-            struct tape *before = *best;
-
-            least = size;
-            *best = rewrite;
-            rewrite = before;
-        }
-        tape_free(rewrite);
-        TRY_OUT(status);
-    }
-    return STATUS_OK;
-out:
-    tape_free(*best);
-    *best = NULL;
-    return status;
-}
-
-/* Rewrites the rewrite, or the tape where there is none. */
-static enum status hoist_rewrite(struct tape **rewrite, const struct tape *tape,
-                                 struct error *error)
-{
-    struct tape *before = *rewrite;
-    enum status status = hoist_build(rewrite, before != NULL ? before : tape, error);
-
-    tape_free(before);
-    return status;
-}
-
-/* What the options make of the tape; NULL: nothing. */
-static enum status rewrite_tape(struct tape **rewrite, const struct tape *tape,
-                                const struct machine_options *options, struct error *error)
-{
-    *rewrite = NULL;
-    if (options->recompute && !options->trace) {
-        TRY(choose_rewrite(rewrite, tape, options, error));
-    }
-    return options->hoist && !options->trace ? hoist_rewrite(rewrite, tape, error) : STATUS_OK;
-}
-
 enum status machine_open(struct machine **machine, const struct tape *tape,
                          const struct machine_options *options, struct error *error)
 {
     struct tape *rewrite = NULL;
     enum status status;
 
-    TRY(rewrite_tape(&rewrite, tape, options, error));
+    TRY(machine_rewrite(&rewrite, tape, options, error));
     status = open_machine(machine, rewrite != NULL ? rewrite : tape, options, error);
     if (status != STATUS_OK) {
         tape_free(rewrite);
@@ -116,7 +60,7 @@ enum status machine_size(uint64_t *size, const struct tape *tape,
     struct tape *rewrite = NULL;
     enum status status;
 
-    TRY(rewrite_tape(&rewrite, tape, options, error));
+    TRY(machine_rewrite(&rewrite, tape, options, error));
     status = backend->size(size, rewrite != NULL ? rewrite : tape, options, error);
     tape_free(rewrite);
     return status;

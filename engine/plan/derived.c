@@ -28,6 +28,41 @@ struct tape *derived_new(const struct tape *tape, size_t ops, size_t tensors)
     return derived;
 }
 
+bool derived_grow(struct tape *derived, struct derived_room *room, uint32_t ops, uint32_t tensors)
+{
+    if (derived->op_count + ops <= room->ops && derived->tensor_count + tensors <= room->tensors) {
+        return true;
+    }
+    room->ops += room->ops / 4 + ops + 1;
+    room->tensors += room->tensors / 4 + tensors + 1;
+    void *all_ops = realloc(derived->ops, (size_t)room->ops * sizeof(*derived->ops));
+    derived->ops = all_ops != NULL ? all_ops : derived->ops;
+    void *origins = realloc(derived->origins, (size_t)room->ops * sizeof(*derived->origins));
+    derived->origins = origins != NULL ? origins : derived->origins;
+    void *all_tensors =
+        realloc(derived->tensors, (size_t)room->tensors * sizeof(*derived->tensors));
+    derived->tensors = all_tensors != NULL ? all_tensors : derived->tensors;
+    return all_ops != NULL && origins != NULL && all_tensors != NULL;
+}
+
+void derived_put(struct tape *derived, const struct op *op, uint32_t item, bool again)
+{
+    derived->origins[derived->op_count] = (struct op_origin){item, again};
+    derived->ops[derived->op_count++] = *op;
+}
+
+uint32_t derived_tensor(struct tape *derived, const struct tensor *like)
+{
+    derived->tensors[derived->tensor_count] = *like;
+    derived->tensors[derived->tensor_count].role = ROLE_TEMPORARY;
+    return derived->tensor_count++;
+}
+
+bool derived_is_again(const struct tape *tape, uint32_t op)
+{
+    return tape->brief == NULL && tape->origins != NULL && tape->origins[op].instance != 0;
+}
+
 /* An operation of the rewrite belongs to the loop that the one it comes from is in. */
 bool derived_take_loops(struct tape *derived, const struct tape *tape)
 {

@@ -67,7 +67,7 @@ static bool is_equal(const struct hoister *hoister, const struct op *a, const st
 static bool may_share(const struct hoister *hoister, uint32_t at)
 {
     const struct tape *tape = hoister->tape;
-    bool again = tape->brief == NULL && tape->origins != NULL && tape->origins[at].instance != 0;
+    bool again = derived_is_again(tape, at);
 
     for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
         if (hoister->pinned[tape->ops[at].outputs[i]]) {

@@ -31,6 +31,7 @@ struct segment {
 
 struct rewriter {
     const struct tape *tape;
+    struct recompute_hints hints;
     struct tape *derived;
     uint32_t parts;
     uint32_t *maker; /* per tensor: the operation that makes it, or NEVER */
@@ -44,15 +45,21 @@ struct rewriter {
     uint32_t *copies;     /* per tensor: its copy inside of the segment that is repeated */
     struct segment *segments;
     uint32_t segment_count;
-    uint32_t tensor_room;
-    uint32_t op_room;
+    struct derived_room room;
 };
 
 /* ---- passes --------------------------------------------------------------- */
 
-static bool same_pass(const struct tape *tape, uint32_t a, uint32_t b)
+static bool same_pass(const struct rewriter *rewriter, uint32_t a, uint32_t b)
 {
+    const struct tape *tape = rewriter->tape;
     uint32_t first;
+
+    if (rewriter->hints.source != NULL) {
+        tape = rewriter->hints.source;
+        a = rewriter->tape->origins[a].item;
+        b = rewriter->tape->origins[b].item;
+    }
 
     if (tape->brief == NULL) {
         return true;
@@ -70,7 +77,9 @@ static bool same_pass(const struct tape *tape, uint32_t a, uint32_t b)
 
 static uint64_t bytes_of(const struct rewriter *rewriter, uint32_t id)
 {
-    return tensor_size(&rewriter->tape->tensors[id]);
+    const bool *inside = rewriter->hints.inside;
+
+    return inside != NULL && inside[id] ? 0 : tensor_size(&rewriter->tape->tensors[id]);
 }
 
 /* Adds the bytes of a tensor to live[from] .. live[to-1]; sum_live() makes sums of differences. */
@@ -246,7 +255,7 @@ static void cut_tape(struct rewriter *rewriter)
 
     for (; pass.first < tape->op_count; pass.first = pass.last) {
         pass.last = pass.first + 1;
-        while (pass.last < tape->op_count && same_pass(tape, pass.first, pass.last)) {
+        while (pass.last < tape->op_count && same_pass(rewriter, pass.first, pass.last)) {
             pass.last++;
         }
         find_turn(rewriter, &pass);
@@ -256,37 +265,6 @@ static void cut_tape(struct rewriter *rewriter)
 }
 
 /* ---- rewriting ------------------------------------------------------------ */
-
-/* Room for so many more operations and tensors. */
-static bool grow_tape(struct rewriter *rewriter, uint32_t ops, uint32_t tensors)
-{
-    struct tape *derived = rewriter->derived;
-
-    if (derived->op_count + ops <= rewriter->op_room &&
-        derived->tensor_count + tensors <= rewriter->tensor_room) {
-        return true;
-    }
-    rewriter->op_room += rewriter->op_room / 4 + ops + 1;
-    rewriter->tensor_room += rewriter->tensor_room / 4 + tensors + 1;
-    void *all_ops = realloc(derived->ops, (size_t)rewriter->op_room * sizeof(*derived->ops));
-    derived->ops = all_ops != NULL ? all_ops : derived->ops;
-    void *origins =
-        realloc(derived->origins, (size_t)rewriter->op_room * sizeof(*derived->origins));
-    derived->origins = origins != NULL ? origins : derived->origins;
-    void *all_tensors =
-        realloc(derived->tensors, (size_t)rewriter->tensor_room * sizeof(*derived->tensors));
-    derived->tensors = all_tensors != NULL ? all_tensors : derived->tensors;
-    return all_ops != NULL && origins != NULL && all_tensors != NULL;
-}
-
-static void put_op(struct rewriter *rewriter, const struct op *op, uint32_t origin, bool again)
-{
-    struct tape *derived = rewriter->derived;
-
-    assert(derived->op_count < rewriter->op_room);
-    derived->origins[derived->op_count] = (struct op_origin){origin, again};
-    derived->ops[derived->op_count++] = *op;
-}
 
 /* Is the tensor forgotten when the forward operations of its segment are done? */
 static bool is_forgotten(const struct rewriter *rewriter, const struct segment *segment,
@@ -346,7 +324,7 @@ static bool repeat_segment(struct rewriter *rewriter, const struct segment *segm
         if (!rewriter->repeated[at]) {
             continue;
         }
-        if (!grow_tape(rewriter, 1, op.output_count)) {
+        if (!derived_grow(derived, &rewriter->room, 1, op.output_count)) {
             return false;
         }
         for (uint32_t i = 0; i < op.input_count; i++) {
@@ -363,15 +341,13 @@ static bool repeat_segment(struct rewriter *rewriter, const struct segment *segm
         for (uint32_t i = 0; i < op.output_count; i++) {
             uint32_t id = op.outputs[i];
 
-            derived->tensors[derived->tensor_count] = tape->tensors[id];
-            derived->tensors[derived->tensor_count].role = ROLE_TEMPORARY;
-            op.outputs[i] = rewriter->copies[id] = derived->tensor_count++;
+            op.outputs[i] = rewriter->copies[id] = derived_tensor(derived, &tape->tensors[id]);
             if (replaces && rewriter->last_use[id] != NEVER) {
                 /* From here on later readers read the copy: the first one may then be forgotten. */
                 rewriter->now[id] = op.outputs[i];
             }
         }
-        put_op(rewriter, &op, at, true);
+        derived_put(derived, &op, at, true);
     }
     return true;
 }
@@ -401,13 +377,13 @@ static bool rewrite_tape(struct rewriter *rewriter)
                 return false;
             }
         }
-        if (!grow_tape(rewriter, 1, 0)) {
+        if (!derived_grow(rewriter->derived, &rewriter->room, 1, 0)) {
             return false;
         }
         for (uint32_t i = 0; i < op.input_count; i++) {
             op.inputs[i] = rewriter->now[op.inputs[i]];
         }
-        put_op(rewriter, &op, at, false);
+        derived_put(rewriter->derived, &op, at, derived_is_again(tape, at));
     }
     return true;
 }
@@ -468,18 +444,21 @@ static bool make_room(struct rewriter *rewriter)
         rewriter->segments == NULL) {
         return false;
     }
-    rewriter->op_room = (uint32_t)ops;
-    rewriter->tensor_room = (uint32_t)tensors;
+    rewriter->room = (struct derived_room){(uint32_t)ops, (uint32_t)tensors};
     return true;
 }
 
-enum status recompute_build(struct tape **derived, const struct tape *tape, uint32_t parts,
+enum status recompute_build(struct tape **derived, const struct tape *tape,
+                            const struct recompute_hints *hints, uint32_t parts,
                             struct error *error)
 {
     struct rewriter rewriter = {.tape = tape, .parts = parts};
     enum status status = STATUS_OK;
 
     assert(parts >= 2 && parts <= RECOMPUTE_PARTS_MAX);
+    if (hints != NULL) {
+        rewriter.hints = *hints;
+    }
     if (!make_room(&rewriter)) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
         goto out;

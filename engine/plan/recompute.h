@@ -14,13 +14,21 @@
 
 #define RECOMPUTE_PARTS_MAX 64
 
+/* Of a tape that is a rewrite itself (chain.h). */
+struct recompute_hints {
+    const struct tape *source; /* what it is a rewrite of: its micro-batches are the passes */
+    const bool *inside;        /* per tensor: will it take no room worth counting? NULL: none */
+};
+
 /*
  * Makes the rewrite with `parts` segments in each forward pass (each micro-batch has one), from 2
  * to RECOMPUTE_PARTS_MAX. The tensors of the tape keep their ids; those of repeated operations
  * follow. derived->origins says for each operation which of the tape's it is, and whether it is a
- * repetition (instance 1). The caller frees it.
+ * repetition (instance 1); what the tape says is a repetition stays one. hints may be NULL. The
+ * caller frees the rewrite.
  */
 MUST_CHECK enum status recompute_build(struct tape **derived, const struct tape *tape,
-                                       uint32_t parts, struct error *error);
+                                       const struct recompute_hints *hints, uint32_t parts,
+                                       struct error *error);
 
 #endif /* ENGINE_PLAN_RECOMPUTE_H */

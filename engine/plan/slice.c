@@ -196,11 +196,21 @@ static uint64_t row_unit(const struct slice *slice)
     return causal == 0 ? 1 : sharers == 0 ? causal : causal * sharers;
 }
 
-static void take_rows(struct cut *cut)
+/* With a reach there is another axis, of the periods that read the same one: where there is one. */
+static uint64_t periods_of_reach(const struct slice *slice)
+{
+    const uint64_t sharers = reach_sharers(slice);
+    const uint64_t causal = (uint64_t)slice->op.attributes[SOFTMAX_CAUSAL];
+
+    return sharers * causal == (uint64_t)slice->op.attributes[ROWS] ? sharers : 1;
+}
+
+static void take_rows(struct cut *cut, uint32_t axis)
 {
     const struct op *op = &cut->whole->op;
     const char *tensors = row_tensors[op->kind];
-    const uint64_t unit = row_unit(cut->whole);
+    const uint64_t unit =
+        axis == 0 ? row_unit(cut->whole) : (uint64_t)op->attributes[SOFTMAX_CAUSAL];
     const uint64_t sharers = reach_sharers(cut->whole);
     const uint64_t rows = (uint64_t)op->attributes[ROWS];
     const uint64_t columns = (uint64_t)op->attributes[COLUMNS];
@@ -215,9 +225,9 @@ static void take_rows(struct cut *cut)
         if (*tensors == 'h' && sharers == 0) {
             continue;
         }
-        if (*tensors == 'h') {
+        if (*tensors == 'h' && axis == 0) {
             view_run(cut, i, first / sharers, end / sharers);
-        } else if (*tensors != 'c') {
+        } else if (*tensors != 'h' && *tensors != 'c') {
             view_run(cut, i, first * width, end * width);
         }
         i++;
@@ -489,6 +499,10 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
         break;
     case FAMILY_ROWS:
         lengths[0] = ceiling_of((uint64_t)attributes[ROWS], row_unit(whole));
+        if (reach_sharers(whole) != 0) {
+            lengths[1] = periods_of_reach(whole);
+            count = 2;
+        }
         break;
     case FAMILY_GATHER:
         lengths[0] = (uint64_t)attributes[GATHER_WIDTH];
@@ -560,7 +574,7 @@ static void take_axis(struct cut *cut, uint32_t axis)
         take_expansion(cut);
         break;
     case FAMILY_ROWS:
-        take_rows(cut);
+        take_rows(cut, axis);
         break;
     case FAMILY_GATHER:
         take_gather(cut, axis);

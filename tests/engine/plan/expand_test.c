@@ -31,7 +31,7 @@ static struct tape *rewrite_of(const struct tape *tape, enum way way)
     struct tape *second = NULL;
 
     if (way == RECOMPUTED || way == BOTH) {
-        assert_int_equal(recompute_build(&first, tape, 3, NULL), STATUS_OK);
+        assert_int_equal(recompute_build(&first, tape, NULL, 3, NULL), STATUS_OK);
     }
     if (way == HOISTED || way == BOTH) {
         assert_int_equal(hoist_build(&second, first != NULL ? first : tape, NULL), STATUS_OK);

@@ -88,7 +88,7 @@ static void test_both_rewrites_together_end_alike(void **state)
         options.accumulate = 4;
         options.equilibrate = true;
         small_model_open(&small, &options);
-        check(recompute_build(&recomputed, small.model.tape, 4, &error), &error);
+        check(recompute_build(&recomputed, small.model.tape, NULL, 4, &error), &error);
         rewrite = hoisted(recomputed);
         assert_true(rewrite->op_count < recomputed->op_count);
         rewrite_compare_states(&small, rewrite);

@@ -43,7 +43,7 @@ static void test_models_end_alike_and_make_the_same_tensors(void **state)
             struct error error;
 
             error_init(&error);
-            check(recompute_build(&rewrite, small.model.tape, parts, &error), &error);
+            check(recompute_build(&rewrite, small.model.tape, NULL, parts, &error), &error);
             rewrite_compare_states(&small, rewrite);
             repeated += rewrite_compare_traces(&small, rewrite);
             tape_free(rewrite);
@@ -64,7 +64,7 @@ static void test_random_tapes_end_alike(void **state)
         struct error error;
 
         error_init(&error);
-        check(recompute_build(&rewrite, tape, 2 + (uint32_t)(seed % 7), &error), &error);
+        check(recompute_build(&rewrite, tape, NULL, 2 + (uint32_t)(seed % 7), &error), &error);
         rewrite_compare_random(tape, rewrite, seed);
         tape_free(rewrite);
         tape_free(tape);
@@ -97,7 +97,7 @@ static void test_a_gpt_needs_less_memory(void **state)
         struct tape *rewrite = NULL;
         uint64_t size = 0;
 
-        check(recompute_build(&rewrite, model.tape, parts, &error), &error);
+        check(recompute_build(&rewrite, model.tape, NULL, parts, &error), &error);
         check(backend_cpu.size(&size, rewrite, &options, &error), &error);
         print_message("%u parts: %u operations for %u, %llu KiB for %llu\n", parts,
                       rewrite->op_count, model.tape->op_count, (unsigned long long)(size >> 10),

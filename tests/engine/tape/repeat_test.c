@@ -223,7 +223,7 @@ static void check_rewrites(const uint8_t wanted[4 * SIDE * SIDE + 8], const stru
 
     assert_int_equal(expand_build(&rewrites[0], tape, NULL), STATUS_OK);
     assert_int_equal(hoist_build(&rewrites[1], tape, NULL), STATUS_OK);
-    assert_int_equal(recompute_build(&rewrites[2], tape, 2, NULL), STATUS_OK);
+    assert_int_equal(recompute_build(&rewrites[2], tape, NULL, 2, NULL), STATUS_OK);
     assert_int_equal(hoist_build(&rewrites[3], rewrites[2], NULL), STATUS_OK);
     for (int i = 0; i < 4; i++) {
         uint8_t found[4 * SIDE * SIDE + 8];

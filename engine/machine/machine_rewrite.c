@@ -1,0 +1,145 @@
+/* machine_rewrite.c - see machine_rewrite.h. */
+#include "engine/machine/machine_rewrite.h"
+
+#include <stdlib.h>
+
+#include "engine/plan/chain.h"
+#include "engine/plan/hoist.h"
+#include "engine/plan/recompute.h"
+
+struct rewriting {
+    const struct tape *tape;
+    const struct machine_options *options;
+    struct tape *chained; /* chains make again what they read; NULL: there is no chain */
+    bool *inside;         /* per tensor of it: what is left in slices only */
+    struct tape *best;    /* of those so far; NULL: the tape itself */
+    uint64_t least;       /* its bytes */
+};
+
+/* A GPU's fusions keep the rows of attention on chip; slices would part what they join. */
+static bool is_cpu(const struct machine_options *options)
+{
+    return options->backend == NULL || options->backend == &backend_cpu;
+}
+
+static enum status find_chains(struct rewriting *rewriting, struct error *error)
+{
+    if (!is_cpu(rewriting->options)) {
+        return STATUS_OK;
+    }
+    TRY(chain_remake(&rewriting->chained, rewriting->tape, CHAIN_ROOM, error));
+    if (rewriting->chained == NULL) {
+        return STATUS_OK;
+    }
+    rewriting->inside =
+        calloc((size_t)rewriting->chained->tensor_count + 1, sizeof(*rewriting->inside));
+    if (rewriting->inside == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
+    }
+    return chain_mark_inside(rewriting->inside, rewriting->chained, CHAIN_ROOM, error);
+}
+
+/* One more way: with so many parts of recompute.h, or 0 for none of them. */
+static enum status build_one(struct tape **one, const struct rewriting *rewriting, uint32_t parts,
+                             struct error *error)
+{
+    const struct tape *chained = rewriting->chained;
+    const struct recompute_hints hints = {rewriting->tape, rewriting->inside};
+    struct tape *before = NULL;
+    enum status status = STATUS_OK;
+
+    if (parts != 0) {
+        TRY(recompute_build(&before, chained != NULL ? chained : rewriting->tape,
+                            chained != NULL ? &hints : NULL, parts, error));
+    }
+    if (chained == NULL) {
+        *one = before;
+        return STATUS_OK;
+    }
+    status = chain_slice(one, before != NULL ? before : chained, CHAIN_ROOM, error);
+    if (status == STATUS_OK && *one == NULL) {
+        *one = before;
+        before = NULL;
+    }
+    tape_free(before);
+    return status;
+}
+
+static enum status size_of(uint64_t *size, const struct rewriting *rewriting,
+                           const struct tape *tape, struct error *error)
+{
+    const struct machine_options *options = rewriting->options;
+    const struct backend *backend = is_cpu(options) ? &backend_cpu : options->backend;
+
+    return backend->size(size, tape, options, error);
+}
+
+/* Keeps the way if it takes less memory than all before it. */
+static enum status try_one(struct rewriting *rewriting, uint32_t parts, struct error *error)
+{
+    struct tape *one = NULL;
+    uint64_t size = 0;
+    enum status status = build_one(&one, rewriting, parts, error);
+
+    if (status == STATUS_OK && one != NULL) {
+        status = size_of(&size, rewriting, one, error);
+    }
+    if (status == STATUS_OK && one != NULL && size < rewriting->least) {
+        struct tape *before = rewriting->best;
+
+        rewriting->least = size;
+        rewriting->best = one;
+        one = before;
+    }
+    tape_free(one);
+    return status;
+}
+
+static enum status choose_best(struct rewriting *rewriting, struct error *error)
+{
+    TRY(find_chains(rewriting, error));
+    if (rewriting->chained == NULL && !rewriting->options->recompute) {
+        return STATUS_OK;
+    }
+    TRY(size_of(&rewriting->least, rewriting, rewriting->tape, error));
+    if (rewriting->chained != NULL) {
+        TRY(try_one(rewriting, 0, error));
+    }
+    for (uint32_t parts = 2; rewriting->options->recompute && parts <= RECOMPUTE_PARTS_MAX;
+         parts *= 2) {
+        TRY(try_one(rewriting, parts, error));
+    }
+    return STATUS_OK;
+}
+
+/* Rewrites the rewrite, or the tape where there is none. */
+static enum status hoist_rewrite(struct tape **rewrite, const struct tape *tape,
+                                 struct error *error)
+{
+    struct tape *before = *rewrite;
+    enum status status = hoist_build(rewrite, before != NULL ? before : tape, error);
+
+    tape_free(before);
+    return status;
+}
+
+enum status machine_rewrite(struct tape **rewrite, const struct tape *tape,
+                            const struct machine_options *options, struct error *error)
+{
+    struct rewriting rewriting = {.tape = tape, .options = options};
+    enum status status;
+
+    *rewrite = NULL;
+    if (options->trace) {
+        return STATUS_OK;
+    }
+    status = choose_best(&rewriting, error);
+    tape_free(rewriting.chained);
+    free(rewriting.inside);
+    if (status != STATUS_OK) {
+        tape_free(rewriting.best);
+        return status;
+    }
+    *rewrite = rewriting.best;
+    return options->hoist ? hoist_rewrite(rewrite, tape, error) : STATUS_OK;
+}

@@ -1,0 +1,45 @@
+/*
+ * chain.h - private rewrites of a tape: chains of operations that run slice by slice.
+ *
+ * Attention's products make tensors that are larger than all that they read, and the operations
+ * behind them make small ones of these again. Such a chain runs for some heads of some sequences at
+ * a time (slice.h), so that what is large needs the room of one slice: no step has memory for all
+ * heads at once. What a gradient reads again of it, its own chain makes again. The same operations
+ * read the same numbers, so states, loss and every tensor that is left have the same bits; the
+ * program of the job is untouched.
+ *
+ * A chain is found by its shape, not by the names of its kinds: a product over batches, everything
+ * that reads or makes as many elements as it has, and the quantizations that feed it. It stays as
+ * it is where one of its operations has no axis to be cut along (dropout of the shares), and where
+ * all of it is small. A head is not cut further, because its gradients sum over all of its rows.
+ */
+#ifndef ENGINE_PLAN_CHAIN_H
+#define ENGINE_PLAN_CHAIN_H
+
+#include "engine/tape/tape.h"
+
+/* Bytes of the largest tensor of a slice, where a slice of more than one head is possible. */
+#define CHAIN_ROOM (UINT64_C(32) << 20)
+
+/*
+ * The first rewrite: a chain that reads large tensors of an earlier one makes them again. Whole
+ * operations are repeated, so that recompute.h can forget what they read. NULL: nothing to do.
+ * derived->origins says for each operation which of the tape's it is, and whether it is a
+ * repetition (instance 1). The tensors of the tape keep their ids. The caller frees it.
+ */
+MUST_CHECK enum status chain_remake(struct tape **derived, const struct tape *tape, uint64_t room,
+                                    struct error *error);
+
+/* Marks the tensors that chain_slice() leaves in slices only. */
+MUST_CHECK enum status chain_mark_inside(bool *inside, const struct tape *tape, uint64_t room,
+                                         struct error *error);
+
+/*
+ * The second: chains become slices, each of operations of its own. What others read of a chain
+ * keeps its id; what nobody reads is no longer there. NULL: there is no chain. The rest as above,
+ * and all slices count as repetitions.
+ */
+MUST_CHECK enum status chain_slice(struct tape **derived, const struct tape *tape, uint64_t room,
+                                   struct error *error);
+
+#endif /* ENGINE_PLAN_CHAIN_H */
