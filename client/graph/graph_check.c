@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/models/graph_expected.h"
+#include "engine/models/graph/graph_expected.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
 

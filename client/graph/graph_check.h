@@ -1,7 +1,7 @@
 /*
  * graph_check.h - the first step of a graph's example, held to what PyTorch found in it.
  *
- * Whatever goes wrong between a program and its tape without a word shows here: a gradient that
+ * All that goes wrong between a program and its tape without a word shows here: a gradient that
  * autograd hides, another epsilon, an axis that is swapped. The example lies beside the weights as
  * "example.NAME".
  */
@@ -9,7 +9,7 @@
 #define CLIENT_GRAPH_GRAPH_CHECK_H
 
 #include "base/sheet/sheet.h"
-#include "engine/models/graph.h"
+#include "engine/models/graph/graph.h"
 
 /* How far the step was from PyTorch's, relatively; of gradients and of states the farthest. */
 struct graph_checked {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/io/file.h"
-#include "engine/models/graph.h"
+#include "engine/models/graph/graph.h"
 #include "proofs/format/dataset.h"
 #include "proofs/job/first_state.h"
 #include "proofs/run/run.h"

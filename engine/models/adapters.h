@@ -14,7 +14,7 @@ struct adapted {
     const char *name;
     uint64_t in;
     uint64_t out;
-    bool wide; /* its products have 22 bits, whatever the others have */
+    bool wide; /* its products have 22 bits, also where the others have fewer */
 };
 
 /* Fails the builder where a list names no module of the layout, one twice, or one of a tied pair. */

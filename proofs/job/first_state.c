@@ -8,7 +8,7 @@
 
 #include "base/io/file.h"
 #include "base/text.h"
-#include "engine/models/graph.h"
+#include "engine/models/graph/graph.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 #include "proofs/job/job_adapters.h"

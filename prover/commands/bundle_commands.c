@@ -432,17 +432,17 @@ static const struct option_spec export_options[] = {
 
 /* The steps after which the least held-out loss was found; and of those with a checkpoint.
  * UINT64_MAX: there are none. */
-struct best {
+struct least_loss {
     uint64_t of_all;
     uint64_t of_kept;
 };
 
-static enum status look_for_best(struct best *best, struct bundle *bundle, struct error *error)
+static enum status look_for_best(struct least_loss *best, struct bundle *bundle, struct error *error)
 {
     float least[2] = {INFINITY, INFINITY};
     uint64_t steps;
 
-    *best = (struct best){UINT64_MAX, UINT64_MAX};
+    *best = (struct least_loss){UINT64_MAX, UINT64_MAX};
     TRY(bundle_step_count(&steps, bundle, error));
     for (uint64_t after = 1; after <= steps; after++) {
         uint64_t found = UINT64_MAX;
@@ -469,7 +469,7 @@ static enum status look_for_best(struct best *best, struct bundle *bundle, struc
 
 static enum status find_best(uint64_t *step, struct bundle *bundle, struct error *error)
 {
-    struct best best;
+    struct least_loss best;
 
     TRY(look_for_best(&best, bundle, error));
     if (best.of_all == UINT64_MAX) {

@@ -1215,7 +1215,7 @@ def _counted(g, count):
 
 
 def _hot(g, index, count, axis):
-    """1 where a place along a new axis is the index: exact, whatever the index comes from."""
+    """1 where a place along a new axis is the index: exact, wherever the index comes from."""
     index = g.real(index)
     if math.prod(index.sizes) * count > ONE_HOT_MOST:
         refuse("an index that is computed, of %d places in %d" % (math.prod(index.sizes), count))
@@ -1227,7 +1227,7 @@ def _hot(g, index, count, axis):
 
 
 def _picked(g, x, axis, index):
-    """x at the index along the axis, whatever the index comes from: one of all, added up."""
+    """x at the index along the axis, wherever the index comes from: one of all, added up."""
     x = g.real(x)
     hot = _hot(g, index, x.sizes[axis], axis + 1)  # ..., places, count, ...
     wide = g.view(x, lambda t: t.unsqueeze(axis))
@@ -1473,7 +1473,7 @@ def _batch_norm(g, name, out, x, weight, bias, mean, var, *more):
 
 
 def _channel_mean(g, x):
-    """Over all axes but the second, exactly whatever the bits of the job."""
+    """Over all axes but the second, exactly, at any bits of the job."""
     x, channels = g.whole(x), x.sizes[1]
     count = math.prod(x.sizes) // channels
     inner = x.strides[1] if channels > 1 else count
@@ -2151,7 +2151,7 @@ class Calls(TorchFunctionMode):
 
 
 class Reference(TorchDispatchMode):
-    """The program in binary64, whatever types it names; random numbers are the example's."""
+    """The program in binary64, also where it names other types; random numbers are the example's."""
 
     def __init__(self, double):
         super().__init__()
@@ -2243,7 +2243,7 @@ def _found(program):
         return program(True)
     except Refused:
         raise
-    except Exception:  # noqa: B902 - whatever a program of another's raises
+    except Exception:  # noqa: B902 - all that a program of another's raises
         return program(False)
 
 

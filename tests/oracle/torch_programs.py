@@ -190,7 +190,7 @@ def normed():
 
 
 class Averaged(nn.Module):
-    """A teacher that follows its pupil, a counter, and a buffer that is put anew."""
+    """A teacher that follows its pupil, a counter, and a buffer that is put again."""
 
     def __init__(self):
         super().__init__()

@@ -110,7 +110,7 @@ def integers_are_exact():
 
 
 def draws_are_the_jobs():
-    """Each step draws anew: the mean of 60000 points is closer than that of one step's would be."""
+    """Each step draws its own numbers: the mean of 60000 points is closer than that of one step's would be."""
     found = run("pi", 60)
     assert int(found["count"]) == 60
     assert abs(4 * float(found["mean"]) - 3.14159265) < 0.025, found["mean"]

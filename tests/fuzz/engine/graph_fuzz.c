@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/models/graph_expected.h"
+#include "engine/models/graph/graph_expected.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,10 +14,10 @@
  * The text is hostile: lines, words, numbers and names are bounded, and what the builder refuses is
  * named with the number of its line and its place. Nothing is clever here: no shape is guessed.
  */
-#ifndef ENGINE_MODELS_GRAPH_H
-#define ENGINE_MODELS_GRAPH_H
+#ifndef ENGINE_MODELS_GRAPH_GRAPH_H
+#define ENGINE_MODELS_GRAPH_GRAPH_H
 
-#include "engine/models/graph_line.h"
+#include "engine/models/graph/graph_line.h"
 #include "engine/models/model.h"
 
 #define GRAPH_INPUTS_MAX     16u
@@ -55,4 +55,4 @@ struct graph {
 MUST_CHECK enum status graph_read(struct graph *graph, const char *text, size_t size,
                                   struct error *error);
 
-#endif /* ENGINE_MODELS_GRAPH_H */
+#endif /* ENGINE_MODELS_GRAPH_GRAPH_H */

@@ -1,8 +1,9 @@
 /* graph_calls.c - see graph_writer.h: one row for each call of the builder. */
-#include "engine/models/graph_writer.h"
+#include "engine/models/graph/graph_writer.h"
 
 #include <string.h>
 
+#include "engine/models/graph/graph.h"
 #include "engine/tape/builder_core.h"
 
 #define NUMBERS_MAX     32
@@ -210,7 +211,7 @@ static uint32_t call_dropout(struct graph_writer *graph, const struct call *call
                          graph->writer->stream++, graph->writer->options->seed);
 }
 
-/* Words that the job draws anew in each step, by the number of the line. */
+/* Words that the job draws again in each step, by the number of the line. */
 static uint32_t call_uniform(struct graph_writer *graph, const struct call *call)
 {
     const uint64_t seed = graph->writer->options->seed;

@@ -8,10 +8,10 @@
  * The sums take each element with a sign that follows from its place (graph_expected_add), so that
  * the root of the mean square of their differences is about the norm of the difference.
  */
-#ifndef ENGINE_MODELS_GRAPH_EXPECTED_H
-#define ENGINE_MODELS_GRAPH_EXPECTED_H
+#ifndef ENGINE_MODELS_GRAPH_GRAPH_EXPECTED_H
+#define ENGINE_MODELS_GRAPH_GRAPH_EXPECTED_H
 
-#include "engine/models/graph.h"
+#include "engine/models/graph/graph.h"
 
 #define GRAPH_SUMS 8
 
@@ -45,4 +45,4 @@ void graph_expected_release(struct graph_expected *expected); /* a zero-filled o
 /* Adds the element at a place. */
 void graph_measure_add(struct graph_measure *measure, uint64_t place, double value);
 
-#endif /* ENGINE_MODELS_GRAPH_EXPECTED_H */
+#endif /* ENGINE_MODELS_GRAPH_GRAPH_EXPECTED_H */

@@ -1,5 +1,5 @@
 /* graph_line.c - see graph_line.h. */
-#include "engine/models/graph_line.h"
+#include "engine/models/graph/graph_line.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
  * graph_writer.h - what is written of a graph's lines so far. Inside engine/models/ only.
  */
-#ifndef ENGINE_MODELS_GRAPH_WRITER_H
-#define ENGINE_MODELS_GRAPH_WRITER_H
+#ifndef ENGINE_MODELS_GRAPH_GRAPH_WRITER_H
+#define ENGINE_MODELS_GRAPH_GRAPH_WRITER_H
 
-#include "engine/models/graph.h"
+#include "engine/models/graph/graph_line.h"
 #include "engine/models/model_writer.h"
 
 #define GRAPH_PLACE_MAX 160 /* bytes of an "at" that an error repeats */
@@ -44,4 +44,4 @@ struct graph_writer {
 MUST_CHECK enum status graph_call(uint32_t *id, struct graph_writer *graph,
                                   const struct graph_line *line, struct error *error);
 
-#endif /* ENGINE_MODELS_GRAPH_WRITER_H */
+#endif /* ENGINE_MODELS_GRAPH_GRAPH_WRITER_H */

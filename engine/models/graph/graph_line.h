@@ -1,8 +1,8 @@
 /*
  * graph_line.h - one line of a graph (see graph.h), in words.
  */
-#ifndef ENGINE_MODELS_GRAPH_LINE_H
-#define ENGINE_MODELS_GRAPH_LINE_H
+#ifndef ENGINE_MODELS_GRAPH_GRAPH_LINE_H
+#define ENGINE_MODELS_GRAPH_GRAPH_LINE_H
 
 #include "engine/tape/tape.h"
 
@@ -76,4 +76,4 @@ struct graph_declared {
 MUST_CHECK enum status graph_declared(struct graph_declared *declared,
                                       const struct graph_line *line, struct error *error);
 
-#endif /* ENGINE_MODELS_GRAPH_LINE_H */
+#endif /* ENGINE_MODELS_GRAPH_GRAPH_LINE_H */

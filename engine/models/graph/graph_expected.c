@@ -1,5 +1,5 @@
 /* graph_expected.c - see graph_expected.h. */
-#include "engine/models/graph_expected.h"
+#include "engine/models/graph/graph_expected.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ void graph_measure_add(struct graph_measure *measure, uint64_t place, double val
     }
 }
 
-struct reader {
+struct expectation {
     struct graph_expected *expected;
     uint32_t *tensor_of; /* of each value that is declared, or NO_TENSOR */
     uint32_t declared;
@@ -35,7 +35,7 @@ struct reader {
 
 #define NO_TENSOR UINT32_MAX
 
-static enum status declare(struct reader *reader, const struct graph_line *line,
+static enum status declare(struct expectation *reader, const struct graph_line *line,
                            enum graph_word word, struct error *error)
 {
     struct graph_expected *expected = reader->expected;
@@ -58,7 +58,7 @@ static enum status declare(struct reader *reader, const struct graph_line *line,
     return STATUS_OK;
 }
 
-static void take_place(struct reader *reader, const struct graph_line *line)
+static void take_place(struct expectation *reader, const struct graph_line *line)
 {
     size_t size = 0;
 
@@ -70,7 +70,7 @@ static void take_place(struct reader *reader, const struct graph_line *line)
 }
 
 /* Notes where a parameter or a state is read first. Numbers are no operands: they have no sign %. */
-static void take_call(struct reader *reader, const struct graph_line *line)
+static void take_call(struct expectation *reader, const struct graph_line *line)
 {
     for (uint32_t i = 1; i < line->count && line->words[i][0] == '%'; i++) {
         uint32_t value;
@@ -87,7 +87,7 @@ static void take_call(struct reader *reader, const struct graph_line *line)
     }
 }
 
-static enum status take_tensor(struct reader *reader, const struct graph_line *line, uint32_t value,
+static enum status take_tensor(struct expectation *reader, const struct graph_line *line, uint32_t value,
                                struct error *error)
 {
     struct graph_expected_tensor *tensor;
@@ -115,7 +115,7 @@ static enum status take_tensor(struct reader *reader, const struct graph_line *l
     return STATUS_OK;
 }
 
-static enum status take_expected(struct reader *reader, const struct graph_line *line,
+static enum status take_expected(struct expectation *reader, const struct graph_line *line,
                                  struct error *error)
 {
     uint32_t value;
@@ -132,7 +132,7 @@ static enum status take_expected(struct reader *reader, const struct graph_line 
     return take_tensor(reader, line, value, error);
 }
 
-static enum status read_line(struct reader *reader, const struct graph_line *line,
+static enum status read_line(struct expectation *reader, const struct graph_line *line,
                              struct error *error)
 {
     const enum graph_word word = graph_line_word(line);
@@ -157,7 +157,7 @@ static enum status read_line(struct reader *reader, const struct graph_line *lin
     return STATUS_OK;
 }
 
-static enum status read_lines(struct reader *reader, const struct graph *graph, struct error *error)
+static enum status read_lines(struct expectation *reader, const struct graph *graph, struct error *error)
 {
     struct graph_lines lines;
     struct graph_line line;
@@ -184,7 +184,7 @@ static enum status read_lines(struct reader *reader, const struct graph *graph, 
 enum status graph_expected_read(struct graph_expected *expected, const struct graph *graph,
                                 struct error *error)
 {
-    struct reader reader = {.expected = expected};
+    struct expectation reader = {.expected = expected};
     enum status status;
 
     *expected = (struct graph_expected){0};

@@ -1,13 +1,13 @@
 /*
  * graph.c - see graph.h: the declarations, the batch, and what stands behind the calls.
  */
-#include "engine/models/graph.h"
+#include "engine/models/graph/graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/models/graph_writer.h"
+#include "engine/models/graph/graph_writer.h"
 #include "engine/tape/builder_core.h"
 
 #define GRAPH_ROOM 256 /* values at first */
