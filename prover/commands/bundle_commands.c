@@ -437,7 +437,8 @@ struct least_loss {
     uint64_t of_kept;
 };
 
-static enum status look_for_best(struct least_loss *best, struct bundle *bundle, struct error *error)
+static enum status look_for_best(struct least_loss *best, struct bundle *bundle,
+                                 struct error *error)
 {
     float least[2] = {INFINITY, INFINITY};
     uint64_t steps;

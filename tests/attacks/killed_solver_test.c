@@ -33,7 +33,7 @@ struct sums {
 
 static bool is_over(const struct job_record *record)
 {
-    return record->phase != GAME_PHASE_RUNNING;
+    return record->state.phase != GAME_PHASE_RUNNING;
 }
 
 static void open_job(struct crowd *crowd, struct scene *scene, bool keeper)
@@ -57,9 +57,9 @@ static void open_job(struct crowd *crowd, struct scene *scene, bool keeper)
 /* The next, or the last there is: nobody has fetched its states. */
 static void wait_for_commit(struct crowd *crowd)
 {
-    const uint32_t before = crowd->scene->record.committed;
+    const uint32_t before = crowd->scene->record.state.committed;
 
-    while (crowd->scene->record.committed == before && before < SEGMENTS) {
+    while (crowd->scene->record.state.committed == before && before < SEGMENTS) {
         crowd_live(crowd, 1);
         scene_read(crowd->scene);
     }
@@ -85,9 +85,9 @@ static void kill_at(struct sums *sums, bool keeper, bool behind_commit)
     sums->kills++;
     sums->whole += scene.record.burned_escrow + scene.record.burned_pool == 0;
     sums->burned += scene_gain_of(scene.record.burned_escrow + scene.record.burned_pool, 0);
-    if (scene.record.finalized > 0) {
+    if (scene.record.state.finalized > 0) {
         sums->came++;
-        assert_true(crowd_has_states(&crowd, scene.record.finalized - 1));
+        assert_true(crowd_has_states(&crowd, scene.record.state.finalized - 1));
     }
     crowd_close(&crowd);
     scene_close(&scene);

@@ -402,7 +402,7 @@ static uint32_t count_denials(struct crowd *crowd, uint32_t node)
     for (uint32_t i = 0; i < crowd->scene->record.seat_count; i++) {
         const struct job_record_seat *seat = &crowd->scene->record.seats[i];
 
-        count += seat->phase == GAME_SEAT_UNSEEN && address_equal(&seat->owner, owner);
+        count += seat->state.phase == GAME_SEAT_UNSEEN && address_equal(&seat->owner, owner);
     }
     return count;
 }
@@ -456,7 +456,7 @@ static void farm_pool(struct scene *scene)
     scene_round(scene, 0, &reaps, NULL);
     scene_pass(scene, GAME_WAITS_MAX * scene->terms.claim_period_s);
     scene_settle(scene, STAGE_FRIEND, 0);
-    assert_int_equal(scene->record.finalized, 1);
+    assert_int_equal(scene->record.state.finalized, 1);
 }
 
 static int64_t count_passed_seats(struct crowd_node *node)

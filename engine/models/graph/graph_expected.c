@@ -87,8 +87,8 @@ static void take_call(struct expectation *reader, const struct graph_line *line)
     }
 }
 
-static enum status take_tensor(struct expectation *reader, const struct graph_line *line, uint32_t value,
-                               struct error *error)
+static enum status take_tensor(struct expectation *reader, const struct graph_line *line,
+                               uint32_t value, struct error *error)
 {
     struct graph_expected_tensor *tensor;
     double norm;
@@ -157,7 +157,8 @@ static enum status read_line(struct expectation *reader, const struct graph_line
     return STATUS_OK;
 }
 
-static enum status read_lines(struct expectation *reader, const struct graph *graph, struct error *error)
+static enum status read_lines(struct expectation *reader, const struct graph *graph,
+                              struct error *error)
 {
     struct graph_lines lines;
     struct graph_line line;
