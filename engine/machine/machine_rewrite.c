@@ -39,11 +39,11 @@ static enum status find_chains(struct rewriting *rewriting, struct error *error)
     return chain_mark_inside(rewriting->inside, rewriting->chained, CHAIN_ROOM, error);
 }
 
-/* One more way: with so many parts of recompute.h, or 0 for none of them. */
+/* One more way: with so many parts of recompute.h, or 0 for none of them; and chains in slices. */
 static enum status build_one(struct tape **one, const struct rewriting *rewriting, uint32_t parts,
-                             struct error *error)
+                             bool slices, struct error *error)
 {
-    const struct tape *chained = rewriting->chained;
+    const struct tape *chained = slices ? rewriting->chained : NULL;
     const struct recompute_hints hints = {rewriting->tape, rewriting->inside};
     struct tape *before = NULL;
     enum status status = STATUS_OK;
@@ -75,11 +75,12 @@ static enum status size_of(uint64_t *size, const struct rewriting *rewriting,
 }
 
 /* Keeps the way if it takes less memory than all before it. */
-static enum status try_one(struct rewriting *rewriting, uint32_t parts, struct error *error)
+static enum status try_one(struct rewriting *rewriting, uint32_t parts, bool slices,
+                           struct error *error)
 {
     struct tape *one = NULL;
     uint64_t size = 0;
-    enum status status = build_one(&one, rewriting, parts, error);
+    enum status status = build_one(&one, rewriting, parts, slices, error);
 
     if (status == STATUS_OK && one != NULL) {
         status = size_of(&size, rewriting, one, error);
@@ -103,11 +104,14 @@ static enum status choose_best(struct rewriting *rewriting, struct error *error)
     }
     TRY(size_of(&rewriting->least, rewriting, rewriting->tape, error));
     if (rewriting->chained != NULL) {
-        TRY(try_one(rewriting, 0, error));
+        TRY(try_one(rewriting, 0, true, error));
     }
     for (uint32_t parts = 2; rewriting->options->recompute && parts <= RECOMPUTE_PARTS_MAX;
          parts *= 2) {
-        TRY(try_one(rewriting, parts, error));
+        TRY(try_one(rewriting, parts, false, error));
+        if (rewriting->chained != NULL) {
+            TRY(try_one(rewriting, parts, true, error));
+        }
     }
     return STATUS_OK;
 }

@@ -15,7 +15,7 @@ struct copied {
     uint32_t part;
 };
 
-struct rewriter {
+struct chain_rewriter {
     const struct tape *tape;
     struct tape *derived;
     struct derived_room room;
@@ -38,7 +38,8 @@ static uint64_t all_slices(const struct chain *chain)
     return chain_slices(&chain->levels[0]) * chain_slices(&chain->levels[1]);
 }
 
-static bool is_made_in(const struct rewriter *rewriter, const struct chain *chain, uint32_t id)
+static bool is_made_in(const struct chain_rewriter *rewriter, const struct chain *chain,
+                       uint32_t id)
 {
     const uint32_t maker = rewriter->finder.makers[id];
 
@@ -47,7 +48,7 @@ static bool is_made_in(const struct rewriter *rewriter, const struct chain *chai
 
 /* Adds what all slices of a chain take at most: its operations, a copy of each input from outside,
  * and each output put where it belongs. */
-static void count_slices(struct rewriter *rewriter, const struct chain *chain)
+static void count_slices(struct chain_rewriter *rewriter, const struct chain *chain)
 {
     uint64_t ops = chain->count;
     uint64_t tensors = 0;
@@ -68,7 +69,7 @@ static void count_slices(struct rewriter *rewriter, const struct chain *chain)
 }
 
 /* Adds chains that belong together, unless the tape would be longer than machines take one. */
-static bool keep_chains(struct rewriter *rewriter, const struct chain *chains, uint32_t count)
+static bool keep_chains(struct chain_rewriter *rewriter, const struct chain *chains, uint32_t count)
 {
     const uint64_t ops = rewriter->ops;
     const uint64_t tensors = rewriter->tensors;
@@ -100,7 +101,7 @@ static bool keep_chains(struct rewriter *rewriter, const struct chain *chains, u
 }
 
 /* False: no memory. */
-static bool find_all(struct rewriter *rewriter, const struct tape *tape, uint64_t room)
+static bool find_all(struct chain_rewriter *rewriter, const struct tape *tape, uint64_t room)
 {
     const size_t tensors = (size_t)tape->tensor_count + 1;
     struct chain *chains = malloc(CHAINS_MAX * sizeof(*chains));
@@ -129,7 +130,7 @@ static bool find_all(struct rewriter *rewriter, const struct tape *tape, uint64_
     return done;
 }
 
-static void release_rewriter(struct rewriter *rewriter)
+static void release_rewriter(struct chain_rewriter *rewriter)
 {
     chain_finder_close(&rewriter->finder);
     free(rewriter->chains);
@@ -138,7 +139,7 @@ static void release_rewriter(struct rewriter *rewriter)
     free(rewriter->whole);
 }
 
-static bool begin_rewrite(struct rewriter *rewriter)
+static bool begin_rewrite(struct chain_rewriter *rewriter)
 {
     const struct tape *tape = rewriter->tape;
 
@@ -148,7 +149,7 @@ static bool begin_rewrite(struct rewriter *rewriter)
 }
 
 /* Copies an operation that stays as it is; the own operations of a chain read what is new. */
-static bool keep_op(struct rewriter *rewriter, uint32_t at)
+static bool keep_op(struct chain_rewriter *rewriter, uint32_t at)
 {
     struct op op = rewriter->tape->ops[at];
 
@@ -162,13 +163,13 @@ static bool keep_op(struct rewriter *rewriter, uint32_t at)
     return true;
 }
 
-typedef bool write_function(struct rewriter *rewriter, uint32_t at);
+typedef bool write_function(struct chain_rewriter *rewriter, uint32_t at);
 
 /* Finds the chains and, where there is one, writes the operations one after the other. */
 static enum status rewrite_tape(struct tape **derived, const struct tape *tape, uint64_t room,
                                 write_function *write, struct error *error)
 {
-    struct rewriter rewriter = {.tape = tape};
+    struct chain_rewriter rewriter = {.tape = tape};
     bool done = find_all(&rewriter, tape, room);
 
     *derived = NULL;
@@ -191,7 +192,7 @@ static enum status rewrite_tape(struct tape **derived, const struct tape *tape, 
 /* ---- what is made again -------------------------------------------------------- */
 
 /* Puts the operations that a chain repeats in front of it. */
-static bool repeat_ops(struct rewriter *rewriter, const struct chain *chain)
+static bool repeat_ops(struct chain_rewriter *rewriter, const struct chain *chain)
 {
     const struct tape *tape = rewriter->tape;
 
@@ -219,7 +220,7 @@ static bool repeat_ops(struct rewriter *rewriter, const struct chain *chain)
 }
 
 /* Behind the chain, what it repeated is again what it was. */
-static void forget_ops(struct rewriter *rewriter, const struct chain *chain)
+static void forget_ops(struct chain_rewriter *rewriter, const struct chain *chain)
 {
     for (uint32_t place = 0; place < chain->count; place++) {
         const struct op *op = &rewriter->tape->ops[chain->ops[place]];
@@ -230,7 +231,7 @@ static void forget_ops(struct rewriter *rewriter, const struct chain *chain)
     }
 }
 
-static bool write_again(struct rewriter *rewriter, uint32_t at)
+static bool write_again(struct chain_rewriter *rewriter, uint32_t at)
 {
     const uint32_t number = rewriter->owner[at];
     const struct chain *chain = number == CHAIN_NONE ? NULL : &rewriter->chains[number];
@@ -270,7 +271,7 @@ static void set_axes(struct op *op, const struct slice_view *view)
 }
 
 /* The part of a whole tensor that a slice reads: one copy for all its operations. */
-static bool copy_part(uint32_t *part, struct rewriter *rewriter, uint32_t id,
+static bool copy_part(uint32_t *part, struct chain_rewriter *rewriter, uint32_t id,
                       const struct slice_view *view, const struct tensor *like, uint32_t item)
 {
     struct op op = {.kind = OP_MOVE, .input_count = 1, .output_count = 1, .inputs = {id}};
@@ -294,7 +295,7 @@ static bool copy_part(uint32_t *part, struct rewriter *rewriter, uint32_t id,
 }
 
 /* A tensor of one zero, over which the first slice is put. */
-static bool put_zero(uint32_t *zero, struct rewriter *rewriter, uint32_t item)
+static bool put_zero(uint32_t *zero, struct chain_rewriter *rewriter, uint32_t item)
 {
     struct op op = {.kind = OP_FILL, .output_count = 1, .attribute_count = FILL_ATTRIBUTES};
     const struct tensor one = {.dtype = DTYPE_F32, .rank = 1, .dims = {1}, .count = 1};
@@ -308,7 +309,7 @@ static bool put_zero(uint32_t *zero, struct rewriter *rewriter, uint32_t item)
 }
 
 /* Puts a part where it belongs. The last one makes the tensor that others read. */
-static bool place_part(struct rewriter *rewriter, uint32_t id, uint32_t part,
+static bool place_part(struct chain_rewriter *rewriter, uint32_t id, uint32_t part,
                        const struct slice_view *view, bool last, uint32_t item)
 {
     struct op op = {.kind = OP_PLACE, .input_count = 2, .output_count = 1, .inputs = {part}};
@@ -327,7 +328,7 @@ static bool place_part(struct rewriter *rewriter, uint32_t id, uint32_t part,
 }
 
 /* One operation of one slice. */
-static bool put_part(struct rewriter *rewriter, const struct chain *chain, uint32_t place,
+static bool put_part(struct chain_rewriter *rewriter, const struct chain *chain, uint32_t place,
                      const struct slice *part, const struct slice_view *views)
 {
     const struct op *whole = &rewriter->tape->ops[chain->ops[place]];
@@ -355,8 +356,8 @@ static bool put_part(struct rewriter *rewriter, const struct chain *chain, uint3
     return true;
 }
 
-static bool put_slice(struct rewriter *rewriter, const struct chain *chain, uint64_t i, uint64_t j,
-                      bool last)
+static bool put_slice(struct chain_rewriter *rewriter, const struct chain *chain, uint64_t i,
+                      uint64_t j, bool last)
 {
     rewriter->copy_count = 0;
     for (uint32_t place = 0; place < chain->count; place++) {
@@ -381,7 +382,7 @@ static bool put_slice(struct rewriter *rewriter, const struct chain *chain, uint
     return true;
 }
 
-static bool put_chain(struct rewriter *rewriter, const struct chain *chain)
+static bool put_chain(struct chain_rewriter *rewriter, const struct chain *chain)
 {
     const uint64_t rows = chain_slices(&chain->levels[0]);
     const uint64_t columns = chain_slices(&chain->levels[1]);
@@ -397,7 +398,7 @@ static bool put_chain(struct rewriter *rewriter, const struct chain *chain)
     return true;
 }
 
-static bool write_slices(struct rewriter *rewriter, uint32_t at)
+static bool write_slices(struct chain_rewriter *rewriter, uint32_t at)
 {
     const uint32_t number = rewriter->owner[at];
 
@@ -416,7 +417,7 @@ enum status chain_slice(struct tape **derived, const struct tape *tape, uint64_t
 enum status chain_mark_inside(bool *inside, const struct tape *tape, uint64_t room,
                               struct error *error)
 {
-    struct rewriter rewriter = {.tape = tape};
+    struct chain_rewriter rewriter = {.tape = tape};
     const bool done = find_all(&rewriter, tape, room);
 
     for (uint32_t at = 0; done && at < tape->op_count; at++) {
