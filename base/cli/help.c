@@ -288,9 +288,8 @@ void help_program(FILE *out, const struct command_group *const *groups, size_t g
                            groups[i]->commands[j].summary);
         }
     }
-    fputs("\n\"lockstep COMMAND --help\" tells more.\n"
-          "Exit codes: 0 ok, 1 refused or refuted, 2 cannot tell or cannot reach, 3 usage,\n"
-          "4 a training diverged.\n",
+    fputs("\n\"lockstep COMMAND --help\" tells more. Exit codes: 0 ok, 1 refused or refuted,\n"
+          "2 cannot tell or cannot reach, 3 usage, 4 a training diverged.\n",
           out);
 }
 

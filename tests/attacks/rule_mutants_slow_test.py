@@ -234,7 +234,7 @@ FAULTS = (
      "nodes", "a_line_that_is_too_slow"),
     ("nobody measures a line", "verifier/node/node_checks.c", "if (bytes >= LINE_BYTES &&",
      "if (0 &&", "nodes", "a_panel_with_slow_lines"),
-    ("a replay is for nothing", SEATS, "job.pool / (segment->seats == 0 ? 1 : segment->seats) >=",
+    ("a replay is for nothing", SEATS, "job.pool / (segment->draw.seats == 0 ? 1 : segment->draw.seats) >=",
      "job.pool + segment->terms.fee >=", "nodes", "a_pool_that_pays_no_more"),
 )
 
