@@ -3,9 +3,10 @@
  * with as many products.
  *
  * Three small decoders of one layer train by SGD on the same tokens: with experts of HIDDEN, with
- * dense feed-forward layers of twice that, and with such of SMALL. What the last one takes is nearly
- * what the others have beside these layers, and is subtracted from both. Steps alternate, on one
- * thread; processor time is compared, since the machine may be busy, and the median is told.
+ * dense feed-forward layers of twice that, and with such of SMALL. What the last one takes is
+ * nearly what the others have beside these layers, and is subtracted from both. Steps alternate,
+ * on one thread; processor time is compared, since the machine may be busy, and the median is
+ * told.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -168,8 +168,8 @@ static enum status write_first_state(struct contest *contest, struct error *erro
 /* The defaults of `job new`. */
 static enum status start_torch(struct contest *contest, struct error *error)
 {
-    static const double said[] = {LENGTH, 1,    RANK, 2 * RANK, 1e-3, /* seed, alpha, rate */
-                                  0.9,    0.99, 1e-8, 0.1,      1.0};
+    static const double said[] = {LENGTH, 1,     RANK, 2 * RANK, 2e-4, /* seed, alpha, rate */
+                                  0.9,    0.999, 1e-8, 0.0,      1.0};
     char arguments[3 + NUMBERS][TORCH_ARGUMENT_MAX];
 
     (void)snprintf(arguments[0], sizeof(arguments[0]), "%s", contest->weights);

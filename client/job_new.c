@@ -583,8 +583,8 @@ static void print_beside(struct sheet *sheet, const char *base)
     weights_close(&weights);
 }
 
-/* tokens is NULL where nobody looked at them, path and checked where the job is not new; base is the
- * folder of a new job, or NULL. */
+/* tokens is NULL where nobody looked at them, path and checked where the job is not new; base is
+ * the folder of a new job, or NULL. */
 static int emit_job(struct command_context *context, const struct job *job, const char *path,
                     const struct job_tokens *tokens, const char *base,
                     const struct graph_checked *checked)

@@ -11,8 +11,8 @@
 #include "proofs/run/run.h"
 
 /* What a step may be off, by the bits of its products. A gradient's share is of its norm, and of a
- * hundredth of the whole gradient where it is smaller: where ReLU or a pool is about to change over,
- * single elements go the other way. */
+ * hundredth of the whole gradient where it is smaller: where ReLU or a pool is about to change
+ * over, single elements go the other way. */
 struct tolerance {
     double loss;
     double gradient;

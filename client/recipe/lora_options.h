@@ -57,8 +57,8 @@
     }
 #define LORA_OPTION_COUNT 8
 
-/* Refuses what says something of adapters where there are none. Where --adapter gave rank, alpha and
- * layers, they stay. */
+/* Refuses what says something of adapters where there are none. Where --adapter gave rank, alpha
+ * and layers, they stay. */
 MUST_CHECK enum status lora_options_read(struct model_options *model, const struct options *options,
                                          struct error *error);
 

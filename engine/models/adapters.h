@@ -1,7 +1,7 @@
 /*
  * adapters.h - what is trained beside frozen weights: low-rank adapters of single modules, and
- * modules that are trained whole. Modules are named by the last parts of their names, as PEFT does.
- * Inside engine/models/ only.
+ * modules that are trained whole. Modules are named by the last parts of their names, as PEFT
+ * does. Inside engine/models/ only.
  */
 #ifndef ENGINE_MODELS_ADAPTERS_H
 #define ENGINE_MODELS_ADAPTERS_H

@@ -146,8 +146,8 @@ static void check_rotary(const struct decoder *decoder)
 
 /* ---- parts -------------------------------------------------------------- */
 
-/* A parameter "NAME.END"; under adapters, and where nothing is trained, a frozen weight, but of what
- * is trained whole. */
+/* A parameter "NAME.END"; under adapters, and where nothing is trained, a frozen weight, but of
+ * what is trained whole. */
 static uint32_t write_part(const struct decoder *decoder, const char *name, const char *end,
                            uint64_t rows, uint64_t columns, struct init init)
 {

@@ -1,8 +1,8 @@
 /*
  * tables.c - rotary tables, and the functions that tables are made with.
  *
- * Tables are data of the job, so their bits must not depend on a libm. Everything here uses correctly
- * rounded operations of binary64, sqrt included, and short series.
+ * Tables are data of the job, so their bits must not depend on a libm. Everything here uses
+ * correctly rounded operations of binary64, sqrt included, and short series.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -6,11 +6,11 @@
  * products of quantized elements, shifted by their blocks' exponents, and one conversion of S to
  * binary32. docs/ARITHMETIC.md states it in mathematics.
  *
- * Why 64 bits are enough. |q| <= 2^(bits-1) - 1 by the symmetric clamp, and a block's exponent lies
- * at most W above the row's smallest (exponents are raised to at least top - W). So
- *   |S| <= K * (2^(bits-1) - 1)^2 * 2^(2W) < 2^(ceil(log2 K) + 2(bits-1) + 2W) <= 2^62
- * because W = floor((62 - 2(bits-1) - ceil(log2 K)) / 2). Every partial sum obeys the same bound,
- * so any cut of K over threads, tiles or processes adds up without overflow.
+ * Why 64 bits are enough. |q| <= 2^(bits-1) - 1 by the symmetric clamp, and a block's exponent
+ * lies at most W above the row's smallest (exponents are raised to at least top - W). So   |S| <=
+ * K * (2^(bits-1) - 1)^2 * 2^(2W) < 2^(ceil(log2 K) + 2(bits-1) + 2W) <= 2^62 because W =
+ * floor((62 - 2(bits-1) - ceil(log2 K)) / 2). Every partial sum obeys the same bound, so any cut
+ * of K over threads, tiles or processes adds up without overflow.
  *
  * The packed layout of the CPU's kernels. Their OP_QUANTIZE writes it and CONTRACT, ONES and ONEHOT
  * read it. It depends only on rows, K, bits and block: see cpu/contraction_packed.h. The buffer of

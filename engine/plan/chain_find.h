@@ -51,8 +51,8 @@ MUST_CHECK bool chain_finder_open(struct chain_finder *finder, const struct tape
                                   uint64_t room);
 void chain_finder_close(struct chain_finder *finder);
 
-/* The chains around the first product at *at or behind it that makes one; *at becomes the operation
- * behind it. Returns how many; 0 at the end of the tape. */
+/* The chains around the first product at *at or behind it that makes one; *at becomes the
+ * operation behind it. Returns how many; 0 at the end of the tape. */
 uint32_t chain_find(struct chain chains[CHAINS_MAX], struct chain_finder *finder, uint32_t *at);
 
 /* The place of an operation in a chain, or CHAIN_NONE. */

@@ -1,6 +1,6 @@
 /*
- * derived.h - a tape that a rewrite makes of another one: the same states, tensors and loss, and no
- * operation yet. A rewrite keeps the loops, and what a turn hands to the next keeps its ids.
+ * derived.h - a tape that a rewrite makes of another one: the same states, tensors and loss, and
+ * no operation yet. A rewrite keeps the loops, and what a turn hands to the next keeps its ids.
  */
 #ifndef ENGINE_PLAN_DERIVED_H
 #define ENGINE_PLAN_DERIVED_H

@@ -2,8 +2,9 @@
  * bundle_pack.h - a bundle as one file, and back.
  *
  * The file is an archive (archive.h) of the job, the journal's rows as plain bytes, the locked key
- * where there is one, the rule that may end the run, and checkpoints. Equal bundles give equal files on every machine. Notes stay
- * out: they name the owner's folders. docs/FORMATS.md has every byte.
+ * where there is one, the rule that may end the run, and checkpoints. Equal bundles give equal
+ * files on every machine. Notes stay out: they name the owner's folders. docs/FORMATS.md has
+ * every byte.
  *
  * Import checks each part before the next one: the job against its own roots, the journal against
  * the job, posted segments against the journal, and every checkpoint against its root in the

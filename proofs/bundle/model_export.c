@@ -579,7 +579,9 @@ static enum status write_card(const struct exporter *exporter, const struct dige
              exporter->options->averaged_count == 0 ? "root of this state"
                                                     : "root of the last of these states",
              exporter->options->root.bytes);
-    add_root(&text, "root of the weights here", weights_root->bytes);
+    if (weights_root != NULL) {
+        add_root(&text, "root of the weights here", weights_root->bytes);
+    }
     add_root(&text, "root of the first state", job->first_state_root.bytes);
     add_root(&text, "root of the program", job->header + 56);
     add_root(&text, "root of the data", job->header + 152);
@@ -597,14 +599,14 @@ out:
 /* ---- the folder --------------------------------------------------------- */
 
 static enum status root_of_file(struct digest *root, const struct exporter *exporter,
-                                const char *name, struct error *error)
+                                struct error *error)
 {
     struct weights weights = {0};
     char path[FILE_PATH_MAX];
     enum status status;
     uint32_t count;
 
-    TRY(part_path(path, exporter, name, error));
+    TRY(part_path(path, exporter, "model.safetensors", error));
     TRY(weights_open(&weights, path, error));
     status = model_root(root, &count, &weights, error);
     weights_close(&weights);
@@ -636,9 +638,11 @@ static enum status write_parts(const struct exporter *exporter, struct error *er
         TRY(write_config(exporter, error));
         TRY(write_model(exporter, error));
     }
-    TRY(root_of_file(&root, exporter, adapters ? "adapter_model.safetensors" : "model.safetensors",
-                     error));
     TRY(write_beside(exporter, error));
+    if (adapters) { /* a part of a model has no root of its own */
+        return write_card(exporter, NULL, error);
+    }
+    TRY(root_of_file(&root, exporter, error));
     return write_card(exporter, &root, error);
 }
 

@@ -59,8 +59,8 @@ static bool is_figure(const char *name)
     return false;
 }
 
-/* A part of an adapter: beside modules that are trained whole, and come from the file, it is drawn by
- * the tape's rule. */
+/* A part of an adapter: beside modules that are trained whole, and come from the file, it is drawn
+ * by the tape's rule. */
 static bool is_drawn(const struct tape *tape, uint32_t state)
 {
     const char *name = tape->tensors[tape->states[state].before].name;

@@ -9,8 +9,8 @@
  * whole: it is drawn by the tape's rule, with the seed of its batches.
  *
  * A tensor that no state takes is refused too: the file of another model would lose layers
- * silently. Excepted are moments, the example of a graph, and the masks and the tied head that other
- * programs save beside GPT-2.
+ * silently. Excepted are moments, the example of a graph, and the masks and the tied head that
+ * other programs save beside GPT-2.
  *
  * Shapes must be equal. A binary32 state takes binary32 and what widens to it exactly (binary16,
  * bfloat16), without NaN and infinity.

@@ -4,8 +4,9 @@
  *
  * Weights of NF4 become F32, or rounded once more BF16; those of MXFP4 become BF16, exactly. Other
  * tensors stay as they are. Each shard becomes one. config.json loses "quantization_config".
- * WIDENED.json holds the SHA-256 of every file of weights, and of config.json, before and after; the
- * root of a folder is the SHA-256 of these lines, as sha256sum prints them in the order of names.
+ * WIDENED.json holds the SHA-256 of every file of weights, and of config.json, before and after;
+ * the root of a folder is the SHA-256 of these lines, as sha256sum prints them in the order of
+ * names.
  *
  * Refused by file and tensor: groups that do not fit, scales that are NaN or overflow, a part that
  * is missing, a type that is no part of a quantized weight, and by its name every other method.

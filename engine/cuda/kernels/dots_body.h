@@ -5,8 +5,8 @@
  * Products of experts go the same way, result by result: a row's expert, or a place's, says what
  * belongs to it.
  *
- * A tile would be computed for one of its results, and a warp would read a byte a lane. Here a lane
- * takes four elements at once, and all warps of a block share a long row.
+ * A tile would be computed for one of its results, and a warp would read a byte a lane. Here a
+ * lane takes four elements at once, and all warps of a block share a long row.
  */
 
 struct dot_quad {

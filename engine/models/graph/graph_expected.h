@@ -1,6 +1,6 @@
 /*
- * graph_expected.h - what PyTorch found in the first step of a graph's example: the loss, and of the
- * gradient of each parameter and of the next value of each state a norm and eight sums.
+ * graph_expected.h - what PyTorch found in the first step of a graph's example: the loss, and of
+ * the gradient of each parameter and of the next value of each state a norm and eight sums.
  *
  *     expect %LOSS NUMBER
  *     expect %PARAMETER_OR_STATE NORM SUM ... SUM

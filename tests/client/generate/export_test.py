@@ -166,7 +166,7 @@ def adapters_go_on_and_bear_the_name_of_their_base():
     assert made["first_state_given"]
     parts = read(run + "/checkpoints/000000000004.safetensors")
     # Nothing moves: what stands there first is what was exported, and it is as the first run left it.
-    still, _ = tuned("still", 2, "--adapter", out, "--rate-min", "0", "--rate", "0", first=out)
+    still, _ = tuned("still", 2, "--adapter", out, "--rate", "0", first=out)
     after = read(still + "/checkpoints/000000000002.safetensors")
     names = [name for name in parts if "lora_" in name and name[:2] not in ("m.", "v.")]
     assert len(names) == 4 and all(after[name] == parts[name] for name in names), names
