@@ -64,7 +64,8 @@ bool chain_leaves(const struct chain *chain, const struct chain_finder *finder, 
 /* Slices along a level. */
 uint64_t chain_slices(const struct chain_level *level);
 
-/* Slice (i, j) of the operation at a place of the chain, and where its tensors lie in whole ones. */
+/* Slice (i, j) of the operation at a place of the chain, and where its tensors lie in the
+ * whole ones. */
 void chain_cut(struct slice *part, struct slice_view views[SLICE_TENSORS_MAX],
                const struct chain *chain, const struct tape *tape, uint32_t place, uint64_t i,
                uint64_t j);

@@ -20,7 +20,7 @@ struct derived_room {
 MUST_CHECK bool derived_grow(struct tape *derived, struct derived_room *room, uint32_t ops,
                              uint32_t tensors);
 
-/* Adds an operation, for which there is room: which of the tape's it is, and whether a repetition. */
+/* Adds an operation, for which there is room: which of the tape's it is, and whether again. */
 void derived_put(struct tape *derived, const struct op *op, uint32_t item, bool again);
 
 /* Adds a temporary tensor of a type and shape; returns its id. */

@@ -367,8 +367,11 @@ static void gpt2_options(struct model_options *options, uint32_t length)
 
 static uint64_t mebibytes(const struct tape *tape, bool recompute, bool trace)
 {
-    struct machine_options options = {
-        .isa = isa_best(), .thread_count = 2, .recompute = recompute, .trace = trace};
+    struct machine_options options = {.isa = isa_best(),
+                                      .thread_count = 2,
+                                      .recompute = recompute,
+                                      .hoist = true,
+                                      .trace = trace};
     struct error error;
     uint64_t size = 0;
 
