@@ -147,7 +147,7 @@ static enum status measure_tensor(struct graph_measure *measure, struct check *c
 }
 
 /* About the norm of the difference. */
-static double distance(const struct graph_measure *a, const struct graph_measure *b)
+static double distance_of(const struct graph_measure *a, const struct graph_measure *b)
 {
     const double norms = fabs(sqrt(a->square) - sqrt(b->square));
     double square = 0.0;
@@ -183,7 +183,7 @@ static enum status compare_tensors(struct graph_checked *checked, const struct c
         const struct graph_expected_tensor *wanted = &expected->tensors[i];
         const double norm = sqrt(wanted->measure.square);
         const double least = wanted->state ? 1e-6 : LEAST_GRADIENT * sqrt(whole);
-        const double off = distance(&wanted->measure, &check->found[i]);
+        const double off = distance_of(&wanted->measure, &check->found[i]);
         const double apart = off == 0.0 ? 0.0 : off / fmax(norm, least);
         double *most = wanted->state ? &checked->states : &checked->gradients;
 
@@ -216,7 +216,8 @@ static enum status compare_loss(struct graph_checked *checked, struct check *che
     return STATUS_REFUSED;
 }
 
-static enum status compare(struct graph_checked *checked, struct check *check, struct error *error)
+static enum status compare_figures(struct graph_checked *checked, struct check *check,
+                                   struct error *error)
 {
     check->found = calloc((size_t)check->expected.count + 1, sizeof(*check->found));
     if (check->found == NULL) {
@@ -247,7 +248,7 @@ enum status graph_check(struct graph_checked *checked, const struct graph *graph
     TRY_OUT(build_example(&check, graph, options, error));
     TRY_OUT(make_job(&check, error));
     TRY_OUT(run_example(&check, weights, error));
-    TRY_OUT(compare(checked, &check, error));
+    TRY_OUT(compare_figures(checked, &check, error));
 out:
     run_close(&check.run);
     first_state_close(&check.first);

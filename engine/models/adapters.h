@@ -17,7 +17,8 @@ struct adapted {
     bool wide; /* its products have 22 bits, also where the others have fewer */
 };
 
-/* Fails the builder where a list names no module of the layout, one twice, or one of a tied pair. */
+/* Fails the builder where a list names no module of the layout, one twice, or one of a tied
+ * pair. */
 void adapters_check(struct model_writer *writer, const struct layout *layout);
 
 /* Has the module an adapter? linear: LORA_ALL means it too. */

@@ -226,7 +226,8 @@ bool decoder_has_adapter(const struct decoder *decoder, const char *name, bool l
     return decoder->writer->reference == NULL && adapters_have(decoder->options, name, linear);
 }
 
-static uint32_t multiply(const struct decoder *decoder, uint32_t x, uint32_t weight, bool wide)
+static uint32_t multiply_weight(const struct decoder *decoder, uint32_t x, uint32_t weight,
+                                bool wide)
 {
     return wide ? build_linear_wide(decoder->builder, x, weight)
                 : build_linear(decoder->builder, x, weight);
@@ -244,7 +245,7 @@ uint32_t decoder_linear(const struct decoder *decoder, uint32_t x, const struct 
                         ? write_vector(decoder, linear->name, "bias", linear->out, INIT_AT_ZERO)
                         : TENSOR_NONE;
     uint32_t y = in_first ? build_linear_transposed(builder, x, weight)
-                          : multiply(decoder, x, weight, linear->wide);
+                          : multiply_weight(decoder, x, weight, linear->wide);
 
     y = linear->bias ? build_add(builder, y, bias, 1) : y;
     if (!decoder_has_adapter(decoder, linear->name, true)) {

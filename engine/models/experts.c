@@ -167,7 +167,8 @@ static void count_probabilities(const struct decoder *decoder, uint32_t probabil
 }
 
 /* The weights of the chosen, which sum to one. */
-static uint32_t renorm(struct builder *builder, uint32_t weights, uint64_t rows, uint32_t used)
+static uint32_t renorm_weights(struct builder *builder, uint32_t weights, uint64_t rows,
+                               uint32_t used)
 {
     const uint64_t column[2] = {rows, 1};
     uint32_t sum = build_row_sum(builder, weights, used);
@@ -209,7 +210,7 @@ static struct route find_route(const struct decoder *decoder, uint32_t logits)
     if (choice_first) {
         route.weights = build_softmax(builder, route.weights, 1.0f, 0, TENSOR_NONE);
     } else if (options->experts_renormed) {
-        route.weights = renorm(builder, route.weights, route.rows, used);
+        route.weights = renorm_weights(builder, route.weights, route.rows, used);
     }
     return route;
 }

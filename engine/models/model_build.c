@@ -142,6 +142,29 @@ static enum status check_recipe(const struct model_options *options, struct erro
                : STATUS_OK;
 }
 
+/* Preference pairs. */
+static enum status check_pairs(const struct model_options *options, struct error *error)
+{
+    if (options->preference == 0.0) {
+        return STATUS_OK;
+    }
+    if (!(options->preference > 0.0 && options->preference <= PREFERENCE_MAX && options->packed &&
+          options->batch % 2 == 0 && !options->evaluation && options->held_out.batches == 0 &&
+          options->lora.find != NULL && options->calibration == NULL)) {
+        return error_set(error, STATUS_USAGE,
+                         "pairs with a beta of %g, %u rows a batch: it must be from above 0 to %g, "
+                         "of a training on packed pairs, whole ones, of a published model",
+                         options->preference, options->batch, PREFERENCE_MAX);
+    }
+    if (options->recipe.smoothing > 0.0 || options->recipe.z_loss > 0.0 ||
+        options->lora.whole[0] != '\0' || options->experts != 0) {
+        return error_set(error, STATUS_USAGE,
+                         "pairs are learned without label smoothing, z-loss, modules that are "
+                         "trained whole, and experts");
+    }
+    return STATUS_OK;
+}
+
 /* The checks of options that do not depend on the kind. The comparisons refuse a NaN too. */
 static enum status check_options(const struct model_options *options, struct error *error)
 {
@@ -180,22 +203,7 @@ static enum status check_options(const struct model_options *options, struct err
         return error_set(error, STATUS_USAGE,
                          "beta1, beta2 and momentum must be from 0 to below 1");
     }
-    if (options->preference != 0.0 &&
-        !(options->preference > 0.0 && options->preference <= PREFERENCE_MAX && options->packed &&
-          options->batch % 2 == 0 && !options->evaluation && options->held_out.batches == 0 &&
-          options->lora.find != NULL && options->calibration == NULL)) {
-        return error_set(error, STATUS_USAGE,
-                         "pairs with a beta of %g, %u rows a batch: it must be from above 0 to %g, "
-                         "of a training on packed pairs, whole ones, of a published model",
-                         options->preference, options->batch, PREFERENCE_MAX);
-    }
-    if (options->preference != 0.0 &&
-        (options->recipe.smoothing > 0.0 || options->recipe.z_loss > 0.0 ||
-         options->lora.whole[0] != '\0' || options->experts != 0)) {
-        return error_set(error, STATUS_USAGE,
-                         "pairs are learned without label smoothing, z-loss, modules that are "
-                         "trained whole, and experts");
-    }
+    TRY(check_pairs(options, error));
     if (options->held_out.batches > HELD_OUT_BATCHES_MAX ||
         (options->held_out.batches != 0 && (options->held_out.every == 0 || options->evaluation))) {
         return error_set(error, STATUS_USAGE,

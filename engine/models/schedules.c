@@ -26,8 +26,9 @@ static double share_of_cycle(double share, uint32_t cycles)
     return share >= 1.0 ? 1.0 : turns - floor(turns);
 }
 
-/* What the rate has lost of its way to the least one, by a share of the steps behind the warm-up. */
-static double fallen(const struct model_options *options, double share)
+/* What the rate has lost of its way to the least one, by a share of the steps behind the
+ * warm-up. */
+static double fallen_rate(const struct model_options *options, double share)
 {
     switch (options->schedule) {
     case SCHEDULE_COSINE:
@@ -77,7 +78,7 @@ static double rate_at(const struct model_options *options, uint32_t step)
         return options->rate;
     }
     share = (double)(step - options->warmup) / (double)(options->steps - 1 - options->warmup);
-    return options->rate + fallen(options, share) * (options->rate_min - options->rate);
+    return options->rate + fallen_rate(options, share) * (options->rate_min - options->rate);
 }
 
 float *schedule_table(const struct model_options *options)

@@ -131,7 +131,7 @@ static uint32_t write_moment(struct model_writer *writer, const char *prefix, ui
 }
 
 /* The gradient after clipping. */
-static uint32_t clipped(const struct updating *updating, uint32_t gradient)
+static uint32_t clipped_gradient(const struct updating *updating, uint32_t gradient)
 {
     return updating->options->clip == 0.0
                ? gradient
@@ -197,7 +197,7 @@ static void write_sgd(const struct updating *updating, const struct updated *upd
 }
 
 /* a x + b y */
-static uint32_t weighed(struct builder *builder, uint32_t x, double a, uint32_t y, double b)
+static uint32_t weighed_sum(struct builder *builder, uint32_t x, double a, uint32_t y, double b)
 {
     x = build_scale(builder, x, (float)a);
     return build_add(builder, x, build_scale(builder, y, (float)b), 1);
@@ -208,11 +208,11 @@ static void write_lion(const struct updating *updating, const struct updated *up
     const struct model_options *options = updating->options;
     struct builder *builder = updating->builder;
     uint32_t m = write_moment(updating->writer, "m", updated->parameter);
-    uint32_t g = clipped(updating, updated->gradient);
-    uint32_t mixed = weighed(builder, m, options->beta1, g, 1.0 - options->beta1);
+    uint32_t g = clipped_gradient(updating, updated->gradient);
+    uint32_t mixed = weighed_sum(builder, m, options->beta1, g, 1.0 - options->beta1);
 
     write_step(updating, updated, build_map(builder, MAP_SIGN, mixed));
-    build_after(builder, m, weighed(builder, m, options->beta2, g, 1.0 - options->beta2));
+    build_after(builder, m, weighed_sum(builder, m, options->beta2, g, 1.0 - options->beta2));
 }
 
 /* One step of the iteration. The symmetric product is the one of the shorter sides. */
@@ -229,7 +229,7 @@ static uint32_t muon_iterate(struct builder *builder, uint32_t x)
     uint32_t s = build_contract(builder, x, &view, x, &view, strides, 0, 2, dims);
     uint32_t square = build_linear(builder, s, s); /* it is its own transpose */
 
-    s = weighed(builder, s, (double)MUON_B, square, (double)MUON_C);
+    s = weighed_sum(builder, s, (double)MUON_B, square, (double)MUON_C);
     s = tall ? build_linear(builder, x, s) : build_linear_transposed(builder, s, x);
     return build_add(builder, build_scale(builder, x, MUON_A), s, 1);
 }
@@ -263,7 +263,7 @@ static void write_muon(const struct updating *updating, const struct updated *up
     const struct tensor shape = *builder_tensor(builder, updated->parameter);
     const uint64_t longer = shape.dims[0] > shape.dims[1] ? shape.dims[0] : shape.dims[1];
     uint32_t m = write_moment(updating->writer, "m", updated->parameter);
-    uint32_t g = clipped(updating, updated->gradient);
+    uint32_t g = clipped_gradient(updating, updated->gradient);
     uint32_t next = build_add(builder, build_scale(builder, m, (float)momentum), g, 1);
     uint32_t u = build_add(builder, g, build_scale(builder, next, (float)momentum), 1);
 

@@ -12,14 +12,14 @@
  * floor((62 - 2(bits-1) - ceil(log2 K)) / 2). Every partial sum obeys the same bound, so any cut
  * of K over threads, tiles or processes adds up without overflow.
  *
- * The packed layout of the CPU's kernels. Their OP_QUANTIZE writes it and CONTRACT, ONES and ONEHOT
- * read it. It depends only on rows, K, bits and block: see cpu/contraction_packed.h. The buffer of
- * a packed q has contraction_packed_size() bytes, aligned to 64; exponents stay canonical; peaks
- * may be NULL. The rules do not know this layout.
+ * The packed layout of the CPU's kernels. Their OP_QUANTIZE writes it and CONTRACT, ONES and
+ * ONEHOT read it. It depends only on rows, K, bits and block: see cpu/contraction_packed.h.
+ * The buffer of a packed q has contraction_packed_size() bytes, aligned to 64; exponents stay
+ * canonical; peaks may be NULL. The rules do not know this layout.
  *
  * Nothing here allocates. Callers guarantee what op_check() checks. A rule accepts any values of
- * elements without undefined behaviour, since it also judges what a cheating solver wrote. A kernel
- * reads only what its own quantize wrote.
+ * elements without undefined behaviour, since it also judges what a cheating solver wrote. A
+ * kernel reads only what its own quantize wrote.
  */
 #ifndef ENGINE_OPS_CONTRACTION_H
 #define ENGINE_OPS_CONTRACTION_H
@@ -90,7 +90,7 @@ static RULE inline struct contraction_shape contraction_shape(int64_t k, int64_t
     return shape;
 }
 
-/* The input slots of a kind's quantized operands: q, whose exponents follow. Returns their count. */
+/* The input slots of a kind's quantized operands: q, whose exponents follow. Returns how many. */
 uint32_t contraction_slots(uint32_t slots[2], enum op_kind kind);
 
 /* The shape of the rows that a quantize, contract, ones or onehot operation works on. */

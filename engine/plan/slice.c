@@ -482,6 +482,16 @@ static enum family family_of(enum op_kind kind)
     return families[kind];
 }
 
+/* Lengths that attributes from the first one on say. Returns how many. */
+static uint32_t list_dims(uint64_t lengths[SLICE_AXES_MAX], const struct op *op, uint32_t first,
+                          uint32_t count)
+{
+    for (uint32_t axis = 0; axis < count; axis++) {
+        lengths[axis] = (uint64_t)op->attributes[first + axis];
+    }
+    return count;
+}
+
 uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
 {
     const struct op *op = &whole->op;
@@ -524,11 +534,10 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
     case FAMILY_QUANTIZE:
     case FAMILY_CONTRACT:
         /* A causal contraction is cut along its batch only: the mask depends on row and column. */
-        count = op->kind == OP_QUANTIZE ? 4 : attributes[CONTRACT_CAUSAL] > 0 ? 2 : 6;
-        for (uint32_t axis = 0; axis < count; axis++) {
-            lengths[axis] = (uint64_t)attributes[axis]; /* the dims */
-        }
-        break;
+        return list_dims(lengths, op, 0,
+                         op->kind == OP_QUANTIZE           ? 4
+                         : attributes[CONTRACT_CAUSAL] > 0 ? 2
+                                                           : 6);
     case FAMILY_ONES:
         lengths[0] = (uint64_t)attributes[ONES_ROWS];
         break;
@@ -546,17 +555,9 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
         count = 2;
         break;
     case FAMILY_GENERAL:
-        count = VIEW_AXES;
-        for (uint32_t axis = 0; axis < count; axis++) {
-            lengths[axis] = (uint64_t)attributes[general_dims(op) + axis];
-        }
-        break;
+        return list_dims(lengths, op, general_dims(op), VIEW_AXES);
     case FAMILY_MOVE:
-        count = MOVE_AXES;
-        for (uint32_t axis = 0; axis < count; axis++) {
-            lengths[axis] = (uint64_t)attributes[MOVE_DIMS + axis];
-        }
-        break;
+        return list_dims(lengths, op, MOVE_DIMS, MOVE_AXES);
     }
     return count;
 }

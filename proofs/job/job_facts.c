@@ -235,7 +235,8 @@ static void take_kind(struct job_facts *facts, const struct job *job, const stru
     facts->decay = decay > facts->decay ? decay : facts->decay;
 }
 
-/* The factor of the state in the sum that is its next value: beta2 of Lion, the momentum of Muon. */
+/* The factor of the state in the sum that is its next value: beta2 of Lion, the momentum of
+ * Muon. */
 static double share_that_stays(const struct tape *tape, const char *moment)
 {
     for (uint32_t i = 0; i < tape->state_count; i++) {

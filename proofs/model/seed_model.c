@@ -45,7 +45,7 @@ static const struct tensor *find_state(const struct tape *tape, const char *name
 }
 
 /* The shortest decimal that is this binary32. */
-static double shortest(int64_t bits)
+static double shortest_number(int64_t bits)
 {
     const uint32_t word = (uint32_t)bits;
     char text[32];
@@ -72,7 +72,7 @@ static void read_ops(struct found *found)
             found->heads = p->rank == 4 ? p->dims[1] : 0;
             found->length = p->rank == 4 ? p->dims[2] : 0;
         } else if (op->kind == OP_LAYER_NORM || op->kind == OP_RMS_NORM) {
-            found->epsilon = shortest(op->attributes[NORM_EPSILON_BITS]);
+            found->epsilon = shortest_number(op->attributes[NORM_EPSILON_BITS]);
         } else if (op->kind == OP_ROTARY) {
             found->turned = (uint64_t)op->attributes[ROTARY_WIDTH];
         }
@@ -255,13 +255,14 @@ enum status seed_model_config(json_t **config, const struct job *job, struct err
 
 /* ---- a tokenizer of bytes ----------------------------------------------------- */
 
-/* Byte-level vocabularies write a byte that is no visible letter of Latin 1 as one from U+0100 on. */
+/* Byte-level vocabularies write a byte that is no visible letter of Latin 1 as one from U+0100
+ * on. */
 static bool is_visible(int byte)
 {
     return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
 }
 
-static json_t *letters(void)
+static json_t *byte_letters(void)
 {
     json_t *vocabulary = json_object();
     unsigned next = 256;
@@ -284,7 +285,7 @@ json_t *seed_model_tokenizer(void)
         "version", "1.0", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
         "type", "ByteLevel", "add_prefix_space", 0, "trim_offsets", 1, "use_regex", 0,
         "post_processor", "decoder", "type", "ByteLevel", "add_prefix_space", 1, "trim_offsets", 1,
-        "use_regex", 1, "model", "type", "BPE", "dropout", "unk_token", "vocab", letters(),
+        "use_regex", 1, "model", "type", "BPE", "dropout", "unk_token", "vocab", byte_letters(),
         "merges");
 }
 

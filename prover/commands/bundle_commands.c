@@ -19,6 +19,7 @@
 #include "proofs/run/gradient_norms.h"
 #include "prover/commands/access.h"
 #include "prover/commands/commands.h"
+#include "prover/commands/least_loss.h"
 #include "prover/commands/ledger_commands.h"
 
 static void hex_of(char text[HEX_SIZE(DIGEST_SIZE)], const struct digest *digest)
@@ -430,68 +431,6 @@ static const struct option_spec export_options[] = {
     ACCESS_KEY_OPTIONS,
 };
 
-/* The steps after which the least held-out loss was found; and of those with a checkpoint.
- * UINT64_MAX: there are none. */
-struct least_loss {
-    uint64_t of_all;
-    uint64_t of_kept;
-};
-
-static enum status look_for_best(struct least_loss *best, struct bundle *bundle,
-                                 struct error *error)
-{
-    float least[2] = {INFINITY, INFINITY};
-    uint64_t steps;
-
-    *best = (struct least_loss){UINT64_MAX, UINT64_MAX};
-    TRY(bundle_step_count(&steps, bundle, error));
-    for (uint64_t after = 1; after <= steps; after++) {
-        uint64_t found = UINT64_MAX;
-        struct bundle_step step;
-        float loss;
-
-        TRY(bundle_step_read(&step, bundle, after - 1, error));
-        memcpy(&loss, &step.held_out_bits, sizeof(loss));
-        if (!step.evaluated) {
-            continue;
-        }
-        if (loss < least[0]) {
-            least[0] = loss;
-            best->of_all = after;
-        }
-        if (loss < least[1] && bundle_checkpoint_find(&found, bundle, after, NULL) == STATUS_OK &&
-            found == after) {
-            least[1] = loss;
-            best->of_kept = after;
-        }
-    }
-    return STATUS_OK;
-}
-
-static enum status find_best(uint64_t *step, struct bundle *bundle, struct error *error)
-{
-    struct least_loss best;
-
-    TRY(look_for_best(&best, bundle, error));
-    if (best.of_all == UINT64_MAX) {
-        (void)error_set(error, STATUS_NOT_FOUND, "--best: the run has no held-out loss");
-        error_advise(error, "make the job with 'job new --eval FILE'");
-        return STATUS_NOT_FOUND;
-    }
-    if (best.of_kept != best.of_all) {
-        (void)error_set(error, STATUS_NOT_FOUND,
-                        "--best: the least held-out loss was after %" PRIu64
-                        " steps, and of them no checkpoint is kept",
-                        best.of_all);
-        if (best.of_kept != UINT64_MAX) {
-            error_advise(error, "the best that is kept: --step %" PRIu64, best.of_kept);
-        }
-        return STATUS_NOT_FOUND;
-    }
-    *step = best.of_all;
-    return STATUS_OK;
-}
-
 /* The newest checkpoint, or the one of --step, or of --best. */
 static enum status find_step(uint64_t *step, struct bundle *bundle, const struct options *options,
                              struct error *error)
@@ -503,7 +442,7 @@ static enum status find_step(uint64_t *step, struct bundle *bundle, const struct
 
     if (options_flag(options, "best")) {
         return given ? error_set(error, STATUS_USAGE, "one of --step and --best is enough")
-                     : find_best(step, bundle, error);
+                     : least_loss_find(step, bundle, error);
     }
     TRY(bundle_checkpoint_find(step, bundle, at, error));
     if (given && *step != wanted) {

@@ -83,7 +83,8 @@ static void close_job(struct crowd *crowd)
 /* ---- attacks --------------------------------------------------------------------------- */
 
 /* Entries that came and went before the job began leave no number behind: the two nodes are the
- * panel, one of them is drawn for each segment, and solver and nodes have all that the job pays. */
+ * panel, one of them is drawn for each segment, and solver and nodes have all that the job
+ * pays. */
 ATTACK(dead_entries)
 {
     struct crowd crowd;
@@ -104,8 +105,8 @@ ATTACK(dead_entries)
     crowd_close(&crowd);
 }
 
-/* A job that nobody shows gets no bond. Once it was shown, its client and solver hide it again: the
- * seats stay empty, and the bonds come back whole. */
+/* A job that nobody shows gets no bond. Once it was shown, its client and solver hide it again:
+ * the seats stay empty, and the bonds come back whole. */
 ATTACK(blind_enlistment)
 {
     static const int party[] = {STAGE_CLIENT, STAGE_SOLVER};
@@ -442,7 +443,7 @@ static void count_replays(const struct check_request *request)
     replays += !request->trial && !request->states;
 }
 
-/* It denies until many rights are wanted, and is right then: when they are paid the pool is empty. */
+/* It denies until many rights are wanted, and is right then: paying them empties the pool. */
 static void farm_pool(struct scene *scene)
 {
     static const struct scene_verdicts farms = {.unseen = {[STAGE_FRIEND] = true}};

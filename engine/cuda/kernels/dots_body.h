@@ -122,7 +122,8 @@ KERNEL(kernel_dots, struct dots_args)
 
 /* ---- experts ------------------------------------------------------------------------- */
 
-/* A thread's share of a result: of rows a and b, over the places of an expert, if sums are apart. */
+/* A thread's share of a result: of rows a and b, over the places of an expert, if sums are
+ * apart. */
 static RULE inline uint64_t chosen_share(const struct chosen_args *args, uint64_t a_row,
                                          uint64_t b_row, uint64_t expert, uint32_t lane)
 {

@@ -35,8 +35,8 @@ struct expectation {
 
 #define NO_TENSOR UINT32_MAX
 
-static enum status declare(struct expectation *reader, const struct graph_line *line,
-                           enum graph_word word, struct error *error)
+static enum status declare_value(struct expectation *reader, const struct graph_line *line,
+                                 enum graph_word word, struct error *error)
 {
     struct graph_expected *expected = reader->expected;
     struct graph_declared declared;
@@ -69,7 +69,8 @@ static void take_place(struct expectation *reader, const struct graph_line *line
     }
 }
 
-/* Notes where a parameter or a state is read first. Numbers are no operands: they have no sign %. */
+/* Notes where a parameter or a state is read first. Numbers are no operands: they have no sign
+ * %. */
 static void take_call(struct expectation *reader, const struct graph_line *line)
 {
     for (uint32_t i = 1; i < line->count && line->words[i][0] == '%'; i++) {
@@ -138,7 +139,7 @@ static enum status read_line(struct expectation *reader, const struct graph_line
     const enum graph_word word = graph_line_word(line);
 
     if (graph_word_declares(word)) {
-        return declare(reader, line, word, error);
+        return declare_value(reader, line, word, error);
     }
     if (word == GRAPH_EVAL) {
         reader->evaluates = true;
