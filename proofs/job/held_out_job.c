@@ -333,7 +333,7 @@ static uint64_t steps_of(const struct held_out_cutter *cut)
     for (uint32_t id = 0; id < cut->tape->tensor_count && rows == 0; id++) {
         rows = is_held_out_data(cut->tape, id) ? cut->tape->tensors[id].dims[0] : 0;
     }
-    return cut->packed ? (rows + batch - 1) / batch : 1;
+    return cut->packed && batch != 0 ? (rows + batch - 1) / batch : 1;
 }
 
 enum status held_out_cut(struct tape **tape, void ***constants, uint32_t *constant_count,

@@ -244,7 +244,7 @@ static double share_that_stays(const struct tape *tape, const char *moment)
         const struct op *scale = is_binary(sum, BINARY_ADD) ? maker_of(tape, sum->inputs[0]) : NULL;
 
         if (strcmp(tape->tensors[tape->states[i].before].name, moment) == 0 &&
-            is_map(scale, MAP_SCALE)) {
+            scale != NULL && is_map(scale, MAP_SCALE)) {
             return real_of(scale->attributes[MAP_CONSTANT_BITS]);
         }
     }

@@ -1,6 +1,7 @@
 /* data_paths.c - see data_paths.h. */
 #include "proofs/run/data_paths.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,9 +246,10 @@ static enum status take_rest(struct data_paths *paths, const char *const *files,
         if (paths->of[i] != NULL) {
             continue;
         }
-        while (dataset_is_named(files[next])) {
+        while (next + 1 < count && dataset_is_named(files[next])) {
             next++;
         }
+        assert(next < count && files[next] != NULL); /* they were counted above */
         TRY(data_paths_set(paths, i, files[next++], error));
     }
     return STATUS_OK;

@@ -238,7 +238,7 @@ static uint32_t count_whole(const struct tape *tape, uint64_t elements)
 {
     uint32_t count = 0;
 
-    for (uint32_t at = 0; at < tape->op_count; at++) {
+    for (uint32_t at = 0; tape != NULL && at < tape->op_count; at++) {
         count += tape->ops[at].kind == OP_CONTRACT &&
                  tape->tensors[tape->ops[at].outputs[0]].count == elements;
     }
