@@ -243,8 +243,8 @@ static double share_that_stays(const struct tape *tape, const char *moment)
         const struct op *sum = maker_of(tape, tape->states[i].after);
         const struct op *scale = is_binary(sum, BINARY_ADD) ? maker_of(tape, sum->inputs[0]) : NULL;
 
-        if (strcmp(tape->tensors[tape->states[i].before].name, moment) == 0 &&
-            scale != NULL && is_map(scale, MAP_SCALE)) {
+        if (strcmp(tape->tensors[tape->states[i].before].name, moment) == 0 && scale != NULL &&
+            is_map(scale, MAP_SCALE)) {
             return real_of(scale->attributes[MAP_CONSTANT_BITS]);
         }
     }
