@@ -247,6 +247,7 @@ static void cpu_close(struct machine *machine)
     lazy_release(&cpu->lazy);
     plan_release(&cpu->plan);
     tape_free(machine->rewrite);
+    free(machine->notes);
     free(cpu);
 }
 
@@ -407,6 +408,8 @@ static enum status cpu_write(struct machine *machine, uint32_t tensor, const voi
     }
     memcpy(cpu->memory[tensor], bytes, tensor_size(&machine->tape->tensors[tensor]));
     cpu->kept = false;
+    free(machine->notes);
+    machine->notes = NULL;
     return STATUS_OK;
 }
 

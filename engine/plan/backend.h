@@ -60,11 +60,18 @@ static inline bool observer_wants(const struct observer *observer, struct op_tur
     return observer->wants == NULL || observer->wants(observer->context, maker, output);
 }
 
+/* The root of a state that no step changes, which proofs/commit/state_root.c notes of the CPU's. */
+struct machine_note {
+    bool known;
+    struct digest root;
+};
+
 struct machine {
     const struct backend *backend;
-    const struct tape *tape; /* borrowed, and must outlive the machine; or the rewrite below */
-    struct tape *rewrite;    /* recompute.h, hoist.h; freed by close(). NULL: none */
-    int thread_count;        /* as in the options, for the caller's work on the tensors */
+    const struct tape *tape;    /* borrowed, and must outlive the machine; or the rewrite below */
+    struct tape *rewrite;       /* recompute.h, hoist.h; freed by close(). NULL: none */
+    int thread_count;           /* as in the options, for the caller's work on the tensors */
+    struct machine_note *notes; /* per state; write() forgets them, close() frees. NULL: none */
 };
 
 struct backend {

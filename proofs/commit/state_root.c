@@ -19,7 +19,8 @@ struct source {
     const struct tensor *tensor;
     const uint8_t *bytes;
     uint64_t size;
-    uint64_t first; /* of its pieces */
+    uint64_t first;            /* of its pieces */
+    struct machine_note *note; /* of a state that no step changes; NULL: of another */
 };
 
 struct work {
@@ -221,26 +222,54 @@ static bool hash_piece(const struct work *work, uint64_t piece)
  * A piece is the node above 2^PIECE_LEVEL leaves; the last may cover fewer and rises unhashed. So
  * the tree over the pieces' nodes, taken as leaf hashes, is the top of the tensor's tree.
  */
-static enum status join_pieces(struct digest *root, const struct work *work)
+static void find_item(struct digest *item, const struct work *work, uint32_t i, bool finite)
+{
+    const struct source *source = &work->sources[i];
+    const uint64_t end = i + 1 < work->count ? work->sources[i + 1].first : work->piece_count;
+    struct merkle_leaves nodes;
+    struct digest top;
+
+    if (source->note != NULL && source->note->known) {
+        *item = source->note->root;
+        return;
+    }
+    merkle_leaves_init_hashes(&nodes, work->nodes + source->first, end - source->first);
+    nodes.threads = 1;
+    merkle_root(&top, &nodes);
+    commit_tensor_root_of(item, COMMIT_TENSOR, source->tensor, &top);
+    if (source->note != NULL && finite) { /* or the next search would miss what is not */
+        *source->note = (struct machine_note){true, *item};
+    }
+}
+
+static enum status join_pieces(struct digest *root, const struct work *work, bool finite)
 {
     struct commit_roots roots;
 
     commit_roots_init(&roots, COMMIT_STATE, 0);
     for (uint32_t i = 0; i < work->count; i++) {
-        uint64_t end = i + 1 < work->count ? work->sources[i + 1].first : work->piece_count;
-        struct merkle_leaves nodes;
-        struct digest top;
         struct digest item;
 
-        merkle_leaves_init_hashes(&nodes, work->nodes + work->sources[i].first,
-                                  end - work->sources[i].first);
-        nodes.threads = 1;
-        merkle_root(&top, &nodes);
-        commit_tensor_root_of(&item, COMMIT_TENSOR, work->sources[i].tensor, &top);
+        find_item(&item, work, i, finite);
         TRY(commit_roots_add(&roots, &item));
     }
     commit_roots_end(&roots, root);
     return STATUS_OK;
+}
+
+/* Where the root of a state that no step changes is noted. */
+static struct machine_note *note_of(struct machine *machine, uint32_t state)
+{
+    const struct tape *tape = machine->tape;
+
+    if (machine->backend != &backend_cpu ||
+        tape->states[state].after != tape->states[state].before) {
+        return NULL;
+    }
+    if (machine->notes == NULL) {
+        machine->notes = calloc((size_t)tape->state_count + 1, sizeof(*machine->notes));
+    }
+    return machine->notes == NULL ? NULL : &machine->notes[state];
 }
 
 static int thread_count(uint64_t size, int threads)
@@ -271,7 +300,7 @@ static enum status find_at_once(struct digest *root, bool *finite, struct work *
         all_finite = all_finite && good;
     }
     *finite = all_finite;
-    status = join_pieces(root, work);
+    status = join_pieces(root, work, all_finite);
     free(work->nodes);
     return status;
 }
@@ -307,10 +336,13 @@ enum status state_root_find(struct digest *root, bool *finite, struct machine *m
         source->bytes = machine->backend->peek(machine, tape->states[i].before);
         source->size = commit_tensor_size(source->tensor);
         source->first = work.piece_count;
-        work.size += source->size;
+        source->note = note_of(machine, i);
         on_host = on_host && source->bytes != NULL;
-        /* Pieces do not cross tensors: each begins at a piece of its own. */
-        work.piece_count += (source->size + PIECE_SIZE - 1) / PIECE_SIZE;
+        if (source->note == NULL || !source->note->known) {
+            work.size += source->size;
+            /* Pieces do not cross tensors: each begins at a piece of its own. */
+            work.piece_count += (source->size + PIECE_SIZE - 1) / PIECE_SIZE;
+        }
     }
     status = on_host ? find_at_once(root, finite, &work, threads, error)
                      : find_by_reading(root, finite, machine, threads, error);

@@ -3,7 +3,8 @@
  *
  * Hashing is the cost of a committed step beside the step itself. So one parallel region hashes all
  * tensors, in pieces that stay in a core's cache while the search for NaN and infinity reads them
- * too. The root does not depend on the number of threads.
+ * too. The root does not depend on the number of threads. On the CPU the root of a state that no
+ * step changes is noted, and found again only after a write.
  *
  * Tour 5 of 10: next read prover/train/train.h, who makes the steps.
  */
