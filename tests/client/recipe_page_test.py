@@ -26,8 +26,17 @@ def names():
     return found
 
 
+def first_words(words):
+    """Up to a semicolon that no parenthesis holds."""
+    parts = words.split("; ")
+    kept = parts.pop(0)
+    while kept.count("(") > kept.count(")") and parts:
+        kept += "; " + parts.pop(0)
+    return kept
+
+
 def rows():
-    """As --help all has them: a name, its value, and words over several lines, up to a semicolon."""
+    """As --help all has them: a name, its value, and words over several lines."""
     said = call("job", "new", "--help", "all").stdout.decode()
     helps = {}
     for line in said.split("\n"):
@@ -40,7 +49,7 @@ def rows():
     made = []
     for name in names():
         value, words = helps[name]
-        made.append("| `--%s` | %s |\n" % ((name + " " + value).strip(), words.strip().split("; ")[0].split(
+        made.append("| `--%s` | %s |\n" % ((name + " " + value).strip(), first_words(words.strip()).split(
             " (may be")[0].replace("*", "\\*").replace("|", ", ")))
     return made
 
