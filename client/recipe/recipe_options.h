@@ -47,7 +47,7 @@
          .kind = OPTION_REAL,                                                                      \
          .value = "X",                                                                             \
          .help = "learning rate after the warm-up (default: 0.001; with --base 0.00002, of "       \
-                 "adapters 0.0002; of lion a tenth)"},                                    \
+                 "adapters 0.0002; of lion a tenth)"},                                             \
         RECIPE_NUMBER("rate-min", "learning rate at the end (default: a tenth of the rate; with "  \
                                   "--base 0)"),                                                    \
         RECIPE_RULES("rate-of", "rate of the tensors whose name is like PATTERN; * stands for "    \
