@@ -2367,7 +2367,7 @@ def _record_eval(module, loss, batch, graph):
         for name, one in list(module.named_parameters()) + list(module.named_buffers()):
             if name in lines:
                 recorder.know(one, lines[name], lines[name].kind)
-        with torch.no_grad():
+        with torch.enable_grad():  # a loss may have derivatives in it
             return _loss_line(graph, recorder, _run(module, recorder, loss, inputs))
     except Refused as error:
         raise Refused("in eval mode: %s; or export with evaluate=False" % error) from None
