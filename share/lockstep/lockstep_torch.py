@@ -430,7 +430,8 @@ class Graph:
     # -- shapes
 
     def view(self, value, change):
-        """What change() does to a tensor's strides, it does to the value's."""
+        """What change() does to a tensor's strides, it does to the value's. Where it would copy, the
+        value is laid out first: a copy's strides say nothing of the value."""
         if value.kind == "constant":
             raise AssertionError("a view of a constant")
         for again in (False, True):
@@ -438,11 +439,13 @@ class Graph:
                                                             value.offset)
             try:
                 made = change(base)
-                break
+                if again or all(_is_view(one, base) for one in (
+                        made if isinstance(made, (tuple, list)) else [made])):
+                    break
             except RuntimeError:
                 if again:
                     raise
-                value = Value(self.dense(value), value.sizes, kind=value.kind)
+            value = Value(self.dense(value), value.sizes, kind=value.kind)
         views = [Value(value.line, one.shape, one.stride(), one.storage_offset(), value.kind)
                  for one in (made if isinstance(made, (tuple, list)) else [made])]
         return views if isinstance(made, (tuple, list)) else views[0]
@@ -729,8 +732,7 @@ MAPS = {"neg": "neg", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "c
 COMPARED = {"lt": ("less", False), "le": ("less-equal", False), "gt": ("less", True),
             "ge": ("less-equal", True), "eq": ("equal", False), "ne": ("not-equal", False)}
 WAY_OUT = {"_local_scalar_dense": "a number that depends on the batch or a weight cannot leave the "
-                                  "tensors: no item(), no if on a tensor",
-           "embedding": "leave padding_idx out"}
+                                  "tensors: no item(), no if on a tensor"}
 
 
 def rule(*names):
@@ -1057,6 +1059,11 @@ def _elu(g, name, out, x, alpha=1, scale=1, input_scale=1):
     return g.scale(g.select(g.binary("less", g.number(0), x), x, low), scale)
 
 
+@rule("log1p")
+def _log1p(g, name, out, x):
+    return g.map("log", g.binary("add", x, 1))
+
+
 @rule("softplus")
 def _softplus(g, name, out, x, beta=1, threshold=20):
     y = g.scale(g.real(x), beta)
@@ -1147,7 +1154,8 @@ def _flip(g, name, out, x, axes):
 @rule("roll")
 def _roll(g, name, out, x, shifts, dims=()):
     if not dims:
-        refuse("roll without dims")
+        x = _roll(g, name, out, g.view(x, lambda t: t.reshape(-1)), shifts, [0])
+        return g.view(x, lambda t: t.reshape(out.shape))
     for shift, axis in zip(shifts if isinstance(shifts, (list, tuple)) else [shifts],
                            dims if isinstance(dims, (list, tuple)) else [dims]):
         cut = -shift % x.sizes[axis]
@@ -1169,8 +1177,11 @@ def _repeat(g, name, out, x, times):
 
 @rule("embedding")
 def _embedding(g, name, out, table, index, padding=-1, *more):
-    if padding != -1:
-        refuse("embedding with padding_idx: leave padding_idx out")
+    if padding != -1:  # this row is read, and learns nothing
+        rows = _embedding(g, name, out, table, index)
+        still = Value(g.line("stop", [g.dense(rows)], [], out.shape), out.shape)
+        other = g.binary("not-equal", index, padding, "bool")
+        return g.select(g.view(other, lambda t: t.unsqueeze(-1)), rows, still)
     if index.kind == "f32":
         hot = _hot(g, g.view(index, lambda t: t.reshape(-1)), table.sizes[0], 1)
         return Value(g.product(hot, table).line, out.shape)
@@ -1399,10 +1410,13 @@ def _max_all(g, name, out, x):
     return g.extreme("row-" + name, g.view(g.real(x), lambda t: t.reshape(-1)), 0, False)
 
 
-@rule("argmax")
+@rule("argmax", "argmin")
 def _argmax(g, name, out, x, axis=None, keep=False):
+    x = g.real(x)
     if axis is None:
-        x, axis = g.view(g.real(x), lambda t: t.reshape(-1)), 0
+        x, axis = g.view(x, lambda t: t.reshape(-1)), 0
+    if name == "argmin":
+        x = g.scale(x, -1)
     return g.extreme("row-max-index", x, axis, keep, "u32")
 
 
@@ -1734,6 +1748,13 @@ DROPOUTS = {FUNCTIONAL.dropout, torch.dropout, FUNCTIONAL.dropout1d, FUNCTIONAL.
             FUNCTIONAL.dropout3d} if hasattr(FUNCTIONAL, "dropout1d") else {FUNCTIONAL.dropout,
                                                                             torch.dropout}
 STOPS = {torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__}
+
+
+def _is_view(one, other):
+    """Do both lie in one storage? Tensors without bytes too."""
+    whole = [tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+             for tensor in (one, other)]
+    return whole[0]._cdata == whole[1]._cdata
 
 
 def _storage(tensor):

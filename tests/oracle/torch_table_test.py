@@ -1,0 +1,74 @@
+"""Goal: programs of many kinds, as users write them, are PyTorch's when they are jobs: loss, gradients and
+next states of the first step, in float64; and they run.
+Method: torch_table.py, each exported and made a job, which compares; some are run and proven. Skipped
+where PyTorch is not installed."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, part) for part in ("../support", "../../share/lockstep", "")]
+sys.dont_write_bytecode = True
+
+try:
+    import torch
+except ImportError:
+    print("skip: PyTorch is not installed (Debian: apt-get install python3-torch)")
+    sys.exit(77)
+
+import lockstep_torch as lockstep  # noqa: E402
+import torch_table as table  # noqa: E402
+from program import ask, main, path  # noqa: E402
+
+torch.set_num_threads(1)
+PROVEN = ("bert", "graph", "vq_vae", "pinn", "lattice", "metropolis")
+MOST = {"loss": 1e-5, "gradients": 1e-4, "states": 1e-5}  # ReLU and margins change over
+
+
+def export(make):
+    name = make.__name__
+    torch.manual_seed(3)
+    if make in table.STEPS:
+        step, state = make()
+        lockstep.export_step(step, state, path(name))
+        return []
+    module, loss, batch = make()
+    lockstep.export(module, loss, batch, path(name))
+    data = []
+    for key, rows in batch.items():
+        lockstep.save_rows(path("%s.%s.npy" % (name, key)), rows)
+        data += ["--data", "%s=%s" % (key, path("%s.%s.npy" % (name, key)))]
+    return data
+
+
+def check(make):
+    name = make.__name__
+    data = export(make)
+    weights = ["--first-state", path(name + ".safetensors")]
+    found = ask("job", "new", "--graph", path(name + ".graph"), *weights, *data, "--steps", "4",
+                "--segment-steps", "2", "--out", path(name + ".job"))["first_step"]
+    print("# %-13s %s" % (name, "  ".join("%s %.1e" % (key, one) for key, one in found.items()
+                                          if one is not None)))
+    assert any(one is not None for one in found.values()), found
+    assert all(one is None or one <= MOST[key] for key, one in found.items()), (name, found)
+    if name not in PROVEN:
+        return
+    with open(path(name + ".graph"), encoding="ascii") as file:
+        frozen = ["--data", path(name + ".safetensors")] if " frozen " in file.read() else []
+    ask("prover", "run", path(name + ".job"), *weights, *data, *frozen, "--bundle", path(name + ".run"))
+    audit, = ask("audit", path(name + ".run"), *data, *frozen)["audits"]
+    assert audit["answer"] == "proven", (name, audit)
+
+
+def trained_programs_are_pytorchs():
+    for make in table.LOSSES:
+        check(make)
+
+
+def steps_without_a_loss_are_pytorchs():
+    for make in table.STEPS:
+        check(make)
+
+
+if __name__ == "__main__":
+    sys.exit(main([trained_programs_are_pytorchs, steps_without_a_loss_are_pytorchs]))
