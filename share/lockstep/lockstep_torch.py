@@ -279,6 +279,8 @@ class Graph:
                 whole = torch.where(whole > 2 ** 31 - 1, whole - 2 ** 32, whole).int()
             elif tensor.dtype in (torch.float16, torch.bfloat16):
                 raise Refused("a constant of 16 bits: give it as float()")
+            if kind == "f32":  # an additive mask; what it hides has a share of 0 either way
+                whole = torch.where(whole == -math.inf, torch.full_like(whole, HIDDEN), whole)
             if not bool(torch.isfinite(whole.float()).all()):
                 raise Refused("a constant with infinity or NaN in it; masked_fill() takes a mask")
             flat = whole.contiguous()
@@ -439,9 +441,11 @@ class Graph:
                                                             value.offset)
             try:
                 made = change(base)
-                if again or all(_is_view(one, base) for one in (
+                if all(_is_view(one, base) for one in (
                         made if isinstance(made, (tuple, list)) else [made])):
                     break
+                if again:
+                    raise AssertionError("a change that copies")
             except RuntimeError:
                 if again:
                     raise
@@ -1005,7 +1009,7 @@ def _masked_fill(g, name, out, x, mask, number):
         number = number.tensor.item() if number.kind == "constant" else refuse(
             "masked_fill with a computed number")
     if number <= -1e9 and mask.kind == "constant":
-        return _hide(g, x, mask.tensor, max(number, -1e30))
+        return _hide(g, x, mask.tensor, max(number, HIDDEN))
     return g.select(g.real(mask), g.number(max(min(number, 3e38), -3e38)), g.real(x))
 
 
@@ -1057,6 +1061,73 @@ def _elu(g, name, out, x, alpha=1, scale=1, input_scale=1):
     low = g.map("exp", g.scale(g.binary("min", x, 0), input_scale))
     low = g.scale(g.binary("sub", low, 1), alpha)
     return g.scale(g.select(g.binary("less", g.number(0), x), x, low), scale)
+
+
+@rule("prelu", "_prelu_kernel")
+def _prelu(g, name, out, x, weight):
+    x, weight = g.real(x), g.real(weight)
+    if math.prod(weight.sizes) > 1 and len(weight.sizes) == 1 and len(x.sizes) > 1:
+        weight = g.view(weight, lambda t: t.reshape([1, -1] + [1] * (len(x.sizes) - 2)))
+    return g.select(g.binary("less", g.number(0), x), x, g.binary("mul", x, weight))
+
+
+@rule("pixel_shuffle", "pixel_unshuffle")
+def _pixel_shuffle(g, name, out, x, by):
+    *lead, channels, high, wide = x.sizes
+    n = len(lead)
+    parts, order = ([channels // by ** 2, by, by, high, wide], [0, 3, 1, 4, 2]) \
+        if name == "pixel_shuffle" else ([channels, high // by, by, wide // by, by], [0, 2, 4, 1, 3])
+    x = g.view(x, lambda t: t.reshape(lead + parts))
+    x = g.view(x, lambda t: t.permute(list(range(n)) + [n + i for i in order]))
+    return g.view(x, lambda t: t.reshape(out.shape))
+
+
+@rule("upsample_nearest1d", "upsample_nearest2d")
+def _upsample_nearest(g, name, out, x, *more):
+    sizes = x.sizes[2:]
+    times = [new // old for new, old in zip(out.shape[2:], sizes)]
+    if [old * many for old, many in zip(sizes, times)] != list(out.shape[2:]):
+        refuse("an upsampling by no whole number")
+    twice = [n for pair in zip(sizes, times) for n in pair]
+    ones = [n for size in sizes for n in (size, 1)]
+    lead = list(x.sizes[:2])
+    x = g.view(g.real(x), lambda t: t.reshape(lead + ones).expand(lead + twice))
+    return Value(g.dense(x), out.shape)
+
+
+@rule("_cdist_forward")
+def _cdist(g, name, out, a, b, p, mode=None):
+    if p != 2:
+        refuse("distances of another norm than 2")
+    a = g.view(g.real(a), lambda t: t.unsqueeze(-2))
+    b = g.view(g.real(b), lambda t: t.unsqueeze(-3))
+    apart = g.binary("sub", a, b)
+    return g.map("sqrt", g.sum(g.binary("mul", apart, apart), [-1]))
+
+
+@rule("_weight_norm_interface", "_weight_norm")
+def _weight_norm(g, name, out, v, size, axis=0):
+    v, size = g.real(v), g.real(size)
+    others = [i for i in range(len(v.sizes)) if i != axis % len(v.sizes)]
+    norm = g.map("sqrt", g.sum(g.binary("mul", v, v), others, True))
+    made = g.binary("mul", v, g.binary("div", size, norm))
+    return made if name == "_weight_norm" else (made, norm)
+
+
+@rule("_embedding_bag")
+def _embedding_bag(g, name, out, table, index, offsets, scaled=False, mode=0, sparse=False,
+                   weights=None, last=False, padding=-1):
+    starts = offsets.tensor.tolist() if offsets.kind == "constant" else refuse("computed offsets")
+    count = len(starts) and index.sizes[0] // len(starts)
+    if mode == 2 or weights is not None or padding != -1 or last or \
+            starts != [i * count for i in range(len(starts))] or count * len(starts) != index.sizes[0]:
+        refuse("bags of several sizes, of largest numbers, or with weights")
+    bags = g.view(g.index(index), lambda t: t.reshape(len(starts), count))
+    table = g.real(table)
+    rows = Value(g.line("gather", [g.dense(table, table.sizes[-1]), g.dense(bags)], [],
+                        list(bags.sizes) + [table.sizes[-1]]), list(bags.sizes) + [table.sizes[-1]])
+    made = g.mean(rows, [1]) if mode == 1 else g.sum(rows, [1])
+    return made, None, None, None
 
 
 @rule("log1p")
@@ -1218,6 +1289,7 @@ def _index(g, name, out, x, indexes):
 
 
 ONE_HOT_MOST = 2 ** 24  # elements of what an index is compared with
+HIDDEN = -1e30  # what an additive mask of -inf becomes
 
 
 def _counted(g, count):
@@ -1557,8 +1629,6 @@ def _log_softmax(g, name, out, x, axis, *more):
 def _nll(g, name, out, x, target, weight, reduction, ignored):
     axis = 0 if len(x.sizes) == 1 else 1
     columns, target = x.sizes[axis], g.index(target)
-    if weight is not None:
-        refuse("weights of classes in a cross-entropy")
     moved, _ = g.behind(x, [axis])
     if x.line.logits is None or moved.strides[-1] != 1 or x.line.shape[-1] != columns:
         refuse("nll_loss of what log_softmax did not make along the same axis")
@@ -1570,12 +1640,20 @@ def _nll(g, name, out, x, target, weight, reduction, ignored):
         targets = g.select(kept, targets, g.number(IGNORED, targets.sizes, "u32"))
     rows = Value(g.line("cross-entropy", [logits, g.dense(targets)], [], targets.sizes),
                  targets.sizes)
+    if weight is not None:
+        known = g.select(kept, targets, g.number(0, targets.sizes, "u32"))
+        column = g.dense(g.view(g.real(weight), lambda t: t.unsqueeze(-1)), 1)
+        each = g.line("gather", [column, g.dense(known)], [], list(targets.sizes) + [1])
+        kept = g.binary("mul", kept, Value(each, targets.sizes))
+        rows = g.binary("mul", rows, kept)
     if reduction == 0:
-        return Value(rows.line, target.sizes), None
+        return g.view(rows, lambda t: t.reshape(target.sizes)), None
     total = g.sum(rows, None)
     if reduction == 2:
         return total, None
-    count = g.binary("max", g.sum(kept, None), 1)
+    count = g.sum(kept, None)
+    if weight is None:
+        count = g.binary("max", count, 1)
     return g.binary("mul", total, g.map("reciprocal", count)), None
 
 
@@ -2103,21 +2181,26 @@ class Recorder(TorchDispatchMode):
                 return table[func](*args, **kwargs)
             made = func.decompose(*args, **kwargs)
         if made is NotImplemented:
-            refuse("it has no line of a graph")
+            refuse("it has no line of a graph: write it by sums, products and comparisons")
         return made
 
 
 def _smoothed(func, x, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
               reduction="mean", label_smoothing=0.0):
     """PyTorch's own selects the targets that count."""
-    if target.is_floating_point() or weight is not None:
+    if target.is_floating_point():
         return func(x, target, weight, ignore_index=ignore_index, reduction=reduction,
                     label_smoothing=label_smoothing)
     axis = 1 if x.dim() > 1 else 0
     logs = FUNCTIONAL.log_softmax(x, axis)
     kept = (target != ignore_index).to(x.dtype)
-    each = FUNCTIONAL.nll_loss(logs, target, ignore_index=ignore_index, reduction="none")
+    each = FUNCTIONAL.nll_loss(logs, target, weight, ignore_index=ignore_index, reduction="none")
+    if weight is not None:
+        logs = logs * weight.reshape([-1] + [1] * (x.dim() - axis - 1))
     total = (1 - label_smoothing) * each - label_smoothing / x.shape[axis] * logs.sum(axis) * kept
+    if weight is not None:
+        safe = torch.where(target != ignore_index, target, torch.zeros_like(target))
+        kept = kept * FUNCTIONAL.embedding(safe, weight.unsqueeze(-1)).squeeze(-1)
     return total if reduction == "none" else total.sum() if reduction == "sum" else \
         total.sum() / kept.sum()
 

@@ -404,6 +404,319 @@ def metropolis():
     return step, {"x": torch.zeros(64), "sum": torch.tensor(0.0)}
 
 
+# -- and more, as people write them
+
+class Gan(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.maker = nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.2), nn.Linear(16, 8))
+        self.judge = nn.Sequential(nn.Linear(8, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+
+
+def gan():
+    def loss(module, z, x):
+        fake = module.maker(z)
+        judged = F.softplus(-module.judge(x)).mean() + F.softplus(module.judge(fake.detach())).mean()
+        return judged + F.softplus(-module.judge(fake)).mean()
+    return Gan(), loss, {"z": torch.randn(16, 4), "x": torch.randn(16, 8)}
+
+
+class Pooled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(16, 4, batch_first=True)
+        self.head = nn.Linear(16, 3)
+
+    def forward(self, x, pad):
+        return self.head(self.attention(x, x, x, key_padding_mask=pad, need_weights=False)[0].mean(1))
+
+
+def padded_attention():
+    def loss(module, x, pad, y):
+        return F.cross_entropy(module(x, pad > 0.5), y)
+    pad = torch.zeros(4, 6)
+    pad[1, 4:] = 1
+    return Pooled(), loss, {"x": torch.randn(4, 6, 16), "pad": pad, "y": torch.randint(0, 3, (4,))}
+
+
+class Waves(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv1d(1, 8, 1)
+        self.gates = nn.ModuleList(nn.Conv1d(8, 16, 2, dilation=by) for by in (1, 2, 4))
+        self.last = nn.Conv1d(8, 1, 1)
+
+    def forward(self, x):
+        x = self.first(x)
+        for i, gate in enumerate(self.gates):
+            a, b = gate(F.pad(x, (2 ** i, 0))).chunk(2, 1)
+            x = x + torch.tanh(a) * torch.sigmoid(b)
+        return self.last(x)
+
+
+def wavenet():
+    def loss(module, x, y):
+        return F.l1_loss(module(x), y)
+    return Waves(), loss, {"x": torch.randn(4, 1, 20), "y": torch.randn(4, 1, 20)}
+
+
+def separable():
+    module = nn.Sequential(nn.Conv2d(4, 4, 3, padding=1, groups=4), nn.Conv2d(4, 8, 1), nn.Hardswish(),
+                           nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 3))
+    return module, classify, {"x": pictures(4, 8, 4), "y": torch.randint(0, 3, (4,))}
+
+
+class Squeezed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.slope = nn.Conv2d(3, 8, 3, padding=1), nn.PReLU()
+        self.down, self.up, self.head = nn.Linear(8, 2), nn.Linear(2, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = self.slope(self.conv(x))
+        shares = torch.sigmoid(self.up(F.relu(self.down(x.mean((2, 3))))))
+        return self.head(F.max_pool2d(x * shares[:, :, None, None], 2).amax((2, 3)))
+
+
+def squeeze_excite():
+    return Squeezed(), classify, {"x": pictures(4, 8), "y": torch.randint(0, 3, (4,))}
+
+
+class Einsum(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Parameter(0.3 * torch.randn(2, 8, 4)) for _ in range(3))
+
+    def forward(self, x):
+        q, k, v = (torch.einsum("bnd,hde->bhne", x, one) for one in (self.query, self.key, self.value))
+        shares = torch.softmax(torch.einsum("bhne,bhme->bhnm", q, k) / 2, -1)
+        return torch.einsum("bhnm,bhme->bnhe", shares, v).flatten(2)
+
+
+def einsum():
+    def loss(module, x):
+        return (module(x) - x).pow(2).mean()
+    return Einsum(), loss, {"x": torch.randn(3, 5, 8)}
+
+
+def class_weights():
+    weights = torch.tensor([1.0, 2.0, 0.5])
+
+    def loss(module, x, y):
+        out = module(x)
+        return F.cross_entropy(out, y, weight=weights, label_smoothing=0.1) + \
+            F.cross_entropy(out, y, weight=weights, ignore_index=1)
+    return nn.Linear(6, 3), loss, {"x": torch.randn(12, 6), "y": torch.randint(0, 3, (12,))}
+
+
+def larger_pictures():
+    module = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.Conv2d(8, 4, 3, padding=1),
+                           nn.PixelShuffle(2), nn.Upsample(scale_factor=2, mode="nearest"))
+
+    def loss(module, x, y):
+        return F.smooth_l1_loss(F.pixel_unshuffle(module(x), 2), y)
+    return module, loss, {"x": pictures(4, 6, 1), "y": pictures(4, 12, 4)}
+
+
+class Bags(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.EmbeddingBag(20, 8, mode="mean"), nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.head(self.words(x))
+
+
+def bags():
+    return Bags(), classify, {"x": torch.randint(0, 20, (6, 5)), "y": torch.randint(0, 2, (6,))}
+
+
+class Translator(nn.Module):
+    """nn.Transformer with its own causal mask of -inf, and places of sines."""
+
+    def __init__(self, width=16):
+        super().__init__()
+        self.words, self.head = nn.Embedding(20, width), nn.Linear(width, 20)
+        at = torch.arange(10)[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(1e4) / width))
+        self.register_buffer("places", torch.stack([at.sin(), at.cos()], -1).flatten(1))
+        self.core = nn.Transformer(width, 2, 1, 1, 32, dropout=0.0, batch_first=True)
+
+    def forward(self, a, b):
+        mask = nn.Transformer.generate_square_subsequent_mask(b.shape[1])
+        return self.head(self.core(self.words(a) + self.places[:a.shape[1]],
+                                   self.words(b) + self.places[:b.shape[1]], tgt_mask=mask))
+
+
+def translator():
+    def loss(module, a, b):
+        return F.cross_entropy(module(a, b[:, :-1]).reshape(-1, 20), b[:, 1:].reshape(-1))
+    return Translator(), loss, {"a": torch.randint(0, 20, (3, 7)), "b": torch.randint(0, 20, (3, 6))}
+
+
+def other_norms():
+    module = nn.Sequential(nn.Conv1d(3, 6, 3, padding=1), nn.BatchNorm1d(6), nn.ELU(),
+                           nn.InstanceNorm1d(6, affine=True), nn.Flatten(),
+                           nn.utils.weight_norm(nn.Linear(48, 8)), nn.Mish(), nn.Linear(8, 3))
+    return module, classify, {"x": torch.randn(4, 3, 8), "y": torch.randint(0, 3, (4,))}
+
+
+class LinearAttention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.query, self.key, self.value = (nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x):
+        q, k, v = F.elu(self.query(x)) + 1, F.elu(self.key(x)) + 1, self.value(x)
+        both, keys = torch.cumsum(k[..., :, None] * v[..., None, :], 1), torch.cumsum(k, 1)
+        return (q[..., None, :] @ both).squeeze(-2) / (q * keys).sum(-1, keepdim=True)
+
+
+def linear_attention():
+    def loss(module, x):
+        return (module(x) - x).pow(2).mean()
+    return LinearAttention(), loss, {"x": torch.randn(3, 5, 8)}
+
+
+class Cells(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.head = nn.LSTMCell(4, 6), nn.Linear(6, 1)
+
+    def forward(self, x):
+        h = c = torch.zeros(x.shape[0], 6)
+        for t in range(x.shape[1]):
+            h, c = self.cell(x[:, t], (h, c))
+        return self.head(h).squeeze(-1)
+
+
+def lstm_cells():
+    def loss(module, x, y):
+        return F.mse_loss(module(x), y)
+    return Cells(), loss, {"x": torch.randn(5, 6, 4), "y": torch.randn(5)}
+
+
+def neural_ode():
+    def loss(module, x, y):
+        for _ in range(5):
+            slope = module(x)
+            x = x + 0.1 * module(x + 0.05 * slope)
+        return (x - y).norm(dim=1).mean()
+    return net(2, 2), loss, {"x": torch.randn(8, 2), "y": torch.randn(8, 2)}
+
+
+def sinkhorn():
+    def loss(module, x, y):
+        cost = torch.cdist(module(x), module(y)) ** 2
+        u, v = torch.zeros(6), torch.zeros(6)
+        for _ in range(4):
+            u = -torch.logsumexp(v[None, :] - cost, 1)
+            v = -torch.logsumexp(u[:, None] - cost, 0)
+        return (torch.exp(u[:, None] + v[None, :] - cost) * cost).sum()
+    return nn.Linear(3, 2), loss, {"x": torch.randn(6, 3), "y": torch.randn(6, 3)}
+
+
+def quantiles():
+    def loss(module, x, y):
+        error, at = y - module(x), torch.tensor([0.1, 0.5, 0.9])
+        return torch.maximum(at * error, (at - 1) * error).mean()
+    return nn.Linear(4, 3), loss, {"x": torch.randn(16, 4), "y": torch.randn(16, 1)}
+
+
+def cosines():
+    def loss(module, a, b, y):
+        return F.cosine_embedding_loss(module(a), module(b), torch.where(y > 0, 1.0, -1.0)) + \
+            F.huber_loss(module(a).sum(1), y)
+    return nn.Linear(5, 4), loss, {"a": torch.randn(8, 5), "b": torch.randn(8, 5), "y": torch.randn(8)}
+
+
+def spread():
+    class Centres(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.at = nn.Parameter(torch.randn(3, 2))
+
+    def loss(module, x):
+        far = ((x[:, None] - module.at[None]) ** 2).sum(-1)
+        return far.min(1).values.mean() + 0.01 * torch.var(far) + torch.std(far, dim=1).mean()
+    return Centres(), loss, {"x": torch.randn(12, 2)}
+
+
+def triangles():
+    def loss(module, x):
+        lower = torch.tril(module(x).reshape(-1, 4, 4)) + 2 * torch.eye(4)
+        return torch.diagonal(lower @ lower.transpose(1, 2), dim1=1, dim2=2).log().sum(-1).mean()
+    return nn.Linear(5, 16), loss, {"x": torch.randn(6, 5)}
+
+
+def dice():
+    def loss(module, x, y):
+        p, axes = torch.sigmoid(module(x)), (1, 2, 3)
+        return 1 - (2 * (p * y).sum(axes) + 1).div(p.sum(axes) + y.sum(axes) + 1).mean()
+    return nn.Conv2d(1, 1, 3, padding=1), loss, {"x": pictures(3, 6, 1),
+                                                 "y": (torch.rand(3, 1, 6, 6) > 0.5).float()}
+
+
+class Centred(nn.Module):
+    """A pupil, and a teacher that follows it."""
+
+    def __init__(self):
+        super().__init__()
+        self.pupil = nn.Linear(4, 4)
+        self.register_buffer("teacher", torch.zeros(4, 4))
+        self.register_buffer("centre", torch.zeros(4))
+
+
+def self_distillation():
+    def loss(module, x):
+        out = module.pupil(x)
+        with torch.no_grad():
+            told = x @ module.teacher.T
+            module.centre.mul_(0.9).add_(0.1 * told.mean(0))
+            module.teacher.mul_(0.99).add_(0.01 * module.pupil.weight)
+        shares = F.softmax((told - module.centre) / 0.1, -1)
+        return -(shares * F.log_softmax(out, -1)).sum(-1).mean()
+    return Centred(), loss, {"x": torch.randn(6, 4)}
+
+
+# -- what has no line
+
+def fourier():
+    def loss(module, x):
+        return torch.fft.rfft(module(x)).abs().mean()
+    return nn.Linear(8, 8), loss, {"x": torch.randn(4, 8)}
+
+
+def alignment():
+    def loss(module, x):
+        return F.ctc_loss(F.log_softmax(module(x), -1).transpose(0, 1), torch.tensor([[1, 2]]), (6,), (2,))
+    return nn.Linear(4, 5), loss, {"x": torch.randn(1, 6, 4)}
+
+
+def branch_on_a_number():
+    def loss(module, x):
+        out = module(x)
+        return out.mean() if out.sum().item() > 0 else out.pow(2).mean()
+    return nn.Linear(4, 5), loss, {"x": torch.randn(3, 4)}
+
+
+def between_pixels():
+    def loss(module, x):
+        return F.interpolate(module(x), scale_factor=2, mode="bilinear").pow(2).mean()
+    return nn.Conv2d(1, 2, 3), loss, {"x": pictures(3, 6, 1)}
+
+
+def other_draws():
+    def loss(module, x):
+        return F.gumbel_softmax(module(x)).pow(2).mean()
+    return nn.Linear(4, 4), loss, {"x": torch.randn(3, 4)}
+
+
+
 LOSSES = (bert, resnet, unet, gru, mixer, experts, graph, focal, info_nce, dpo, distillation, vq_vae,
-          pinn, vae, policy, diffusion, triplet, siren)
+          pinn, vae, policy, diffusion, triplet, siren, gan, padded_attention, wavenet, separable,
+          squeeze_excite, einsum, class_weights, larger_pictures, bags, translator, other_norms,
+          linear_attention, lstm_cells, neural_ode, sinkhorn, quantiles, cosines, spread, triangles, dice,
+          self_distillation)
 STEPS = (wave, bodies, lattice, life, pagerank, adagrad, metropolis)
+REFUSED = {fourier: "_fft_r2c", alignment: "_ctc_loss", branch_on_a_number: "no item()",
+           between_pixels: "an index by several tensors", other_draws: "exponential_"}
