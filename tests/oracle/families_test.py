@@ -374,6 +374,7 @@ def what_a_config_asks_for_and_we_do_not_do_is_refused_by_key_and_value():
             ("opt", "do_layer_norm_before", False, "do_layer_norm_before"),
             ("falcon", "alibi", True, "alibi"), ("falcon", "multi_query", False, "multi_query"),
             ("falcon", "new_decoder_architecture", True, "new_decoder_architecture"),
+            ("falcon", "parallel_attn", False, "parallel_attn"), ("falcon", "bias", True, "bias"),
             ("granite", "logits_scaling", "8", "logits_scaling"),
             ("mixtral", "num_experts_per_tok", 5, "'num_experts_per_tok' is 5, of 4 experts"),
             ("mixtral", "num_experts_per_tok", 0, "num_experts_per_tok"),
