@@ -93,8 +93,8 @@ FAMILIES = {
         "falcon", "Falcon", SIZES, tied=True, num_attention_heads=3, rope_theta=10000.0, alibi=False,
         bias=False, multi_query=True, parallel_attn=True, new_decoder_architecture=False,
         apply_residual_connection_post_layernorm=False, layer_norm_epsilon=1e-5, num_kv_heads=3,
-        hidden_dropout=0.0, activation="gelu", auto_map={"AutoConfig": "x.FalconConfig"}).items()
-               if key != "intermediate_size"},
+        hidden_dropout=0.0, auto_map={"AutoConfig": "x.FalconConfig"}).items()
+               if key != "intermediate_size"},  # and without "activation", as the published file is
     "opt": {key: value for key, value in config(
         "opt", "OPT", SIZES, tied=True, ffn_dim=40, word_embed_proj_dim=24,
         activation_function="relu", do_layer_norm_before=True, enable_bias=True,
@@ -374,6 +374,8 @@ def what_a_config_asks_for_and_we_do_not_do_is_refused_by_key_and_value():
             ("opt", "do_layer_norm_before", False, "do_layer_norm_before"),
             ("falcon", "alibi", True, "alibi"), ("falcon", "multi_query", False, "multi_query"),
             ("falcon", "new_decoder_architecture", True, "new_decoder_architecture"),
+            ("falcon", "parallel_attn", False, "parallel_attn"), ("falcon", "bias", True, "bias"),
+            ("falcon", "activation", "softsign", "softsign"),
             ("granite", "logits_scaling", "8", "logits_scaling"),
             ("mixtral", "num_experts_per_tok", 5, "'num_experts_per_tok' is 5, of 4 experts"),
             ("mixtral", "num_experts_per_tok", 0, "num_experts_per_tok"),

@@ -246,6 +246,27 @@ def states_are_strict():
     refused("is declared twice", state, [lines[state].replace(" mean ", " slow ")])
     refused("a name of the job's own", state, [lines[state].replace(" mean ", " micro ")])
     refused("give one another name", state, [lines[state].replace(" mean ", " v.net.bias ")])
+    wanted = next(i for i, line in enumerate(lines)
+                  if line.startswith("expect %s " % lines[state].split(" ")[0]))
+    words_of = lines[wanted].split(" ")
+    refused("the next value of 'mean'", wanted, [" ".join(words_of[:2] + ["0x4000000000000000"] + words_of[3:])])
+
+
+def one_value_is_next_of_one_state():
+    module, loss, batch = programs.make("normed")
+    _, words, _, _ = export("twice", module, loss, batch)
+    with open(path("twice.graph"), encoding="ascii") as file:
+        lines = file.read().split("\n")
+    names = {line.split(" ")[0]: line.split(" ")[2] for line in lines if " state " in line}
+    after = {names[line.split(" ")[1]]: i for i, line in enumerate(lines) if line.startswith("after ")}
+    mean, var = after["1.running_mean"], after["1.running_var"]
+    first, second = lines[mean].split(" "), lines[var].split(" ")
+    assert mean < var, (mean, var)
+    lines[var] = "after %s %s" % (second[1], first[2])
+    with open(path("twice.graph"), "w", encoding="ascii") as file:
+        file.write("\n".join(lines))
+    said = call("job", "new", *words, "--out", path("twice.job"), wanted=1).stderr.decode()
+    assert "one value is next of two states" in said, said
 
 
 def a_first_step_that_is_not_pytorchs_is_refused():
@@ -409,6 +430,7 @@ if __name__ == "__main__":
     sys.exit(main([programs_are_those_of_pytorch, a_run_is_proved_and_loads,
                    states_go_from_step_to_step_and_load,
                    held_out_data_are_looked_at_in_eval_mode, states_are_strict,
+                   one_value_is_next_of_one_state,
                    a_first_step_that_is_not_pytorchs_is_refused, detach_that_is_lost_is_refused,
                    exported_decoders_have_the_operations_of_built_in_ones,
                    what_has_no_line_is_refused, names_that_a_job_gives_itself_are_refused,

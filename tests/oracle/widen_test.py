@@ -58,7 +58,7 @@ def text_of(value):
 
 
 def nf4(name, w, nested):
-    """The tensors of a weight, and what it is wide."""
+    """The tensors of a weight, and what it is wide. nested: groups in a group of scales, or 0."""
     flat = w.flatten().float()
     groups = torch.nn.functional.pad(flat, (0, -len(flat) % 64)).view(-1, 64)
     largest = groups.abs().max(1).values
@@ -67,13 +67,13 @@ def nf4(name, w, nested):
     if nested:
         offset = float(largest.mean())
         codes = torch.linspace(-1, 1, 256)
-        outer = torch.nn.functional.pad(largest - offset, (0, -len(largest) % 256)).view(-1, 256)
+        outer = torch.nn.functional.pad(largest - offset, (0, -len(largest) % nested)).view(-1, nested)
         scale = outer.abs().max(1).values
         byte = ((outer / scale[:, None])[..., None] - codes).abs().argmin(-1)
         largest = ((codes[byte] * scale[:, None]).flatten() + torch.tensor(offset))[:len(largest)]
         made = {".absmax": byte.flatten()[:len(largest)].to(torch.uint8), ".nested_absmax": scale,
                 ".nested_quant_map": codes}
-        state |= {"nested_blocksize": 256, "nested_dtype": "float32", "nested_offset": offset}
+        state |= {"nested_blocksize": nested, "nested_dtype": "float32", "nested_offset": offset}
     else:
         made = {".absmax": largest}
     code = ((groups / largest[:, None])[..., None] - TABLE).abs().argmin(-1).flatten()[:len(flat)]
@@ -166,13 +166,14 @@ def check_nf4(stem, nested, shards, kind):
 
 
 def nf4_is_one_product():
-    check_nf4("plain", False, 1, "F32")
-    check_nf4("plain.bf16", False, 1, "BF16")
+    check_nf4("plain", 0, 1, "F32")
+    check_nf4("plain.bf16", 0, 1, "BF16")
 
 
 def nf4_is_doubly_quantized():
-    check_nf4("nested", True, 1, "F32")
-    check_nf4("nested.bf16", True, 3, "BF16")
+    """Of 35 groups of a weight 32 have one scale of their scales, and 3 another."""
+    check_nf4("nested", 32, 1, "F32")
+    check_nf4("nested.bf16", 256, 3, "BF16")
 
 
 FP4 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
@@ -226,7 +227,7 @@ def refused(folder, *more, code=1):
 
 def broken(change, **config):
     """What is said of a folder whose tensors were changed."""
-    folder, _ = folder_nf4("broken", True, **config)
+    folder, _ = folder_nf4("broken", 256, **config)
     name = os.path.join(folder, "model.safetensors")
     with open(name, "rb") as file:
         whole = file.read()
@@ -278,12 +279,12 @@ def other_methods_are_refused_by_name():
                          ({"quant_method": "awq"}, "'awq'"), ({}, "''"),
                          (NF4 | {"load_in_4bit": False, "load_in_8bit": True}, "8 bits"),
                          (NF4 | {"bnb_4bit_quant_type": "fp4"}, "'fp4'")):
-        folder, _ = folder_nf4("other", False, quantization_config=method)
+        folder, _ = folder_nf4("other", 0, quantization_config=method)
         message = refused(folder)
         assert word in message and "before they were quantized" in message, (word, message)
-    folder, _ = folder_nf4("other", False, quantization_config=None)
+    folder, _ = folder_nf4("other", 0, quantization_config=None)
     assert "wide already" in refused(folder)
-    folder, _ = folder_nf4("there", False)
+    folder, _ = folder_nf4("there", 0)
     os.makedirs(path("there.out"))
     assert "is there already" in ask("base", "widen", folder, "--out", path("there.out"), wanted=1)[
         "error"]["message"]

@@ -74,8 +74,9 @@ static struct tape *hoisted(struct tape *tape)
 
 /* ---- random attention ------------------------------------------------------------ */
 
-/* Dropout has no axis. The extreme of each row is cut with the rows; an output is put together. */
-enum odd { ODD_NONE, ODD_DROPOUT, ODD_SHARES_READ, ODD_SHARES_KEPT };
+/* Dropout has no axis. The extreme of each row is cut with the rows; an output is put together, but
+ * not one of integers. */
+enum odd { ODD_NONE, ODD_DROPOUT, ODD_SHARES_READ, ODD_SHARES_KEPT, ODD_PLACES_KEPT, ODD_COUNT };
 
 struct attention {
     struct precision precision;
@@ -157,6 +158,11 @@ static struct tape *attention_tape(const struct attention *one)
         x = build_dropout(builder, x, 0.25, 3, 77);
     } else if (one->odd == ODD_SHARES_READ) {
         build_output(builder, "most", build_extreme(builder, REDUCE_MAX, x, NULL));
+    } else if (one->odd == ODD_PLACES_KEPT) {
+        uint32_t places = 0;
+
+        (void)build_extreme(builder, REDUCE_MAX, x, &places);
+        build_output(builder, "places", places);
     } else if (one->odd == ODD_SHARES_KEPT) {
         build_output(builder, "p", x);
     }
@@ -279,18 +285,19 @@ static void test_random_attention_ends_alike(void **state)
 static void test_what_must_stay_whole_stays(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 5; turn++) {
+    for (int turn = 0; turn <= ODD_COUNT; turn++) {
         struct attention one = random_attention(11);
         struct tape *rewrite = NULL;
         struct tape *tape;
         uint64_t room;
 
         one.batch = 2;
-        one.odd = turn < 4 ? (enum odd)turn : ODD_NONE;
+        one.odd = turn < ODD_COUNT ? (enum odd)turn : ODD_NONE;
         tape = attention_tape(&one);
-        room = turn < 4 ? head_size(&one) : one.batch * one.kv_heads * head_size(&one);
+        room = turn < ODD_COUNT ? head_size(&one) : one.batch * one.kv_heads * head_size(&one);
         rewrite = in_slices(tape, room, 0);
-        const bool is_chain = turn < 4 && one.odd != ODD_DROPOUT;
+        const bool is_chain =
+            turn < ODD_COUNT && one.odd != ODD_DROPOUT && one.odd != ODD_PLACES_KEPT;
 
         if (is_chain != (rewrite != NULL)) {
             fail_msg("turn %d: a chain is %s", turn, rewrite != NULL ? "there" : "missing");

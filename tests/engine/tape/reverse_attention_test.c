@@ -86,15 +86,20 @@ static void test_gradient_of_causal_probabilities_in_another_view(void **state)
     gradient_check(write_causal_across);
 }
 
-static uint32_t write_causal_product(struct net *net)
+static uint32_t write_product(struct net *net, uint64_t period, uint64_t row, uint64_t column)
 {
-    static const uint64_t strides[6] = {0, 0, 0, 6, 0, 1};
+    const uint64_t strides[6] = {0, 0, 0, row, 0, column};
     static const uint64_t dims[2] = {6, 6};
     struct view rows = view_matrix(6, 4);
     uint32_t x = net_matrix(net, 6, 4);
 
-    return build_contract(net->builder, x, &rows, net_matrix(net, 6, 4), &rows, strides, 6, 2,
+    return build_contract(net->builder, x, &rows, net_matrix(net, 6, 4), &rows, strides, period, 2,
                           dims);
+}
+
+static uint32_t write_causal_product(struct net *net)
+{
+    return write_product(net, 6, 6, 1);
 }
 
 /* A sum puts a number where the softmax has none, and a second reader of the scores adds one. */
@@ -105,6 +110,29 @@ static uint32_t write_causal_seen_twice(struct net *net)
                                TENSOR_NONE);
 
     return build_add(net->builder, p, build_scale(net->builder, scores, 0.5f), 1);
+}
+
+/* The same sum, whose first term is the second reader. */
+static uint32_t write_causal_seen_before(struct net *net)
+{
+    uint32_t scores = write_causal_product(net);
+    uint32_t other = build_scale(net->builder, scores, 0.5f);
+    uint32_t p = build_softmax(net->builder, build_map(net->builder, MAP_TANH, scores), 1.0f, 6,
+                               TENSOR_NONE);
+
+    return build_add(net->builder, other, p, 1);
+}
+
+/* The product leaves elements out that the softmax reads. */
+static uint32_t write_causal_of_another_period(struct net *net)
+{
+    return build_softmax(net->builder, write_product(net, 3, 6, 1), 1.0f, 6, TENSOR_NONE);
+}
+
+/* The product's rows are columns of the softmax. */
+static uint32_t write_causal_in_columns(struct net *net)
+{
+    return build_softmax(net->builder, write_product(net, 6, 1, 6), 1.0f, 6, TENSOR_NONE);
 }
 
 /* Between the cap and the softmax the rows are turned into columns. */
@@ -120,6 +148,9 @@ static void test_causal_product_without_softmax_has_no_gradient(void **state)
 {
     (void)state;
     gradient_check_refused(write_causal_seen_twice, "causal product");
+    gradient_check_refused(write_causal_seen_before, "causal product");
+    gradient_check_refused(write_causal_of_another_period, "causal product");
+    gradient_check_refused(write_causal_in_columns, "causal product");
     gradient_check_refused(write_causal_turned, "causal product");
     gradient_check_refused(write_causal_product, "causal product");
 }
