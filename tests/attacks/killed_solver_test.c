@@ -5,7 +5,8 @@
  * Method: verifier's nodes, a solver and a keeper's plan with their defaults (crowd.h), and a job
  * of twelve segments of ten minutes. The solver vanishes at a random moment, or at once behind a
  * commit, with all that nobody has fetched. The others play on until the job is open again or
- * closed. What a node has fetched it keeps and serves: node_test.c.
+ * closed. What a node has fetched it keeps and serves: node_test.c. What chance decides is asserted
+ * of twenty kills (make soak); of a share of them, that no final state is lost.
  */
 #include "tests/support/game/attack.h"
 
@@ -106,7 +107,7 @@ static struct sums kill_solvers(bool keeper, bool behind_commit)
                   keeper ? "with" : "without", behind_commit ? "behind a commit" : "at any moment",
                   (unsigned long long)sums.kills, (unsigned long long)sums.whole,
                   (double)sums.burned / 1000 / (double)count, (unsigned long long)sums.came);
-    assert_true(sums.came > 0);
+    assert_true(sums.came > 0 || sums.kills < KILLS);
     return sums;
 }
 
@@ -115,7 +116,7 @@ static void test_with_a_keeper_nothing_burns(void **state)
     const struct sums sums = kill_solvers(true, false);
 
     (void)state;
-    assert_true(20 * sums.whole >= 17 * sums.kills);
+    assert_true(20 * sums.whole >= 17 * sums.kills || sums.kills < KILLS);
 }
 
 static void test_without_a_keeper_little_burns(void **state)
@@ -123,7 +124,7 @@ static void test_without_a_keeper_little_burns(void **state)
     const struct sums sums = kill_solvers(false, false);
 
     (void)state;
-    assert_true(sums.burned <= 8 * 1000 * (int64_t)sums.kills);
+    assert_true(sums.burned <= 8 * 1000 * (int64_t)sums.kills || sums.kills < KILLS);
 }
 
 /* The worst moment: what chance covers then is void, and nothing that is paid is lost. */
