@@ -272,41 +272,35 @@ static void test_one_that_is_killed_at_any_moment_has_replied_all_the_same(void 
     }
 }
 
-static void test_one_that_dies_each_time_is_named_and_may_be_asked_again(void **state)
+/* A child that misbehaves so is named and ended; the next one answers. */
+static void see_misbehaviour(const char *how, enum status status, const char *words)
 {
+    struct tracer *tracer;
     struct digest root;
     uint64_t steps_run = 0;
-    struct tracer *tracer;
     struct error error;
 
-    (void)state;
     error_init(&error);
-    (void)setenv(HOW, "dies", 1);
+    (void)setenv(HOW, how, 1);
     tracer = open_tracer();
-    assert_int_equal(tracer_ready(tracer, &root, &steps_run, &error), STATUS_IO);
-    assert_string_equal(error.text, "the process that answers ended with exit code 9");
+    assert_int_equal(tracer_ready(tracer, &root, &steps_run, &error), status);
+    assert_string_equal(error.text, words);
+    assert_int_equal(tracer_of(getpid()), 0);
     (void)unsetenv(HOW);
     ask_one(tracer);
     tracer_close(tracer);
 }
 
+static void test_one_that_dies_each_time_is_named_and_may_be_asked_again(void **state)
+{
+    (void)state;
+    see_misbehaviour("dies", STATUS_IO, "the process that answers ended with exit code 9");
+}
+
 static void test_one_that_lies_is_ended(void **state)
 {
-    struct digest root;
-    uint64_t steps_run = 0;
-    struct tracer *tracer;
-    struct error error;
-
     (void)state;
-    error_init(&error);
-    (void)setenv(HOW, "lies", 1);
-    tracer = open_tracer();
-    assert_int_equal(tracer_ready(tracer, &root, &steps_run, &error), STATUS_BAD_FORMAT);
-    assert_string_equal(error.text, "the process that answers says nonsense");
-    assert_int_equal(tracer_of(getpid()), 0);
-    (void)unsetenv(HOW);
-    ask_one(tracer);
-    tracer_close(tracer);
+    see_misbehaviour("lies", STATUS_BAD_FORMAT, "the process that answers says nonsense");
 }
 
 /* A reply that is longer than any is not taken. */
