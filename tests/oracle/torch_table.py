@@ -531,6 +531,24 @@ def bags():
     return Bags(), classify, {"x": torch.randint(0, 20, (6, 5)), "y": torch.randint(0, 2, (6,))}
 
 
+class PaddedWords(nn.Module):
+    """The row of the padding is read by what counts, and learns nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = nn.Embedding(20, 8, padding_idx=0), nn.Linear(8, 2)
+        nn.init.normal_(self.words.weight)
+
+    def forward(self, x):
+        return self.head(torch.tanh(self.words(x)).mean(1))
+
+
+def padded_words():
+    x = torch.randint(1, 20, (6, 5))
+    x[:, 3:] = 0
+    return PaddedWords(), classify, {"x": x, "y": torch.randint(0, 2, (6,))}
+
+
 class Translator(nn.Module):
     """nn.Transformer with its own causal mask of -inf, and places of sines."""
 
@@ -714,9 +732,9 @@ def other_draws():
 
 LOSSES = (bert, resnet, unet, gru, mixer, experts, graph, focal, info_nce, dpo, distillation, vq_vae,
           pinn, vae, policy, diffusion, triplet, siren, gan, padded_attention, wavenet, separable,
-          squeeze_excite, einsum, class_weights, larger_pictures, bags, translator, other_norms,
-          linear_attention, lstm_cells, neural_ode, sinkhorn, quantiles, cosines, spread, triangles, dice,
-          self_distillation)
+          squeeze_excite, einsum, class_weights, larger_pictures, bags, padded_words, translator,
+          other_norms, linear_attention, lstm_cells, neural_ode, sinkhorn, quantiles, cosines, spread,
+          triangles, dice, self_distillation)
 STEPS = (wave, bodies, lattice, life, pagerank, adagrad, metropolis)
 REFUSED = {fourier: "_fft_r2c", alignment: "_ctc_loss", branch_on_a_number: "no item()",
            between_pixels: "an index by several tensors", other_draws: "exponential_"}
