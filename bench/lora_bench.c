@@ -214,7 +214,8 @@ static enum status play(struct contest *contest, uint32_t step, struct error *er
 {
     struct machine *machine = contest->run.machine;
     double start = bench_now();
-    double times[3] = {0};
+    double times[2];
+    struct bench_time peer = {0};
     double loss = 0.0;
     struct digest root;
     uint32_t bits = 0;
@@ -231,7 +232,7 @@ static enum status play(struct contest *contest, uint32_t step, struct error *er
         double apart;
 
         (void)fwrite(&step, sizeof(step), 1, contest->torch.to);
-        TRY(torch_child_step(&contest->torch, &loss, &times[2], error));
+        TRY(torch_child_step(&contest->torch, &loss, &peer, error));
         apart = fabs(loss / (double)ours - 1.0);
         if (!(apart <= contest->worst)) { /* a NaN is the worst */
             contest->worst = apart;
@@ -240,7 +241,7 @@ static enum status play(struct contest *contest, uint32_t step, struct error *er
     if (step > 0) {
         contest->ours[step - 1] = times[0];
         contest->root[step - 1] = times[1];
-        contest->peer[step - 1] = times[2];
+        contest->peer[step - 1] = peer.seconds;
     }
     return STATUS_OK;
 }

@@ -111,13 +111,13 @@ def main():
         step = int(read("<u4", 1)[0])
         at, = reference.starts(len(tokens), LENGTH, 1, step, SEED)
         batch = torch.from_numpy(tokens[at:at + LENGTH + 1].astype("int64"))
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         optimizer.zero_grad(set_to_none=True)
         loss = model.loss(batch[:-1], batch[1:])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, CLIP)
         optimizer.step()
-        say(seconds=time.perf_counter() - start, loss=loss.item())
+        say(seconds=time.perf_counter() - start, processor=time.process_time() - used, loss=loss.item())
 
 
 main()

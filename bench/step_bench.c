@@ -1,5 +1,5 @@
 /*
- * step_bench.c - tokens per second of whole GPT-2 training steps: forward, cross-entropy, backward,
+ * step_bench.c - time of whole GPT-2 training steps, by the wall and of the processor: forward, cross-entropy, backward,
  * clipping, AdamW. Against an unreproducible step with OpenBLAS and fast math, and against PyTorch
  * where it is installed, in float32 and with bfloat16 autocast, as people train; all from the same
  * first state and on the same batches.
@@ -10,6 +10,7 @@
  *     STEP_CASE=10M        only cases whose name holds this
  *     STEP_THREADS=1       only that many threads
  *     STEP_ROUNDS=3        timed steps of each, instead of the case's own number
+ *     STEP_ISA=avx2        all sides held to AVX2, as on a processor that has no more
  *     STEP_PLAIN=1         gradients of weights do not shift their tokens
  *     STEP_PROFILE=1       where the time of our steps goes; the hook costs a clock per operation
  */
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench/support/bench.h"
 #include "bench/support/gpt2_baseline.h"
@@ -60,30 +62,30 @@ struct contest {
     bool has[PARTY_COUNT];                 /* who takes part */
     int threads;
     double loss[PARTY_COUNT];
-    double seconds[PARTY_COUNT][ROUNDS_MAX];
+    struct bench_time took[PARTY_COUNT][ROUNDS_MAX];
     double worst[PARTY_COUNT]; /* the largest relative difference to our loss */
 };
 
 /* ---- one step of each --------------------------------------------------- */
 
-static enum status step_ours(struct contest *contest, double *seconds, struct error *error)
+static enum status step_ours(struct contest *contest, struct bench_time *took, struct error *error)
 {
-    double start = bench_now();
+    struct bench_time start = bench_clocks();
     float loss;
 
     TRY(backend_cpu.step(contest->machine, NULL, error));
-    *seconds = bench_now() - start;
+    *took = bench_since(&start);
     TRY(backend_cpu.read(contest->machine, contest->one.model.tape->loss, &loss, error));
     contest->loss[OURS] = loss;
     return STATUS_OK;
 }
 
-static void step_baseline(struct contest *contest, double *seconds)
+static void step_baseline(struct contest *contest, struct bench_time *took)
 {
-    double start = bench_now();
+    struct bench_time start = bench_clocks();
 
     contest->loss[BASELINE] = gpt2_baseline_step(contest->baseline);
-    *seconds = bench_now() - start;
+    *took = bench_since(&start);
 }
 
 /* Lets the idle threads of one side stop spinning before the next side runs. */
@@ -94,18 +96,20 @@ static void pause_between(void)
     (void)nanosleep(&moment, NULL);
 }
 
-static enum status step_all(struct contest *contest, uint32_t step, double *seconds,
+static enum status step_all(struct contest *contest, uint32_t step, struct bench_time *took,
                             struct error *error)
 {
     gpt2_case_batch(&contest->one, step);
     pause_between();
-    TRY(step_ours(contest, &seconds[OURS], error));
-    pause_between();
-    step_baseline(contest, &seconds[BASELINE]);
+    TRY(step_ours(contest, &took[OURS], error));
+    if (contest->has[BASELINE]) {
+        pause_between();
+        step_baseline(contest, &took[BASELINE]);
+    }
     for (int party = TORCH; party < PARTY_COUNT; party++) {
         if (contest->has[party]) {
             pause_between();
-            TRY(gpt2_torch_step(&contest->torch[party], &contest->loss[party], &seconds[party],
+            TRY(gpt2_torch_step(&contest->torch[party], &contest->loss[party], &took[party],
                                 &contest->one, error));
         }
     }
@@ -118,6 +122,32 @@ static enum status step_all(struct contest *contest, uint32_t step, double *seco
         }
     }
     return STATUS_OK;
+}
+
+/* ---- an instruction set for all ------------------------------------------ */
+
+static bool held_to_avx2(void)
+{
+    const char *isa = getenv("STEP_ISA");
+
+    return isa != NULL && strcmp(isa, "avx2") == 0;
+}
+
+/*
+ * Libraries choose their kernels when they are loaded, so the program starts again with what each of
+ * them reads; the children in PyTorch inherit it.
+ */
+static void hold_to_avx2(char **argv)
+{
+    if (!held_to_avx2() || getenv("OPENBLAS_CORETYPE") != NULL) {
+        return;
+    }
+    (void)setenv("LOCKSTEP_ISA", "avx2", 1);
+    (void)setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+    (void)setenv("ATEN_CPU_CAPABILITY", "avx2", 1);
+    (void)setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+    (void)setenv("MKL_ENABLE_INSTRUCTIONS", "AVX2", 1);
+    (void)execv("/proc/self/exe", argv);
 }
 
 /* ---- a contest ---------------------------------------------------------- */
@@ -137,11 +167,13 @@ static enum status open_all(struct contest *contest, const struct gpt2_size *siz
         profile_watch(profile, &options);
     }
     TRY(gpt2_case_open(&contest->machine, &contest->one, &options, error));
-    contest->baseline = gpt2_baseline_new(&contest->one, threads);
-    if (contest->baseline == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the baseline");
+    if (!held_to_avx2()) { /* its loops are compiled for this processor */
+        contest->baseline = gpt2_baseline_new(&contest->one, threads);
+        if (contest->baseline == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for the baseline");
+        }
+        contest->has[BASELINE] = true;
     }
-    contest->has[BASELINE] = true;
     for (int party = TORCH; party < PARTY_COUNT; party++) {
         error_init(&missing);
         contest->has[party] = gpt2_torch_open(&contest->torch[party], &contest->one, threads,
@@ -173,31 +205,40 @@ static int compare_doubles(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static double tokens_per_second(struct contest *contest, enum party party, int rounds)
+static struct bench_time median_of(const struct contest *contest, enum party party, int rounds)
 {
-    double *seconds = contest->seconds[party];
+    double seconds[ROUNDS_MAX];
+    double processor[ROUNDS_MAX];
 
+    for (int i = 0; i < rounds; i++) {
+        seconds[i] = contest->took[party][i].seconds;
+        processor[i] = contest->took[party][i].processor;
+    }
     qsort(seconds, (size_t)rounds, sizeof(*seconds), compare_doubles);
-    return (double)gpt2_case_rows(&contest->one) / seconds[rounds / 2];
+    qsort(processor, (size_t)rounds, sizeof(*processor), compare_doubles);
+    return (struct bench_time){seconds[rounds / 2], processor[rounds / 2]};
 }
 
 /* Returns how many peers have other losses. */
 static int report(struct bench *bench, struct contest *contest, int rounds)
 {
-    double ours = tokens_per_second(contest, OURS, rounds);
+    double tokens = (double)gpt2_case_rows(&contest->one);
+    struct bench_time ours = median_of(contest, OURS, rounds);
     int failures = 0;
 
     for (int party = BASELINE; party < PARTY_COUNT; party++) {
         char name[BENCH_NAME_MAX];
+        struct bench_time peer = median_of(contest, (enum party)party, rounds);
         double most = party == TORCH_BFLOAT16 ? LOSS_DIFFERENCE_BFLOAT16_MAX : LOSS_DIFFERENCE_MAX;
 
         if (!contest->has[party]) {
             continue;
         }
-        (void)snprintf(name, sizeof(name), "%s, %d thread%s, %s", contest->one.name,
-                       contest->threads, contest->threads == 1 ? "" : "s", peers[party]);
-        bench_record(bench, name, "tokens/s", ours,
-                     tokens_per_second(contest, (enum party)party, rounds), 1);
+        (void)snprintf(name, sizeof(name), "%s%s, %d thread%s, %s", contest->one.name,
+                       held_to_avx2() ? ", AVX2" : "", contest->threads,
+                       contest->threads == 1 ? "" : "s", peers[party]);
+        bench_record(bench, name, "tokens/s", tokens / ours.seconds, tokens / peer.seconds, 1);
+        bench_record(bench, name, "s of processor", ours.processor, peer.processor, 0);
         fprintf(stderr, "    losses differ by at most %.1e\n", contest->worst[party]);
         if (!(contest->worst[party] <= most)) {
             fprintf(stderr, "    more than %.1e: this is not the same step\n", most);
@@ -223,11 +264,11 @@ static int run(struct bench *bench, struct contest *contest, const struct size_c
     status = open_all(contest, &size->size, threads, &profile, &error);
     /* Step 0 warms everything up and is not timed. */
     for (int step = 0; step <= rounds && status == STATUS_OK; step++) {
-        double seconds[PARTY_COUNT] = {0};
+        struct bench_time took[PARTY_COUNT] = {0};
 
-        status = step_all(contest, (uint32_t)step, seconds, &error);
+        status = step_all(contest, (uint32_t)step, took, &error);
         for (int party = 0; party < PARTY_COUNT && step > 0; party++) {
-            contest->seconds[party][step - 1] = seconds[party];
+            contest->took[party][step - 1] = took[party];
         }
         if (step == 0) {
             profile_clear(&profile);
@@ -253,6 +294,7 @@ int main(int argc, char **argv)
     struct bench bench;
     int failures = 0;
 
+    hold_to_avx2(argv);
     bench_init(&bench, "step", "the same step elsewhere", argc, argv);
     contest = malloc(sizeof(*contest));
     if (contest == NULL) {

@@ -16,12 +16,29 @@
 #define SECONDS_MIN_DEFAULT 0.5
 #define CPU_NAME_MAX        128
 
-double bench_now(void)
+static double read_clock(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double bench_now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+struct bench_time bench_clocks(void)
+{
+    return (struct bench_time){read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID)};
+}
+
+struct bench_time bench_since(const struct bench_time *start)
+{
+    struct bench_time now = bench_clocks();
+
+    return (struct bench_time){now.seconds - start->seconds, now.processor - start->processor};
 }
 
 void bench_init(struct bench *bench, const char *title, const char *peer_name, int argc,

@@ -63,7 +63,17 @@ void bench_record(struct bench *bench, const char *name, const char *unit, doubl
 /* Prints the table, writes the JSON file; returns the exit code of the program. */
 int bench_finish(struct bench *bench);
 
+/* What a stretch of work took: by the wall clock, and of all threads of its process together. */
+struct bench_time {
+    double seconds;
+    double processor;
+};
+
 /* Monotonic seconds. */
 double bench_now(void);
+
+/* Both clocks now; and since then. A busy machine lengthens the first and hardly the second. */
+struct bench_time bench_clocks(void);
+struct bench_time bench_since(const struct bench_time *start);
 
 #endif /* BENCH_SUPPORT_BENCH_H */

@@ -61,12 +61,12 @@ out:
     return status;
 }
 
-enum status gpt2_torch_step(struct torch_child *torch, double *loss, double *seconds,
+enum status gpt2_torch_step(struct torch_child *torch, double *loss, struct bench_time *took,
                             const struct gpt2_case *one, struct error *error)
 {
     size_t rows = gpt2_case_rows(one);
 
     (void)fwrite(one->tokens, sizeof(*one->tokens), rows, torch->to);
     (void)fwrite(one->targets, sizeof(*one->targets), rows, torch->to);
-    return torch_child_step(torch, loss, seconds, error);
+    return torch_child_step(torch, loss, took, error);
 }

@@ -15,7 +15,8 @@ MUST_CHECK enum status gpt2_torch_open(struct torch_child *torch, const struct g
                                        int threads, bool bfloat16, struct error *error);
 
 /* One step on the case's batch. */
-MUST_CHECK enum status gpt2_torch_step(struct torch_child *torch, double *loss, double *seconds,
-                                       const struct gpt2_case *one, struct error *error);
+MUST_CHECK enum status gpt2_torch_step(struct torch_child *torch, double *loss,
+                                       struct bench_time *took, const struct gpt2_case *one,
+                                       struct error *error);
 
 #endif /* BENCH_SUPPORT_GPT2_TORCH_H */

@@ -107,7 +107,7 @@ enum status torch_child_ready(struct torch_child *torch, struct error *error)
     return STATUS_OK;
 }
 
-enum status torch_child_step(struct torch_child *torch, double *loss, double *seconds,
+enum status torch_child_step(struct torch_child *torch, double *loss, struct bench_time *took,
                              struct error *error)
 {
     json_t *said;
@@ -118,9 +118,11 @@ enum status torch_child_step(struct torch_child *torch, double *loss, double *se
     if (said == NULL) {
         return error->status;
     }
-    bad = json_unpack(said, "{s:F, s:F}", "seconds", seconds, "loss", loss);
+    bad = json_unpack(said, "{s:F, s:F, s:F}", "seconds", &took->seconds, "processor",
+                      &took->processor, "loss", loss);
     json_decref(said);
-    return bad == 0 ? STATUS_OK : error_set(error, STATUS_BAD_FORMAT, "%s: no loss", torch->script);
+    return bad == 0 ? STATUS_OK
+                    : error_set(error, STATUS_BAD_FORMAT, "%s: no loss or times", torch->script);
 }
 
 void torch_child_close(struct torch_child *torch)

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "bench/support/bench.h"
 
 #define TORCH_VERSION_MAX  32
 #define TORCH_ARGUMENT_MAX 256
@@ -33,8 +34,8 @@ MUST_CHECK enum status torch_child_start(struct torch_child *torch, const char *
 MUST_CHECK enum status torch_child_ready(struct torch_child *torch, struct error *error);
 
 /* Of the step whose input was written. */
-MUST_CHECK enum status torch_child_step(struct torch_child *torch, double *loss, double *seconds,
-                                        struct error *error);
+MUST_CHECK enum status torch_child_step(struct torch_child *torch, double *loss,
+                                        struct bench_time *took, struct error *error);
 
 /* Of one that did not start, too, if it was zero-filled. */
 void torch_child_close(struct torch_child *torch);

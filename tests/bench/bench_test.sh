@@ -34,6 +34,11 @@ if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
     check "where bfloat16 would not end it is left out with a sentence, and float32 is not" 0 \
         'says out "PyTorch float32" && ! says out bfloat16 &&
             says err "without PyTorch bfloat16 autocast: this processor has no products of bfloat16"'
+    STEP_ISA=avx2 STEP_CASE=tiny STEP_THREADS=1 STEP_ROUNDS=1 timeout -k 5 300 \
+        "$TEST_BUILD/bench/step_bench" "$dir/held.json" >"$dir/out" 2>"$dir/err"
+    code=$?
+    check "a step held to AVX2 says so, with the processor time of both" 0 \
+        'says out "AVX2, 1 thread, PyTorch float32" && says out "s of processor" && ! says out "fast math"'
     LORA_CASE=tiny LORA_ROUNDS=3 timeout -k 5 300 "$TEST_BUILD/bench/lora_bench" \
         "$dir/lora.json" >"$dir/out" 2>"$dir/err"
     code=$?
@@ -41,6 +46,7 @@ if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
 else
     skip "a step has the peers that people use, with losses like ours" "PyTorch is not here"
     skip "where bfloat16 would not end it is left out with a sentence" "PyTorch is not here"
+    skip "a step held to AVX2 says so" "PyTorch is not here"
     skip "a step of LoRA has PyTorch's losses" "PyTorch is not here"
 fi
 finish
