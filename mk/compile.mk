@@ -37,7 +37,9 @@ branches := $(if $(on_x86),-fcf-protection=full) $(if $(on_arm),-mbranch-protect
 clash = $(if $(or $(on_x86),$(if $(findstring clang,$(CC)),,$(on_arm))),-fstack-clash-protection)
 HARDENED = -fPIE -fstack-protector-strong $(clash) $(branches) $(fortify)
 HARDENED_LINK := -Wl,-z,relro,-z,now
-ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(WARNINGS) $(prototypes) -fopenmp $(HARDENED) $(CFLAGS) $(variant) \
+# The folder's name would stand in what is built: the same source gives the same bytes anywhere.
+anywhere :=
+ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(anywhere) $(WARNINGS) $(prototypes) -fopenmp $(HARDENED) $(CFLAGS) $(variant) \
     $(NUMERICS)
 # Debian 13's libscrypt does not say its own version. What was linked by the plain name would want the
 # link of the development package wherever it runs.

@@ -31,7 +31,7 @@ $(BUILD)/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) $(cuda_codes) -I. -Werror all-warnings \
-	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden,-fstack-protector-strong$(branches:%=$(comma)%) -t $(JOBS) -MMD -MF $@.d -c -o $@ $<
+	    -Xcompiler -fPIC,-Wall,-fvisibility=hidden,-fstack-protector-strong,$(anywhere)$(branches:%=$(comma)%) -t $(JOBS) -MMD -MF $@.d -c -o $@ $<
 
 $(BUILD)/lockstep_cuda.so: $(cuda_sources:%=$(BUILD)/%.o)
 	$(call say,LINK,$@)
