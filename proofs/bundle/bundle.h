@@ -150,6 +150,7 @@ MUST_CHECK enum status bundle_diverged(uint64_t *step, struct bundle *bundle, st
 #define BUNDLE_NOTE_CHAIN    "ledger.chain"
 #define BUNDLE_NOTE_JOB      "ledger.job"
 #define BUNDLE_NOTE_ACCOUNT  "ledger.account"
+#define BUNDLE_NOTE_PROGRAM  "program" /* SHA-256 of the program that trained last */
 MUST_CHECK enum status bundle_set_note(struct bundle *bundle, const char *name, const char *text,
                                        struct error *error);
 MUST_CHECK enum status bundle_note(char *text, struct bundle *bundle, const char *name,

@@ -7,6 +7,7 @@
 #include "proofs/job/job_facts.h"
 #include "prover/commands/access.h"
 #include "prover/train/device_lock.h"
+#include "prover/train/program_digest.h"
 
 /* ---- the bundle ------------------------------------------------------------------- */
 
@@ -23,6 +24,7 @@ static enum status prepare_bundle(struct command_context *context, struct attemp
     const char *first_state = options_text(context->options, "first-state");
 
     TRY(access_remember(attempt->bundle, context->options, error));
+    TRY(program_digest_note(attempt->bundle, error));
     if (attempt->is_new && !stop_rule_is_none(&attempt->rule)) {
         TRY(stop_rule_write(attempt->bundle, &attempt->rule, error));
     }

@@ -5,6 +5,7 @@ program; a job that is closed on an embedded ledger; mirrors that do wrong
 (tests/verifier/check/hostile_mirror.py); Python's own reading of the files, and PyTorch's."""
 
 import contextlib
+import hashlib
 import json
 import os
 import random
@@ -18,6 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 
 import town  # noqa: E402
+from program import LOCKSTEP  # noqa: E402
 from town import PERIOD_S, Town, free_port, main, processes  # noqa: E402
 
 MIRROR = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -118,6 +120,8 @@ def reports(here, key):
     assert audit["result"]["answer"] == "proven" and audit["job"]["steps"] == 12, audit
     assert audit["ledger"]["solver"].lower() == here.people["solver"].lower(), audit["ledger"]
     assert audit["ledger"]["job"] == key, audit["ledger"]
+    with open(LOCKSTEP, "rb") as program:
+        assert audit["program"] == hashlib.sha256(program.read()).hexdigest(), audit["program"]
     assert any("nobody asked the ledger" in text for text in audit["not_checked"])
     with open(path, "rb") as file:
         whole = file.read()

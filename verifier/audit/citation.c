@@ -63,6 +63,17 @@ static void add_held_out(json_t *entry, const struct audit_result *result, struc
 
 /* ---- the solver's notes --------------------------------------------------------- */
 
+static void add_note(json_t *object, const char *key, struct bundle *bundle, const char *note)
+{
+    char text[FILE_PATH_MAX];
+    struct error none;
+
+    error_init(&none);
+    if (bundle_note(text, bundle, note, &none) == STATUS_OK && strlen(text) < CITATION_VALUE_MAX) {
+        (void)json_object_set_new(object, key, json_string(text));
+    }
+}
+
 static void add_notes(json_t *entry, struct bundle *bundle)
 {
     static const char *const notes[][2] = {{"job", BUNDLE_NOTE_JOB},
@@ -72,19 +83,13 @@ static void add_notes(json_t *entry, struct bundle *bundle)
     json_t *ledger = json_object();
 
     for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
-        char text[FILE_PATH_MAX];
-        struct error none;
-
-        error_init(&none);
-        if (bundle_note(text, bundle, notes[i][1], &none) == STATUS_OK &&
-            strlen(text) < CITATION_VALUE_MAX) {
-            (void)json_object_set_new(ledger, notes[i][0], json_string(text));
-        }
+        add_note(ledger, notes[i][0], bundle, notes[i][1]);
     }
     if (json_object_size(ledger) > 0) {
         (void)json_object_set(entry, "ledger", ledger);
     }
     json_decref(ledger);
+    add_note(entry, "program", bundle, BUNDLE_NOTE_PROGRAM);
 }
 
 void citation_add(json_t *entry, const struct audit_result *result, struct bundle *bundle)
@@ -132,6 +137,7 @@ static const struct {
     {"Chain, says the solver", "ledger.chain"},
     {"Registry, says the solver", "ledger.registry"},
     {"Account, says the solver", "ledger.solver"},
+    {"SHA-256 of the program, says the solver", "program"},
     {"No transactions, because", "no_transactions"},
     {"Transactions that are left out", "transactions_left_out"},
 };
