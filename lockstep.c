@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 
     host_wait_quietly(argv);
     if (workers_asked(argc, argv)) {
-        return workers_serve(&dispute_child); /* a child of a verifier's node */
+        return workers_serve(argv, &dispute_child); /* a child of a verifier's node */
     }
     if (confined_child_asked(argc, argv, CONFINED_TRAINER)) {
         return trainer_child_serve(); /* a child of 'prover run' */

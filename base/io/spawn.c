@@ -39,8 +39,8 @@ enum status spawn_program(pid_t *process, const char *program, const char *const
     place_files(&actions, files);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    /* posix_spawn() promises not to write to the words. */
-    result = posix_spawn(process, program, &actions, &attributes, (char *const *)(uintptr_t)words,
+    /* posix_spawnp() promises not to write to the words. */
+    result = posix_spawnp(process, program, &actions, &attributes, (char *const *)(uintptr_t)words,
                          environ);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)posix_spawnattr_destroy(&attributes);

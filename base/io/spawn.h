@@ -25,7 +25,8 @@ struct spawn_files {
     int further; /* -1: none */
 };
 
-/* words: the child's command line, with its name, up to NULL. A failure leaves *process 0. */
+/* words: the child's command line, with its name, up to NULL. A program without a slash is looked
+ * for as a shell does. A failure leaves *process 0. */
 MUST_CHECK enum status spawn_program(pid_t *process, const char *program, const char *const *words,
                                      const struct spawn_files *files, struct error *error);
 

@@ -427,8 +427,14 @@ static void locate_fault(struct auditor *auditor)
 
     error_init(&none);
     if (options->seek && result->flaw != CHECK_FLAW_NOT_DIVERGED &&
-        describe_request(auditor->request, auditor, &none) == STATUS_OK &&
-        check_machine(&machine, auditor->request, false, &none) == STATUS_OK) {
+        describe_request(auditor->request, auditor, &none) == STATUS_OK) {
+        if (options->launch != NULL) { /* this is done here, where no such device may be */
+            auditor->request->device[0] = '\0';
+        }
+    } else {
+        return;
+    }
+    if (check_machine(&machine, auditor->request, false, &none) == STATUS_OK) {
         fault_location_make(&result->location, auditor->bundle, &request);
     }
 }
@@ -474,7 +480,8 @@ static enum status make_ready(struct auditor *auditor, struct error *error)
         return error_set(error, STATUS_NO_MEMORY, "no memory for an audit");
     }
     TRY(accused_cache_open(&auditor->cache, error));
-    TRY(workers_open(&auditor->workers, auditor->lane_count, UINT32_MAX, NULL, error));
+    TRY(workers_open(&auditor->workers, auditor->lane_count, UINT32_MAX, auditor->options->launch,
+                     error));
     auditor->port = workers_port(auditor->workers);
     return STATUS_OK;
 }

@@ -20,7 +20,7 @@
 #include "verifier/audit/fault_location.h"
 #include "verifier/check/check_wire.h"
 
-#define AUDIT_WORKERS_MAX 64
+#define AUDIT_WORKERS_MAX 256
 
 enum audit_answer {
     AUDIT_CANNOT_TELL = 0,
@@ -38,12 +38,13 @@ struct audit_step {
 struct audit_options {
     uint64_t sample; /* segments to replay, drawn by seed; 0: all of them */
     uint64_t sample_seed;
-    uint32_t workers; /* processes that replay at a time; 0: one */
+    uint32_t workers;   /* processes that replay at a time; 0: one */
+    const char *launch; /* what starts them (verifier/check/workers.h); NULL: this program */
     /* What replays, as a check's request has it. */
     const char *device; /* NULL: the CPU */
     uint64_t device_memory;
     uint64_t memory_max; /* bytes; 0: no limit */
-    uint32_t threads;    /* of each process */
+    uint32_t threads;    /* of each process; 0: those of its machine */
     struct stop *stop;   /* NULL: it cannot be stopped */
     /* Locate a difference (fault_location.h), with trace replies from these places. */
     bool seek;

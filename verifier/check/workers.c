@@ -21,6 +21,7 @@
 #include "base/io/spawn.h"
 #include "base/sandbox/sandbox.h"
 #include "base/steady.h"
+#include "base/version.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
 #include "engine/plan/backend.h"
@@ -31,7 +32,9 @@
 enum {
     READ_SIZE = 65536,
     FILES_MAX = 256,
-    GOODBYE_MS = 10, /* how long to wait for the exit of a child that closed its pipe */
+    LAUNCH_WORDS_MAX = 64,
+    LAUNCHES_MAX = 3, /* of one check, where children are launched */
+    GOODBYE_MS = 10,  /* how long to wait for the exit of a child that closed its pipe */
 };
 
 struct worker {
@@ -40,6 +43,7 @@ struct worker {
     pid_t process;
     int request; /* -1: all of it is written */
     int result;
+    uint32_t launches;
     char *sent;
     size_t sent_size;
     size_t sent_done;
@@ -51,14 +55,51 @@ struct worker {
 struct workers {
     uint32_t count_max;
     uint32_t time_max_s;
-    char program[FILE_PATH_MAX];
+    bool launched;              /* by a program that was named, maybe on another machine */
+    char launch[FILE_PATH_MAX]; /* words, with a zero behind each */
+    const char *words[LAUNCH_WORDS_MAX + 3]; /* in there; and behind them the child's own */
     struct worker workers[WORKERS_MAX];
 };
 
+/* False: there is no word, or there are too many. */
+static bool cut_words(struct workers *workers)
+{
+    size_t count = 0;
+    char *rest = NULL;
+
+    for (char *word = strtok_r(workers->launch, " ", &rest); word != NULL;
+         word = strtok_r(NULL, " ", &rest)) {
+        if (count == LAUNCH_WORDS_MAX) {
+            return false;
+        }
+        workers->words[count++] = word;
+    }
+    workers->words[count++] = WORKER_WORD;
+    workers->words[count++] = LOCKSTEP_VERSION;
+    return count > 2;
+}
+
+static enum status take_launch(struct workers *workers, const char *launch, struct error *error)
+{
+    workers->launched = launch != NULL;
+    launch = workers->launched ? launch : "lockstep";
+    if (strlen(launch) < sizeof(workers->launch)) {
+        memcpy(workers->launch, launch, strlen(launch) + 1);
+        if (cut_words(workers)) {
+            return STATUS_OK;
+        }
+    }
+    (void)error_set(error, STATUS_USAGE, "'%.60s' are not the words of a command", launch);
+    error_advise(error, "at most %d words with blanks between them, such as \"srun lockstep\"",
+                 LAUNCH_WORDS_MAX);
+    return error->status;
+}
+
 enum status workers_open(struct workers **workers, uint32_t count_max, uint32_t time_max_s,
-                         const char *program, struct error *error)
+                         const char *launch, struct error *error)
 {
     struct workers *made = calloc(1, sizeof(*made));
+    enum status status;
 
     *workers = NULL;
     if (made == NULL) {
@@ -66,8 +107,11 @@ enum status workers_open(struct workers **workers, uint32_t count_max, uint32_t 
     }
     made->count_max = count_max < WORKERS_MAX ? count_max : WORKERS_MAX;
     made->time_max_s = time_max_s;
-    (void)snprintf(made->program, sizeof(made->program), "%s",
-                   program == NULL ? SPAWN_SELF : program);
+    status = take_launch(made, launch, error);
+    if (status != STATUS_OK) {
+        free(made);
+        return status;
+    }
     *workers = made;
     return STATUS_OK;
 }
@@ -110,9 +154,10 @@ void workers_close(struct workers *workers)
     free(workers);
 }
 
-static enum status launch_child(struct worker *worker, const char *program, struct error *error)
+static enum status launch_child(struct worker *worker, const struct workers *workers,
+                                struct error *error)
 {
-    const char *const words[] = {"lockstep", WORKER_WORD, NULL};
+    const char *program = workers->launched ? workers->words[0] : SPAWN_SELF;
     int down[2] = {-1, -1};
     int up[2] = {-1, -1};
     enum status status;
@@ -124,7 +169,7 @@ static enum status launch_child(struct worker *worker, const char *program, stru
     } else {
         const struct spawn_files files = {.input = down[0], .output = up[1], .further = -1};
 
-        status = spawn_program(&worker->process, program, words, &files, error);
+        status = spawn_program(&worker->process, program, workers->words, &files, error);
     }
     /* The parent's copies of the child's ends: while one is open here, the end of the child's words
      * would never be seen. */
@@ -140,6 +185,7 @@ static enum status launch_child(struct worker *worker, const char *program, stru
     /* A child that hangs must not hang the node with it. */
     (void)fcntl(worker->request, F_SETFL, O_NONBLOCK);
     (void)fcntl(worker->result, F_SETFL, O_NONBLOCK);
+    worker->launches++;
     return STATUS_OK;
 }
 
@@ -184,7 +230,7 @@ static enum status start_check(void *context, uint64_t number, const struct chec
     }
     worker->sent_size = strlen(worker->sent);
     buffer_init(&worker->received, CHECK_WIRE_MAX);
-    status = launch_child(worker, workers->program, error);
+    status = launch_child(worker, workers, error);
     if (status != STATUS_OK) {
         forget_child(worker);
         return status;
@@ -265,6 +311,35 @@ static void finish_check(struct worker *worker, struct check_result *result, int
     forget_child(worker);
 }
 
+/* A launched child that ended by itself without an answer: with its machine, or its line to it. */
+static bool was_lost(const struct workers *workers, const struct worker *worker, int how, bool late)
+{
+    return workers->launched && !late && worker->launches < LAUNCHES_MAX &&
+           worker->received.status == STATUS_OK && !(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+}
+
+/* The same check once more; its time runs on. */
+static bool launch_again(struct workers *workers, struct worker *worker)
+{
+    struct error error;
+
+    error_init(&error);
+    if (worker->request >= 0) {
+        (void)close(worker->request);
+    }
+    (void)close(worker->result);
+    worker->request = worker->result = -1;
+    worker->sent_done = 0;
+    worker->silent = false;
+    buffer_release(&worker->received);
+    buffer_init(&worker->received, CHECK_WIRE_MAX);
+    if (launch_child(worker, workers, &error) != STATUS_OK) {
+        return false;
+    }
+    write_more(worker);
+    return true;
+}
+
 static enum status take_result(void *context, uint64_t *number, struct check_result *result,
                                struct error *error)
 {
@@ -288,6 +363,9 @@ static enum status take_result(void *context, uint64_t *number, struct check_res
         if (late || (worker->received.status != STATUS_OK && !ended)) {
             end_child(worker, &how);
             ended = true;
+        }
+        if (ended && was_lost(workers, worker, how, late) && launch_again(workers, worker)) {
+            continue;
         }
         if (ended) {
             *number = worker->number;
@@ -319,7 +397,7 @@ uint32_t workers_descriptors(const struct workers *workers, int *descriptors, ui
 
 bool workers_asked(int argc, char *const *argv)
 {
-    return argc == 2 && strcmp(argv[1], WORKER_WORD) == 0;
+    return argc == 3 && strcmp(argv[1], WORKER_WORD) == 0;
 }
 
 static void limit_resource(int what, uint64_t value)
@@ -452,7 +530,19 @@ static bool write_result(const struct check_result *result)
     return size > 0 && done == size;
 }
 
-int workers_serve(const struct check_visitor *visitor)
+/* Where children are launched elsewhere, another program may be there. */
+static enum status know_version(const char *version, struct error *error)
+{
+    if (strcmp(version, LOCKSTEP_VERSION) == 0) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_REFUSED, "lockstep %.20s launched a check, and here is %s",
+                    version, LOCKSTEP_VERSION);
+    error_advise(error, "install the same version on all machines");
+    return error->status;
+}
+
+int workers_serve(char *const *argv, const struct check_visitor *visitor)
 {
     struct check_request *request = calloc(1, sizeof(*request));
     struct check_result *result = calloc(1, sizeof(*result));
@@ -464,11 +554,18 @@ int workers_serve(const struct check_visitor *visitor)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     error_init(&error);
     buffer_init(&bytes, CHECK_WIRE_MAX);
-    if (request != NULL && result != NULL && read_request(&bytes) &&
-        check_request_parse(request, bytes.data, bytes.size, &error) == STATUS_OK) {
-        if (request->threads > 0) { /* for all that it computes: hashes and first states too */
-            omp_set_num_threads((int)request->threads);
+    if (request == NULL || result == NULL || !read_request(&bytes)) {
+        /* there is nobody to answer */
+    } else if (know_version(argv[2], &error) != STATUS_OK ||
+               check_request_parse(request, bytes.data, bytes.size, &error) != STATUS_OK) {
+        (void)snprintf(result->reason, sizeof(result->reason), "%s", error.text);
+        (void)snprintf(result->advice, sizeof(result->advice), "%s", error.advice);
+        code = write_result(result) ? 0 : 1;
+    } else {
+        if (request->threads == 0) { /* those of this machine, or what its launcher gave */
+            request->threads = (uint32_t)omp_get_max_threads();
         }
+        omp_set_num_threads((int)request->threads); /* for hashes and first states too */
         confined = limit_all(request);
         check_run(result, request, visitor, confined ? sandbox_network : NULL);
         code = write_result(result) ? 0 : 1;

@@ -28,9 +28,14 @@ struct check_port {
 
 struct workers;
 
-/* time_max_s: of one check, from start to end. program NULL: the one that runs. */
+/*
+ * time_max_s: of one check, from start to end. launch NULL: a child is this program. Else it is the
+ * words between which blanks stand, such as "srun lockstep": a program that starts ours, here or on
+ * another machine that sees the same folders, with its standard input and output. One that ends
+ * without an answer was lost with its machine, and its check is started again, twice at most.
+ */
 MUST_CHECK enum status workers_open(struct workers **workers, uint32_t count_max,
-                                    uint32_t time_max_s, const char *program, struct error *error);
+                                    uint32_t time_max_s, const char *launch, struct error *error);
 /* Kills the children that still run. NULL is fine. */
 void workers_close(struct workers *workers);
 
@@ -44,6 +49,6 @@ uint32_t workers_descriptors(const struct workers *workers, int *descriptors, ui
 /* Was this process started as a worker? Then main() returns workers_serve(). visitor: of steps that
  * are disputed; NULL: there are none. */
 bool workers_asked(int argc, char *const *argv);
-int workers_serve(const struct check_visitor *visitor);
+int workers_serve(char *const *argv, const struct check_visitor *visitor);
 
 #endif /* VERIFIER_CHECK_WORKERS_H */

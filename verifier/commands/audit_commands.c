@@ -52,6 +52,7 @@ static const struct option_spec options[] = {
      .maximum = AUDIT_WORKERS_MAX,
      .help = "replay in N processes at a time; each takes its share of the threads, and memory of "
              "its own"},
+    PLAN_LAUNCH_OPTION,
     PLAN_MACHINE_OPTIONS,
     {.name = "verify-evidence",
      .heading = "evidence",
@@ -141,12 +142,16 @@ static enum status choose_machine(struct machine_options *machine,
     audit_options->device_memory = options_number(given, "device-memory");
     audit_options->memory_max = options_number(given, "memory-max");
     audit_options->threads = (uint32_t)options_number(given, "threads");
-    if (audit_options->threads == 0) {
+    audit_options->launch = options_text(given, "launch");
+    if (audit_options->launch == NULL && audit_options->threads == 0) {
         audit_options->threads = (uint32_t)omp_get_max_threads() / audit_options->workers;
         audit_options->threads += audit_options->threads == 0;
     }
     TRY(machine_options_default(machine, error));
     machine->thread_count = (int)audit_options->threads;
+    if (audit_options->launch != NULL) {
+        return plan_launch_device(audit_options->device, error);
+    }
     return machine_options_device(machine, audit_options->device, context->log, error);
 }
 
@@ -181,7 +186,12 @@ static void watch_audit(struct report *report, struct audit_options *audit_optio
                         const struct machine_options *machine)
 {
     report_begin(report, path, bundle_job(bundle));
-    run_describe(report->device, sizeof(report->device), machine);
+    if (audit_options->launch != NULL) {
+        (void)snprintf(report->device, sizeof(report->device), "what '%.80s' started",
+                       audit_options->launch);
+    } else {
+        run_describe(report->device, sizeof(report->device), machine);
+    }
     audit_options->on_step = report_step;
     audit_options->step_context = report;
 }

@@ -6,7 +6,7 @@
 
 #include "base/cli/command.h"
 
-#define CLAIM_COMMAND_OPTIONS 26
+#define CLAIM_COMMAND_OPTIONS 27
 extern const struct option_spec claim_command_options[CLAIM_COMMAND_OPTIONS];
 
 int claim_command(struct command_context *context);

@@ -363,8 +363,8 @@ static int run_self_test(struct running_node *running)
     options.threads = running->setup.options.threads;
     options.device = running->setup.options.device;
     options.device_memory = running->setup.options.device_memory;
-    TRY_OUT(workers_open(&running->setup.workers, 1, running->setup.options.check_time_s, NULL,
-                         &error));
+    TRY_OUT(workers_open(&running->setup.workers, 1, running->setup.options.check_time_s,
+                         options_text(context->options, "launch"), &error));
     options.checks = workers_port(running->setup.workers);
     TRY_OUT(self_test(&result, &options, &error));
 out:

@@ -52,6 +52,9 @@ static enum status read_device(struct node_options *options, const struct comman
     if (strlen(options->device) >= CHECK_DEVICE_MAX) {
         return error_set(error, STATUS_USAGE, "--device names too many devices");
     }
+    if (options_text(given, "launch") != NULL) {
+        return plan_launch_device(options->device, error);
+    }
     TRY(machine_options_device(&machine, options->device, context->log, error));
     if (machine.backend == &backend_cpu) {
         options->device = "cpu";
@@ -67,7 +70,7 @@ enum status node_setup_limits(struct node_options *options, const struct command
 
     host_look(&host);
     options->threads = (uint32_t)options_number(given, "threads");
-    if (options->threads == 0) {
+    if (options->threads == 0 && options_text(given, "launch") == NULL) {
         options->threads = host.cores / options->checks_max;
         options->threads = options->threads == 0 ? 1 : options->threads;
     }
@@ -206,7 +209,8 @@ enum status node_setup_open(struct node_setup *setup, bool needs_key, bool forge
         TRY(node_forget_fault(&setup->store, setup->verdicts, error));
     }
     TRY(workers_open(&setup->workers, setup->options.checks_max + NODE_PLACES_BESIDE,
-                     setup->options.check_time_s, NULL, error));
+                     setup->options.check_time_s, options_text(setup->context->options, "launch"),
+                     error));
     ports.ledger = setup->ledger;
     ports.signer = setup->signer;
     ports.verdicts = setup->verdicts;

@@ -10,6 +10,7 @@
 #include "base/cli/command.h"
 #include "base/io/stop.h"
 #include "chain/game/ledger_retry.h"
+#include "verifier/commands/plan_commands.h"
 #include "verifier/node/node.h"
 #include "verifier/store/keep.h"
 
@@ -31,12 +32,14 @@ enum node_file {
 
 /* Where content is fetched, and what one check may take. */
 #define NODE_WORK_OPTIONS                                                                          \
-    {.name = "mirror",                                                                             \
-     .heading = "fetching",                                                                        \
-     .often = true,                                                                                \
-     .kind = OPTION_LIST,                                                                          \
-     .value = "URL",                                                                               \
-     .help = "where jobs, state roots, checkpoints and data are fetched: http(s)://..., a folder " \
+    PLAN_LAUNCH_OPTION,                                                                            \
+        {.name = "mirror",                                                                         \
+         .heading = "fetching",                                                                    \
+         .often = true,                                                                            \
+         .kind = OPTION_LIST,                                                                      \
+         .value = "URL",                                                                           \
+         .help =                                                                                   \
+             "where jobs, state roots, checkpoints and data are fetched: http(s)://..., a folder " \
              "that a solver publishes to, or a bundle"},                                           \
         CHAIN_CONTACTS_OPTION,                                                                     \
         {.name = "data",                                                                           \

@@ -174,6 +174,18 @@ static enum status take_machine(struct machine_options *machine, const struct pl
     return machine_options_device(machine, options_text(given, "device"), plan->log, error);
 }
 
+enum status plan_launch_device(const char *device, struct error *error)
+{
+    if (device == NULL || strcmp(device, "auto") != 0) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_USAGE,
+                    "--device auto looks at this machine, and --launch computes "
+                    "on another");
+    error_advise(error, "say cpu or cuda");
+    return error->status;
+}
+
 static enum status measure_job(struct planning *plan, const struct job *job, struct error *error)
 {
     const char *files[OPTION_LIST_MAX];

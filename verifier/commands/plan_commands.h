@@ -15,6 +15,16 @@
         .help = "refuse a job that needs more memory"                                              \
     }
 
+#define PLAN_LAUNCH_OPTION                                                                         \
+    {                                                                                              \
+        .name = "launch", .heading = "machine", .kind = OPTION_TEXT, .value = "WORDS",             \
+        .help = "what starts the processes, such as \"srun -n 1 lockstep\" or \"ssh HOST "         \
+                "lockstep\": on machines that see the same folders; one that is lost is started "  \
+                "again, twice at most (default: this program)"                                     \
+    }
+/* What computes elsewhere is named as it is there: this machine cannot choose it. */
+MUST_CHECK enum status plan_launch_device(const char *device, struct error *error);
+
 #define PLAN_COMMAND_OPTIONS 27
 extern const struct option_spec plan_command_options[PLAN_COMMAND_OPTIONS];
 

@@ -548,7 +548,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve(NULL);
+        return workers_serve(argv, NULL);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

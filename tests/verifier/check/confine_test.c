@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve(&misbehaving);
+        return workers_serve(argv, &misbehaving);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

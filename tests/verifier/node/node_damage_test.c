@@ -223,7 +223,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve(&dispute_child);
+        return workers_serve(argv, &dispute_child);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -673,7 +673,7 @@ int main(int argc, char **argv)
     /* As the product's main(): else OpenMP's workers spin while they wait, in children too. */
     host_wait_quietly(argv);
     if (workers_asked(argc, argv)) {
-        return workers_serve(&dispute_child);
+        return workers_serve(argv, &dispute_child);
     }
     test_choose(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,7 +245,7 @@ int main(int argc, char **argv)
     };
 
     if (workers_asked(argc, argv)) {
-        return workers_serve(&dispute_child);
+        return workers_serve(argv, &dispute_child);
     }
     if (access("/dev/shm", W_OK) == 0) { /* thousands of small files */
         (void)setenv("TMPDIR", "/dev/shm", 0);
