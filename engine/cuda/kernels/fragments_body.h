@@ -2,7 +2,7 @@
  * fragments_body.h - what a warp multiplies by mma and adds up: fragments of limbs, their 32-bit
  * sums inside a piece, and the 64-bit sums of pieces. contract_body.h and strip_body.h bring limbs.
  *
- * At the end of every piece (packed.h) the 32-bit sums of the limbs' products become one 64-bit
+ * At the end of every piece (contract_body.h: of a block, as far as packed_reach) the 32-bit sums of the limbs' products become one 64-bit
  * part, are shifted by the two exponents of their block and added: contraction.h shows that nothing
  * overflows.
  *

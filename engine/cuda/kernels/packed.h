@@ -29,6 +29,13 @@
  *   15, 16 bits: hh' <= 2^14, |hl' + lh'| <= 2 * 128 * 255 < 2^16, ll' < 2^16: sums below 2^23;
  *   hi = 256 hh + mid <= 2^29 + 2^23 < 2^30.
  * In both, the piece's exact part is hi * radix + ll, in 64 bits.
+ *
+ * A block may be longer than a piece, and all of it has one shift. Its products may stay in 32 bits
+ * as long as hi does, which is the largest of what is formed there (packed_reach):
+ *   14 bits, 2,048 products: 128 hh <= 2^7 * 2^12 * 2^11 = 2^30, and |mid|, which is |hl' + lh'| at
+ *   limbs up to 64, <= 2^13 * 2^11 = 2^24; the sum of (h+l)(h'+l') <= 2^14 * 2^11 = 2^25.
+ *   15, 16 bits, 256 products: 256 hh <= 2^8 * 2^14 * 2^8 = 2^30, |mid| < 2^16 * 2^8 = 2^24.
+ *   22 bits: a piece (fragments_body.h), since the low part fills its 32 bits.
  */
 #ifndef ENGINE_CUDA_KERNELS_PACKED_H
 #define ENGINE_CUDA_KERNELS_PACKED_H
@@ -88,6 +95,12 @@ static PACKED_BOTH inline struct packed packed_of(int bits, uint64_t rows, uint6
     packed.lowest = packed_round_up(packed.shifts + blocks * packed.shift_pitch, PACKED_ALIGNMENT);
     packed.size = packed_round_up(packed.lowest + 4 * rows, PACKED_ALIGNMENT);
     return packed;
+}
+
+/* So many products of one block may be added up in 32 bits before they are shifted. */
+static PACKED_BOTH inline uint64_t packed_reach(int bits)
+{
+    return bits == 14 ? 2048 : bits == 22 ? 128 : 256;
 }
 
 /* Where 16 bytes of a line lie in it: the swizzle, on bits 4 to 6 (5) of an address. */

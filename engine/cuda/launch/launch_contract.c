@@ -231,6 +231,15 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
                     : launch_tiles(launcher, &kernel, args);
 }
 
+/* Elements after which mma's sums are shifted and added in 64 bits: of one block. */
+static uint32_t sums_length(const struct contraction_shape *shape)
+{
+    const uint64_t reach = packed_reach(shape->bits);
+
+    return (uint32_t)(shape->blocks > 1 && (uint64_t)shape->block < reach ? (uint64_t)shape->block
+                                                                          : reach);
+}
+
 struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op)
 {
     const struct contraction_shape shape = contraction_shape_of(op);
@@ -244,7 +253,7 @@ struct contract_args launch_contract_args(const struct launcher *launcher, const
                                  .block_log = block_log_of(&shape),
                                  .line_log = packed_for(&shape, 1).line_log,
                                  .causal = (uint64_t)op->attributes[CONTRACT_CAUSAL],
-                                 .piece = (uint32_t)shape.piece,
+                                 .piece = sums_length(&shape),
                                  .bits = shape.bits};
 
     for (int axis = 0; axis < 6; axis++) {

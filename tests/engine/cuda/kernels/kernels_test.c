@@ -487,6 +487,26 @@ static void test_products_split_along_k_have_the_bits_of_the_rules(void **state)
 }
 
 /* Every element the largest or its negative: the emulator fails where a 32-bit sum overflows. */
+static void hold_extremes(const struct product *p, const struct kind *kind)
+{
+    const uint32_t count = (uint32_t)(p->m * p->k);
+    uint32_t *a = malloc(count * sizeof(*a));
+    uint32_t *b = malloc(count * sizeof(*b));
+
+    for (uint32_t at = 0; at < count; at++) {
+        const uint32_t row = at / (uint32_t)p->k;
+        float most = 1.0f - 0x1p-24f; /* clamps to the largest integer */
+        float x = row % 2 == 0 ? most : at % 2 == 0 ? most : -most;
+        float y = row % 4 == 0 ? most : row % 4 == 1 ? -most : x;
+
+        memcpy(&a[at], &x, 4);
+        memcpy(&b[at], &y, 4);
+    }
+    hold_product(p, kind, a, b);
+    free(a);
+    free(b);
+}
+
 static void test_products_of_extremes_do_not_overflow(void **state)
 {
     static const int widths[4] = {14, 15, 16, 22};
@@ -494,22 +514,30 @@ static void test_products_of_extremes_do_not_overflow(void **state)
 
     (void)state;
     for (int i = 0; i < 4; i++) {
-        struct product p = {1, 16, 16, 256, widths[i], 128, 0, false};
-        uint32_t *a = malloc(16 * 256 * 4);
-        uint32_t *b = malloc(16 * 256 * 4);
+        const struct product p = {1, 16, 16, 256, widths[i], 128, 0, false};
 
-        for (uint32_t at = 0; at < 16 * 256; at++) {
-            float most = 1.0f - 0x1p-24f; /* clamps to the largest integer */
-            float x = at / 256 % 2 == 0 ? most : at % 2 == 0 ? most : -most;
-            float y = at / 256 % 4 == 0 ? most : at / 256 % 4 == 1 ? -most : x;
+        hold_extremes(&p, &mma_kind);
+        hold_extremes(&p, &hopper);
+    }
+}
 
-            memcpy(&a[at], &x, 4);
-            memcpy(&b[at], &y, 4);
-        }
-        hold_product(&p, &mma_kind, a, b);
-        hold_product(&p, &hopper, a, b);
-        free(a);
-        free(b);
+/* All of a block stays in 32 bits as far as packed_reach says, and a longer one is cut there. */
+static void test_products_of_long_blocks_have_the_bits_of_the_rules(void **state)
+{
+    static const struct product cases[] = {
+        {1, 8, 8, 8224, 14, 0, 0, false},    {1, 8, 8, 2080, 14, 2048, 0, false},
+        {1, 8, 8, 4160, 14, 4096, 0, false}, {1, 8, 8, 1100, 14, 512, 0, false},
+        {1, 8, 8, 1056, 16, 0, 0, false},    {1, 8, 8, 800, 16, 512, 0, false},
+        {1, 8, 8, 1056, 15, 0, 0, false},    {1, 8, 8, 300, 22, 0, 0, false},
+        {1, 8, 8, 600, 22, 512, 0, false},
+    };
+    static const struct kind split = {80, 40, 0, 0};
+
+    (void)state;
+    hold_products(cases, COUNT_OF(cases), &mma_kind);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        hold_extremes(&cases[i], &mma_kind);
+        hold_extremes(&cases[i], &split);
     }
 }
 
@@ -872,6 +900,7 @@ int main(void)
         cmocka_unit_test(test_products_of_14_bits_have_room_for_the_largest_shifts),
         cmocka_unit_test(test_products_of_far_exponents_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_extremes_do_not_overflow),
+        cmocka_unit_test(test_products_of_long_blocks_have_the_bits_of_the_rules),
         cmocka_unit_test(test_ones_and_onehots_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_experts_have_the_bits_of_the_rules),
         cmocka_unit_test(test_rows_have_the_bits_of_the_rules),
