@@ -239,7 +239,7 @@ struct contract_args {
     uint32_t tiles_m;
     uint32_t tiles_n;
     uint32_t splits; /* of k */
-    uint32_t piece; /* of one block: elements whose sums stay in 32 bits */
+    uint32_t piece;  /* of one block: elements whose sums stay in 32 bits */
     int32_t bits;
     uint32_t line_log;
     uint32_t block_log; /* k >> block_log is the block of k */

@@ -2,9 +2,9 @@
  * fragments_body.h - what a warp multiplies by mma and adds up: fragments of limbs, their 32-bit
  * sums inside a piece, and the 64-bit sums of pieces. contract_body.h and strip_body.h bring limbs.
  *
- * At the end of every piece (contract_body.h: of a block, as far as packed_reach) the 32-bit sums of the limbs' products become one 64-bit
- * part, are shifted by the two exponents of their block and added: contraction.h shows that nothing
- * overflows.
+ * At the end of every piece the 32-bit sums of the limbs' products become one 64-bit part, are
+ * shifted by the two exponents of their block and added: contraction.h shows that nothing
+ * overflows. contract_body.h waits for the end of the block, as far as packed_reach says.
  *
  * What the 32-bit sums hold of a piece, at most 128 products each (packed.h):
  *   14 bits: hh', ll', (h+l)(h'+l').
