@@ -28,12 +28,16 @@ enum sha256_isa {
 };
 #define SHA256_ISA_COUNT 5
 
+/* Advances several messages side by side; sha256_kernel.h has the functions of this type. */
+typedef void sha256_compress(uint32_t (*state)[8], const uint8_t *const *blocks,
+                             size_t block_count);
+
 /* A stream in progress. A plain value: copy it to hash two continuations of one prefix. */
 struct sha256 {
     uint32_t state[8];
     uint64_t size;                    /* bytes added so far; more than 2^61 - 1 are refused */
     uint8_t block[SHA256_BLOCK_SIZE]; /* the first size % 64 bytes wait here for their block */
-    enum sha256_isa isa;
+    sha256_compress *compress;
 };
 
 /* Can this processor, and this build, use it? SCALAR and BEST always work. */
@@ -44,6 +48,14 @@ const char *sha256_isa_name(enum sha256_isa isa);
 
 /* The isa must be usable. */
 void sha256_init(struct sha256 *hash, enum sha256_isa isa);
+
+/*
+ * In portable C. What convicts (evidence and its paths, docs/TRUST.md) is hashed so, one message
+ * at a time: then no kernel of an instruction set stands between a true step and a conviction.
+ */
+void sha256_init_scalar(struct sha256 *hash);
+void sha256_scalar(struct digest *digest, const void *data, size_t data_size);
+
 void sha256_add(struct sha256 *hash, const void *data, size_t data_size);
 
 /* Ends the stream; init it again before adding more. */
