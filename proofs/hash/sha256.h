@@ -28,16 +28,12 @@ enum sha256_isa {
 };
 #define SHA256_ISA_COUNT 5
 
-/* Advances several messages side by side; sha256_kernel.h has the functions of this type. */
-typedef void sha256_compress(uint32_t (*state)[8], const uint8_t *const *blocks,
-                             size_t block_count);
-
 /* A stream in progress. A plain value: copy it to hash two continuations of one prefix. */
 struct sha256 {
     uint32_t state[8];
     uint64_t size;                    /* bytes added so far; more than 2^61 - 1 are refused */
     uint8_t block[SHA256_BLOCK_SIZE]; /* the first size % 64 bytes wait here for their block */
-    sha256_compress *compress;
+    void (*compress)(uint32_t (*state)[8], const uint8_t *const *blocks, size_t block_count);
 };
 
 /* Can this processor, and this build, use it? SCALAR and BEST always work. */
