@@ -20,6 +20,7 @@
 
 #include "base/buffer.h"
 #include "base/io/file.h"
+#include "chain/game/event_log.h"
 #include "client/keeper/keep_metrics.h"
 #include "tests/support/numeric/small_job.h"
 #include "verifier/status/metrics.h"
@@ -37,7 +38,36 @@ enum {
 };
 static const uint64_t now_ms = UINT64_C(1800000000000);
 
+#define OWNER "0x0700000000000000000000000000000000000000"
+
 /* ---- a database --------------------------------------------------------- */
+
+/* The ledger's: what a store takes is there too, for those who only look. */
+static struct database events;
+
+static void open_events(struct store *store, const char *path)
+{
+    char name[1200];
+    struct error error;
+
+    error_init(&error);
+    (void)snprintf(name, sizeof(name), "%s.events", path);
+    OK(database_open(&events, name, EVENT_LOG_SCHEMA, &error));
+    OK(store_set_event_log(store, name, &error));
+}
+
+static void log_event(const struct game_event *event, uint64_t number)
+{
+    const struct event_log_block block = {.height = number, .time_s = number};
+    static uint8_t bytes[GAME_LOG_SIZE_MAX];
+    struct game_log log;
+    struct error error;
+
+    error_init(&error);
+    game_event_encode(&log, bytes, event);
+    OK(event_log_add_block(&events, &block, &error));
+    OK(event_log_add_log(&events, &block, 0, &log, &error));
+}
 
 static struct hash32 key_of(uint8_t number)
 {
@@ -58,6 +88,9 @@ static void take(struct store *store, const struct game_event *event, uint64_t n
 
     error_init(&error);
     OK(store_take(store, &entry, &own, &error));
+    if (events.database != NULL) {
+        log_event(event, number);
+    }
 }
 
 static void open_job(struct store *store, uint8_t job, uint32_t segments, uint64_t *number)
@@ -161,7 +194,7 @@ static void fill_rest(struct store *store, uint8_t job, uint64_t *number)
                     "INSERT INTO mirrors VALUES (?, 5, 1, 12345678, ?, 3, 1, ?)", "tti",
                     "https://a.example/\"x\\y\n<img src=x>\xff", "'stale' & \"foreign\" <data>",
                     (int64_t)now_ms + 20000));
-    OK(store_set_text(store, "owner", "0x07 at local:1 <b>", &error));
+    OK(store_set_text(store, "owner", OWNER " at local:1 <b>", &error));
     OK(store_set_number(store, "started_ms", (int64_t)now_ms - 2 * HOUR_MS, &error));
     OK(store_set_number(store, "alive_ms", (int64_t)now_ms - 1000, &error));
     event =
@@ -769,7 +802,11 @@ static struct status_server *serve(const char *name)
     struct error error;
 
     error_init(&error);
+    OK(store_open(&store, path, STORE_WRITE, &error));
+    open_events(&store, path);
+    store_close(&store);
     make_store(&store, path);
+    database_close(&events);
     OK(store_set_number(&store, "started_ms", (int64_t)real_ms() - 90000, &error));
     OK(store_set_number(&store, "alive_ms", (int64_t)real_ms(), &error));
     /* The plots end now, whenever this runs. */
@@ -909,7 +946,7 @@ static void test_page_does_not_scroll_sideways_from_390_pixels_up(void **state)
     OK(database_run(&store.sql, &error,
                     "INSERT INTO mirrors VALUES (?, 1234567, 1, 912345678901, '', 0, 0, 0)", "t",
                     LONG_PATH));
-    OK(store_set_text(&store, "owner", "0x07 at local:" LONG_PATH, &error));
+    OK(store_set_text(&store, "owner", OWNER " at local:" LONG_PATH, &error));
     OK(store_set_text(&store, "fault", "two replays disagree: " LONG_PATH, &error));
     OK(store_put_endpoints(&store,
                            &(struct ledger_endpoint){"https://endpoint.example:8545",
