@@ -2,11 +2,11 @@
  * store.h - what a node knows: the ledger as it saw it, its checks, and its moves.
  *
  * Its own is one sqlite3 file with a write-ahead log, which other processes may read meanwhile. It
- * has a version, and sums over its tables (chain/sums): a damaged one is moved to PATH.damaged, and
- * the node begins a new one.
+ * has a version, and sums over its tables (chain/sums): a damaged one is moved to PATH.damaged,
+ * and the node begins a new one.
  *
- * Jobs, panels, segments and claims are the values of chain/job/job_reduced.h, in tables that are in
- * memory. They follow from the ledger's events alone: who opens a store reads them again, and so
+ * Jobs, panels, segments and claims are the values of chain/job/job_reduced.h, in tables that are
+ * in memory. They follow from the ledger's events alone: who opens a store reads them again, and so
  * does a node after a reorganization, which also drops what it thought of segments. Tasks and
  * actions stay. A loss of power may undo
  * the last changes, all of them after some moment: the node then does the same work again, to the

@@ -20,8 +20,9 @@
 
 #include "base/buffer.h"
 #include "base/io/file.h"
-#include "chain/game/event_log.h"
 #include "client/keeper/keep_metrics.h"
+#include "tests/support/browser.h"
+#include "tests/support/chain/event_file.h"
 #include "tests/support/numeric/small_job.h"
 #include "verifier/status/metrics.h"
 #include "verifier/status/node_views.h"
@@ -45,30 +46,6 @@ static const uint64_t now_ms = UINT64_C(1800000000000);
 /* The ledger's: what a store takes is there too, for those who only look. */
 static struct database events;
 
-static void open_events(struct store *store, const char *path)
-{
-    char name[1200];
-    struct error error;
-
-    error_init(&error);
-    (void)snprintf(name, sizeof(name), "%s.events", path);
-    OK(database_open(&events, name, EVENT_LOG_SCHEMA, &error));
-    OK(store_set_event_log(store, name, &error));
-}
-
-static void log_event(const struct game_event *event, uint64_t number)
-{
-    const struct event_log_block block = {.height = number, .time_s = number};
-    static uint8_t bytes[GAME_LOG_SIZE_MAX];
-    struct game_log log;
-    struct error error;
-
-    error_init(&error);
-    game_event_encode(&log, bytes, event);
-    OK(event_log_add_block(&events, &block, &error));
-    OK(event_log_add_log(&events, &block, 0, &log, &error));
-}
-
 static struct hash32 key_of(uint8_t number)
 {
     struct hash32 key = {{number}};
@@ -89,7 +66,7 @@ static void take(struct store *store, const struct game_event *event, uint64_t n
     error_init(&error);
     OK(store_take(store, &entry, &own, &error));
     if (events.database != NULL) {
-        log_event(event, number);
+        event_file_add(&events, event, number);
     }
 }
 
@@ -796,6 +773,7 @@ static uint64_t real_ms(void)
 static struct status_server *serve(const char *name)
 {
     const char *path = small_path(name);
+    char log[1200];
     struct listen_place place;
     struct status_server *server;
     struct store store;
@@ -803,7 +781,9 @@ static struct status_server *serve(const char *name)
 
     error_init(&error);
     OK(store_open(&store, path, STORE_WRITE, &error));
-    open_events(&store, path);
+    (void)snprintf(log, sizeof(log), "%s.events", path);
+    event_file_open(&events, log);
+    OK(store_set_event_log(&store, log, &error));
     store_close(&store);
     make_store(&store, path);
     database_close(&events);
@@ -844,28 +824,6 @@ static void test_server_answers_what_it_has_and_refuses_the_rest(void **state)
     status_server_close(server);
 }
 
-/* What chromium prints of a page; the caller releases it. */
-static void browse(struct buffer *printed, const char *url)
-{
-    char command[1400];
-    char bytes[4096];
-    FILE *browser;
-    size_t size;
-
-    buffer_init(printed, 64u << 20);
-    (void)snprintf(command, sizeof(command),
-                   "timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-"
-                   "usage --no-first-run --enable-logging=stderr --user-data-dir=%s/browser "
-                   "--virtual-time-budget=6000 --dump-dom '%s' 2>&1",
-                   test_temp_dir(), url);
-    browser = popen(command, "r");
-    assert_non_null(browser);
-    while ((size = fread(bytes, 1, sizeof(bytes), browser)) > 0) {
-        buffer_add(printed, bytes, size);
-    }
-    assert_int_equal(pclose(browser), 0);
-}
-
 static void test_server_the_page_works_in_chromium(void **state)
 {
     struct status_server *server;
@@ -878,7 +836,7 @@ static void test_server_the_page_works_in_chromium(void **state)
     }
     server = serve("chromium.db");
     (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/", status_server_port(server));
-    browse(&reply, url);
+    browser_print(&reply, url);
     /* Errors of the page, its script and its policy would be lines of the console. */
     assert_null(strstr(buffer_text(&reply), "CONSOLE"));
     assert_non_null(strstr(buffer_text(&reply), "<title>Lockstep verifier</title>"));
@@ -959,7 +917,7 @@ static void test_page_does_not_scroll_sideways_from_390_pixels_up(void **state)
     add_frames(&file, &page);
     OK(file_write(path, &error, file.data, file.size, 0600));
     (void)snprintf(url, sizeof(url), "file://%s", path);
-    browse(&reply, url);
+    browser_print(&reply, url);
     if (strstr(buffer_text(&reply), "<p id=\"result\">all fits</p>") == NULL) {
         fail_msg("%s", buffer_text(&reply));
     }

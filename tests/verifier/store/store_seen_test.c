@@ -1,9 +1,9 @@
 /*
- * Goal: the ledger as a node saw it is in no file of the node. Who looks at a node sees it by the
- * node's event log, as far as the node has read; a node that starts again has it from the ledger,
- * and still knows what it thought; a reorganization drops both.
- * Method: a node's store and an event log hear the same events; a second store only looks. What both
- * say of a job and its segments is compared byte for byte.
+ * Goal: the ledger as a node saw it is in no file of the node. Who looks at a node sees it by its
+ * event log, as far as the node has read; a node that starts again has it from the ledger, and
+ * still knows what it thought; a reorganization drops both.
+ * Method: a node's store and an event log hear the same events; a second store only looks. What
+ * both say of a job and its segments is compared byte for byte.
  */
 #include "verifier/store/store.h"
 
@@ -13,6 +13,7 @@
 
 #include "base/io/file.h"
 #include "chain/game/event_log.h"
+#include "tests/support/chain/event_file.h"
 #include "tests/support/test.h"
 
 enum {
@@ -56,7 +57,7 @@ static void open_scene(struct scene *scene, const char *name)
     (void)snprintf(scene->path, sizeof(scene->path), "%.900s/%s.db", test_temp_dir(), name);
     (void)snprintf(scene->log_path, sizeof(scene->log_path), "%.900s/%s.log", test_temp_dir(),
                    name);
-    must(scene, database_open(&scene->log, scene->log_path, EVENT_LOG_SCHEMA, &scene->error));
+    event_file_open(&scene->log, scene->log_path);
     open_store(scene);
 }
 
@@ -68,14 +69,7 @@ static void close_scene(struct scene *scene)
 
 static void add_event(struct scene *scene, const struct game_event *event)
 {
-    const struct event_log_block block = {
-        .height = ++scene->number, .hash = {{(uint8_t)scene->number}}, .time_s = scene->number};
-    uint8_t bytes[GAME_LOG_SIZE_MAX];
-    struct game_log log;
-
-    game_event_encode(&log, bytes, event);
-    must(scene, event_log_add_block(&scene->log, &block, &scene->error));
-    must(scene, event_log_add_log(&scene->log, &block, 0, &log, &scene->error));
+    event_file_add(&scene->log, event, ++scene->number);
 }
 
 /* The node takes all that the event log has; how many entries. */
