@@ -2,7 +2,7 @@
  * store_seen.c - the ledger as the node saw it, in memory: see store.h.
  *
  * The tables are of the connection alone (TEMP): they roll back with the node's own, are in no
- * file, and are read by the same statements. A node fills them again when it starts, from the
+ * file of the node, and are read by the same statements. A node fills them again when it starts, from the
  * ledger. A process that only looks reads the same event log, as far as the node has.
  */
 #include <stdlib.h>
@@ -70,11 +70,15 @@ static const char seen_schema[] =
     "CREATE TEMP TABLE position (number INTEGER NOT NULL, rewound INTEGER NOT NULL);"
     "INSERT INTO position VALUES (0, 0);";
 
+/* A ledger may say more than fits into memory: beyond 64 MiB it lies in a file without a name. */
+static const char limits[] = "PRAGMA temp_store = FILE; PRAGMA temp.cache_size = -65536;"
+                             " PRAGMA temp.journal_mode = MEMORY";
+
 /* ---- making and emptying ------------------------------------------------------------ */
 
 enum status store_make_seen(struct store *store, struct error *error)
 {
-    TRY(database_execute(&store->sql, "PRAGMA temp_store = MEMORY", error));
+    TRY(database_execute(&store->sql, limits, error));
     TRY(database_execute(&store->sql, seen_schema, error));
     store->is_seen = true;
     return STATUS_OK;
