@@ -2,8 +2,8 @@
  * store_seen.c - the ledger as the node saw it, in memory: see store.h.
  *
  * The tables are of the connection alone (TEMP): they roll back with the node's own, are in no
- * file of the node, and are read by the same statements. A node fills them again when it starts, from the
- * ledger. A process that only looks reads the same event log, as far as the node has.
+ * file of the node, and are read by the same statements. A node fills them again when it starts,
+ * from the ledger. A process that only looks reads the same event log, as far as the node has.
  */
 #include <stdlib.h>
 #include <string.h>
