@@ -250,6 +250,7 @@ if command -v "${CC:-cc}" >/dev/null && command -v ar >/dev/null; then
 
     # A type of the name of a function is no call of it.
     printf '#include "low/b/help.h"\n\nstruct help {\n    int most;\n};\nint judge(struct help *);\nint judge(struct help *by)\n{\n    return by->most;\n}\n' >low/a/judge.c
+    printf 'int other(void);\nint other(void)\n{\n    return help();\n}\n' >>low/a/judge.c
     printf '<!-- trust: c judge -->\n<!-- end -->\n' >docs/TRUST.md
     check tag_of_a_struct_is_passed 0 trust --write
     result "$(grep -q help.c docs/TRUST.md && echo 1 || echo 0)" "and_no_call"
