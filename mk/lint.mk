@@ -52,6 +52,7 @@ lint-globals: $(BUILD)/liblockstep.a $(BUILD)/lockstep.o
 	$(Q)scripts/check-reached $^ $(rooms)
 	$(Q)$(if $(filter x86_64 amd64,$(MACHINE)),scripts/check-trust $(BUILD) $(rooms), \
 	    echo "lint: skipped: docs/TRUST.md counts the kernels of x86-64")
+	$(Q)scripts/check-walks $(BUILD) $(rooms)
 
 lint-scripts: | $(BUILD)/setup/lint.ok
 	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(shell grep -l '^.!/bin/sh' scripts/*) .ci/run; \

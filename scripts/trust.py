@@ -13,7 +13,8 @@ import subprocess
 
 import layers
 
-WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*\b|(?<=[^-]>)[A-Za-z_]\w*\b")  # no member of a struct
+# No member of a struct, and no tag: "struct sha256" is a type, sha256() a function.
+WORD = re.compile(r"(?<![\w.>])(?<!\bstruct )(?<!\benum )[A-Za-z_]\w*\b|(?<=[^-]>)[A-Za-z_]\w*\b")
 DEFINE = re.compile(r"^#[ \t]*define[ \t]+(\w+)((?:.*\\\n)*.*)", re.M)
 BLANKED = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 # Of what stands between functions: values of tables, and macros that make functions.

@@ -298,15 +298,22 @@ static enum status prepare_statement(sqlite3_stmt **statement, struct database *
     return STATUS_OK;
 }
 
+/* A list of values can be opened only in the function that is given them. */
+#define PREPARE(status, statement)                                                                 \
+    do {                                                                                           \
+        va_list values;                                                                            \
+                                                                                                   \
+        va_start(values, format);                                                                  \
+        (status) = prepare_statement((statement), sql, error, text, format, &values);              \
+        va_end(values);                                                                            \
+    } while (0)
+
 enum status database_prepare(sqlite3_stmt **statement, struct database *sql, struct error *error,
                              const char *text, const char *format, ...)
 {
     enum status status;
-    va_list values;
 
-    va_start(values, format);
-    status = prepare_statement(statement, sql, error, text, format, &values);
-    va_end(values);
+    PREPARE(status, statement);
     return status;
 }
 
@@ -314,11 +321,8 @@ enum status database_first(sqlite3_stmt **row, struct database *sql, struct erro
                            const char *text, const char *format, ...)
 {
     enum status status;
-    va_list values;
 
-    va_start(values, format);
-    status = prepare_statement(row, sql, error, text, format, &values);
-    va_end(values);
+    PREPARE(status, row);
     return status == STATUS_OK ? database_step(sql, *row, error) : status;
 }
 
@@ -326,14 +330,10 @@ sqlite3_stmt *database_query(struct database *sql, struct error *error, const ch
                              const char *format, ...)
 {
     sqlite3_stmt *statement;
-    va_list values;
+    enum status status;
 
-    va_start(values, format);
-    if (prepare_statement(&statement, sql, error, text, format, &values) != STATUS_OK) {
-        statement = NULL;
-    }
-    va_end(values);
-    return statement;
+    PREPARE(status, &statement);
+    return status == STATUS_OK ? statement : NULL;
 }
 
 enum status database_step(struct database *sql, sqlite3_stmt *statement, struct error *error)
@@ -371,11 +371,8 @@ enum status database_run(struct database *sql, struct error *error, const char *
 {
     enum status status;
     sqlite3_stmt *statement;
-    va_list values;
 
-    va_start(values, format);
-    status = prepare_statement(&statement, sql, error, text, format, &values);
-    va_end(values);
+    PREPARE(status, &statement);
     while (status == STATUS_OK) {
         status = database_step(sql, statement, error);
     }
@@ -395,11 +392,8 @@ enum status database_number(struct database *sql, int64_t *number, int64_t fallb
 {
     enum status status;
     sqlite3_stmt *statement;
-    va_list values;
 
-    va_start(values, format);
-    status = prepare_statement(&statement, sql, error, text, format, &values);
-    va_end(values);
+    PREPARE(status, &statement);
     if (status != STATUS_OK) {
         return status;
     }

@@ -770,5 +770,6 @@ out:
     ledger->game = (struct game_place){uint256_of(chain_id), options->registry};
     (void)snprintf(ledger->place.chain, sizeof(ledger->place.chain), "eip155:%llu",
                    (unsigned long long)chain_id);
+    ledger->event_log = sqlite3_db_filename(evm->sql.database, "main");
     return STATUS_OK;
 }

@@ -69,6 +69,8 @@ const struct address *ledger_get_own(const struct ledger *ledger);     /* zero w
 /* What all amounts are in; zero: the chain's coin. Gas is always paid in the coin. */
 const struct address *ledger_get_token(const struct ledger *ledger);
 const struct currency *ledger_get_currency(const struct ledger *ledger); /* the same, by name */
+/* The file that other processes may read events from (event_log.h); NULL: there is none. */
+const char *ledger_get_event_log(const struct ledger *ledger);
 
 /* ---- endpoints ------------------------------------------------------------------ */
 

@@ -75,6 +75,11 @@ const struct ledger_place *ledger_get_place(const struct ledger *ledger)
     return &ledger->place;
 }
 
+const char *ledger_get_event_log(const struct ledger *ledger)
+{
+    return ledger->event_log;
+}
+
 const struct game_place *ledger_get_game(const struct ledger *ledger)
 {
     return &ledger->game;

@@ -53,6 +53,7 @@ struct ledger {
     struct address token;
     struct currency currency;
     bool may_write;
+    const char *event_log; /* the file that has it, until the ledger is closed; NULL: none has */
 };
 
 enum status ledger_local_attach(struct ledger *ledger, const struct ledger_options *options,

@@ -555,6 +555,7 @@ out:
     ledger->self = local;
     name_chain(ledger->place.chain, local);
     ledger->game = local->place;
+    ledger->event_log = sqlite3_db_filename(local->sql.database, "main");
     return STATUS_OK;
 }
 

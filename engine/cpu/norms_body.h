@@ -6,17 +6,29 @@
 
 #include "engine/cpu/row_fold.h"
 
+SIMD_INLINE void each_row(const struct kernel_call *call, size_t begin, size_t end,
+                          void (*row)(const struct kernel_call *call, size_t columns, size_t r))
+{
+    size_t columns = columns_of(call);
+
+    for (size_t r = begin; r < end; r++) {
+        row(call, columns, r);
+    }
+}
+
 /* ---- row sum ------------------------------------------------------------------ */
+
+SIMD_INLINE void sum_of_row(const struct kernel_call *call, size_t columns, size_t r)
+{
+    size_t chunks = (size_t)fold_chunks(columns);
+    struct row_pass row = {.x = input_row(call, 0, r, columns)};
+
+    put_scalar(call, 1, r, fold_row(row, columns, output_row(call, 0, r, chunks), step_sum));
+}
 
 static void span_row_sum(const struct kernel_call *call, size_t begin, size_t end)
 {
-    size_t columns = columns_of(call);
-    size_t chunks = (size_t)fold_chunks(columns);
-
-    for (size_t r = begin; r < end; r++) {
-        struct row_pass row = {.x = input_row(call, 0, r, columns)};
-        put_scalar(call, 1, r, fold_row(row, columns, output_row(call, 0, r, chunks), step_sum));
-    }
+    each_row(call, begin, end, sum_of_row);
 }
 
 /* ---- layer norm ------------------------------------------------------------------ */
@@ -45,32 +57,33 @@ static float rstd_of(const struct kernel_call *call, float square_sum)
     return real_stored(1.0f / sqrtf(variance + constant_of(call, NORM_EPSILON_BITS)));
 }
 
+SIMD_INLINE void row_layer_norm(const struct kernel_call *call, size_t columns, size_t r)
+{
+    size_t chunks = (size_t)fold_chunks(columns);
+    struct row_pass row = {
+        .x = input_row(call, 0, r, columns),
+        .gain = call->inputs[1],
+        .bias = call->inputs[2],
+        .y = output_row(call, 4, r, columns),
+    };
+    float sum = fold_row(row, columns, output_row(call, 0, r, chunks), step_sum);
+    float mean = real_stored(sum / (float)columns);
+
+    row.mean = simd_set(mean);
+    float square = fold_row(row, columns, output_row(call, 2, r, chunks), step_square);
+    float rstd = rstd_of(call, square);
+
+    put_scalar(call, 1, r, mean);
+    put_scalar(call, 3, r, rstd);
+    if (row.y != NULL) {
+        row.rstd = simd_set(rstd);
+        map_row(row, columns, step_layer_norm);
+    }
+}
+
 static void span_layer_norm(const struct kernel_call *call, size_t begin, size_t end)
 {
-    size_t columns = columns_of(call);
-    size_t chunks = (size_t)fold_chunks(columns);
-
-    for (size_t r = begin; r < end; r++) {
-        struct row_pass row = {
-            .x = input_row(call, 0, r, columns),
-            .gain = call->inputs[1],
-            .bias = call->inputs[2],
-            .y = output_row(call, 4, r, columns),
-        };
-        float sum = fold_row(row, columns, output_row(call, 0, r, chunks), step_sum);
-        float mean = real_stored(sum / (float)columns);
-
-        row.mean = simd_set(mean);
-        float square = fold_row(row, columns, output_row(call, 2, r, chunks), step_square);
-        float rstd = rstd_of(call, square);
-
-        put_scalar(call, 1, r, mean);
-        put_scalar(call, 3, r, rstd);
-        if (row.y != NULL) {
-            row.rstd = simd_set(rstd);
-            map_row(row, columns, step_layer_norm);
-        }
-    }
+    each_row(call, begin, end, row_layer_norm);
 }
 
 /* ---- layer norm, backward ---------------------------------------------------------- */
@@ -105,32 +118,33 @@ SIMD_INLINE void step_layer_norm_grad(struct row_pass row, size_t i, size_t lane
     }
 }
 
+SIMD_INLINE void row_layer_norm_grad(const struct kernel_call *call, size_t columns, size_t r)
+{
+    size_t chunks = (size_t)fold_chunks(columns);
+    struct row_pass row = {
+        .dy = input_row(call, 0, r, columns),
+        .x = input_row(call, 1, r, columns),
+        .gain = call->inputs[2],
+        .mean = simd_set(*input_row(call, 3, r, 1)),
+        .rstd = simd_set(*input_row(call, 4, r, 1)),
+        .y = output_row(call, 4, r, columns),
+        .z = output_row(call, 5, r, columns),
+    };
+    struct totals total = fold_row_pair(row, columns, output_row(call, 0, r, chunks),
+                                        output_row(call, 1, r, chunks), step_g_and_gx);
+    float mean_g = real_stored(total.first / (float)columns);
+    float mean_gx = real_stored(total.second / (float)columns);
+
+    put_scalar(call, 2, r, mean_g);
+    put_scalar(call, 3, r, mean_gx);
+    row.scale = simd_set(mean_g);
+    row.slope = simd_set(mean_gx);
+    map_row(row, columns, step_layer_norm_grad);
+}
+
 static void span_layer_norm_grad(const struct kernel_call *call, size_t begin, size_t end)
 {
-    size_t columns = columns_of(call);
-    size_t chunks = (size_t)fold_chunks(columns);
-
-    for (size_t r = begin; r < end; r++) {
-        struct row_pass row = {
-            .dy = input_row(call, 0, r, columns),
-            .x = input_row(call, 1, r, columns),
-            .gain = call->inputs[2],
-            .mean = simd_set(*input_row(call, 3, r, 1)),
-            .rstd = simd_set(*input_row(call, 4, r, 1)),
-            .y = output_row(call, 4, r, columns),
-            .z = output_row(call, 5, r, columns),
-        };
-        struct totals total = fold_row_pair(row, columns, output_row(call, 0, r, chunks),
-                                            output_row(call, 1, r, chunks), step_g_and_gx);
-        float mean_g = real_stored(total.first / (float)columns);
-        float mean_gx = real_stored(total.second / (float)columns);
-
-        put_scalar(call, 2, r, mean_g);
-        put_scalar(call, 3, r, mean_gx);
-        row.scale = simd_set(mean_g);
-        row.slope = simd_set(mean_gx);
-        map_row(row, columns, step_layer_norm_grad);
-    }
+    each_row(call, begin, end, row_layer_norm_grad);
 }
 
 /* ---- RMS norm ------------------------------------------------------------------------ */
@@ -149,26 +163,27 @@ SIMD_INLINE void step_rms_norm(struct row_pass row, size_t i, size_t lanes)
     simd_put(row.y + i, simd_stored(simd_mul(xhat, simd_get(row.gain + i, lanes))), lanes);
 }
 
+SIMD_INLINE void row_rms_norm(const struct kernel_call *call, size_t columns, size_t r)
+{
+    size_t chunks = (size_t)fold_chunks(columns);
+    struct row_pass row = {
+        .x = input_row(call, 0, r, columns),
+        .gain = call->inputs[1],
+        .y = output_row(call, 2, r, columns),
+    };
+    float square = fold_row(row, columns, output_row(call, 0, r, chunks), step_plain_square);
+    float rstd = rstd_of(call, square);
+
+    put_scalar(call, 1, r, rstd);
+    if (row.y != NULL) {
+        row.rstd = simd_set(rstd);
+        map_row(row, columns, step_rms_norm);
+    }
+}
+
 static void span_rms_norm(const struct kernel_call *call, size_t begin, size_t end)
 {
-    size_t columns = columns_of(call);
-    size_t chunks = (size_t)fold_chunks(columns);
-
-    for (size_t r = begin; r < end; r++) {
-        struct row_pass row = {
-            .x = input_row(call, 0, r, columns),
-            .gain = call->inputs[1],
-            .y = output_row(call, 2, r, columns),
-        };
-        float square = fold_row(row, columns, output_row(call, 0, r, chunks), step_plain_square);
-        float rstd = rstd_of(call, square);
-
-        put_scalar(call, 1, r, rstd);
-        if (row.y != NULL) {
-            row.rstd = simd_set(rstd);
-            map_row(row, columns, step_rms_norm);
-        }
-    }
+    each_row(call, begin, end, row_rms_norm);
 }
 
 /* ---- RMS norm, backward ---------------------------------------------------------------- */
@@ -196,27 +211,28 @@ SIMD_INLINE void step_rms_norm_grad(struct row_pass row, size_t i, size_t lanes)
     }
 }
 
+SIMD_INLINE void row_rms_norm_grad(const struct kernel_call *call, size_t columns, size_t r)
+{
+    size_t chunks = (size_t)fold_chunks(columns);
+    struct row_pass row = {
+        .dy = input_row(call, 0, r, columns),
+        .x = input_row(call, 1, r, columns),
+        .gain = call->inputs[2],
+        .rstd = simd_set(*input_row(call, 3, r, 1)),
+        .y = output_row(call, 2, r, columns),
+        .z = output_row(call, 3, r, columns),
+    };
+    float gx = fold_row(row, columns, output_row(call, 0, r, chunks), step_rms_gx);
+    float mean_gx = real_stored(gx / (float)columns);
+
+    put_scalar(call, 1, r, mean_gx);
+    row.slope = simd_set(mean_gx);
+    map_row(row, columns, step_rms_norm_grad);
+}
+
 static void span_rms_norm_grad(const struct kernel_call *call, size_t begin, size_t end)
 {
-    size_t columns = columns_of(call);
-    size_t chunks = (size_t)fold_chunks(columns);
-
-    for (size_t r = begin; r < end; r++) {
-        struct row_pass row = {
-            .dy = input_row(call, 0, r, columns),
-            .x = input_row(call, 1, r, columns),
-            .gain = call->inputs[2],
-            .rstd = simd_set(*input_row(call, 3, r, 1)),
-            .y = output_row(call, 2, r, columns),
-            .z = output_row(call, 3, r, columns),
-        };
-        float gx = fold_row(row, columns, output_row(call, 0, r, chunks), step_rms_gx);
-        float mean_gx = real_stored(gx / (float)columns);
-
-        put_scalar(call, 1, r, mean_gx);
-        row.slope = simd_set(mean_gx);
-        map_row(row, columns, step_rms_norm_grad);
-    }
+    each_row(call, begin, end, row_rms_norm_grad);
 }
 
 #endif /* ENGINE_CPU_NORMS_BODY_H */

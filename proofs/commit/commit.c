@@ -151,7 +151,7 @@ void commit_labelled_root(struct digest *root, enum commit_array kind, const voi
 {
     struct sha256 hash;
 
-    sha256_init(&hash, SHA256_ISA_BEST);
+    sha256_init_scalar(&hash);
     sha256_add(&hash, array_tags[kind], TAG_SIZE);
     sha256_add(&hash, leaves_root->bytes, DIGEST_SIZE);
     sha256_add(&hash, label, label_size);
@@ -243,7 +243,7 @@ void commit_list_root_of(struct digest *root, enum commit_list kind, uint64_t fi
     uint8_t header[COMMIT_LIST_HEADER_SIZE];
 
     commit_list_header(header, kind, first, count, items_root);
-    sha256(root, header, sizeof(header));
+    sha256_scalar(root, header, sizeof(header));
 }
 
 void commit_roots_end(const struct commit_roots *roots, struct digest *root)

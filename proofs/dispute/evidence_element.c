@@ -15,7 +15,6 @@
 #include "proofs/commit/element.h"
 #include "proofs/dispute/evidence_reader.h"
 #include "proofs/dispute/trace_query.h"
-#include "proofs/hash/sha256.h"
 
 /* ---- operands ----------------------------------------------------------- */
 
@@ -53,9 +52,9 @@ static enum evidence_reason check_proof(struct proof *proof, const struct shown 
     memcpy(multi->siblings, siblings, (size_t)sibling_count * DIGEST_SIZE);
     for (uint32_t i = 0; i < shown->leaf_count; i++) {
         multi->indexes[i] = endian_load_be64(shown->indexes + 8 * (size_t)i);
+        merkle_leaf_hash(&proof->hashes[i], shown->leaves + (size_t)i * MERKLE_LEAF_SIZE,
+                         MERKLE_LEAF_SIZE);
     }
-    sha256_many(proof->hashes, 0, shown->leaves, MERKLE_LEAF_SIZE, shown->leaf_count,
-                SHA256_ISA_BEST);
     if (merkle_multi_check(multi, proof->hashes, root) != VERDICT_VALID) {
         return EVIDENCE_BAD_LEAVES;
     }

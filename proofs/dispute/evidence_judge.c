@@ -14,7 +14,6 @@
 #include "proofs/commit/commit.h"
 #include "proofs/commit/element.h"
 #include "proofs/dispute/evidence_reader.h"
-#include "proofs/hash/sha256.h"
 
 /* Where the type of a tensor stands in its label: behind a byte count and six dimensions. */
 #define LABEL_DTYPE 56

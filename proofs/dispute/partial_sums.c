@@ -23,7 +23,7 @@ void partial_sums_subject(struct digest *subject, const uint8_t *descriptor, siz
     struct sha256 hash;
 
     endian_store_be64(place + 1, element);
-    sha256_init(&hash, SHA256_ISA_BEST);
+    sha256_init_scalar(&hash);
     sha256_add(&hash, descriptor, descriptor_size);
     sha256_add(&hash, place, sizeof(place));
     sha256_end(&hash, subject);
@@ -111,7 +111,7 @@ void partial_sums_reply_hash(struct digest *hash, const uint8_t *queried, size_t
 {
     struct sha256 state;
 
-    sha256_init(&state, SHA256_ISA_BEST);
+    sha256_init_scalar(&state);
     sha256_add(&state, queried, queried_size);
     sha256_add(&state, reply, reply_size);
     sha256_end(&state, hash);

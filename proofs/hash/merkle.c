@@ -23,7 +23,7 @@ void merkle_leaf_hash(struct digest *hash, const void *leaf, size_t leaf_size)
     struct sha256 stream;
     const uint8_t prefix = PREFIX_LEAF;
 
-    sha256_init(&stream, SHA256_ISA_BEST);
+    sha256_init_scalar(&stream);
     sha256_add(&stream, &prefix, 1);
     sha256_add(&stream, leaf, leaf_size);
     sha256_end(&stream, hash);
@@ -31,9 +31,14 @@ void merkle_leaf_hash(struct digest *hash, const void *leaf, size_t leaf_size)
 
 void merkle_node_hash(struct digest *hash, const struct digest *left, const struct digest *right)
 {
-    struct digest pair[2] = {*left, *right};
+    struct sha256 stream;
+    const uint8_t prefix = PREFIX_NODE;
 
-    sha256_many(hash, PREFIX_NODE, pair, sizeof(pair), 1, SHA256_ISA_BEST);
+    sha256_init_scalar(&stream);
+    sha256_add(&stream, &prefix, 1);
+    sha256_add(&stream, left->bytes, DIGEST_SIZE);
+    sha256_add(&stream, right->bytes, DIGEST_SIZE);
+    sha256_end(&stream, hash);
 }
 
 /* Folds count >= 1 nodes of one level into the root over them, which ends in nodes[0]. */

@@ -28,6 +28,7 @@
 /* Enough siblings for any proof of `count` leaves. */
 #define MERKLE_MULTI_SIBLINGS(count) ((size_t)(count)*MERKLE_DEPTH_MAX)
 
+/* One leaf, one node: in portable C, as all that convicts. What follows hashes many at once. */
 void merkle_leaf_hash(struct digest *hash, const void *leaf, size_t leaf_size);
 void merkle_node_hash(struct digest *hash, const struct digest *left, const struct digest *right);
 

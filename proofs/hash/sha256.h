@@ -33,7 +33,7 @@ struct sha256 {
     uint32_t state[8];
     uint64_t size;                    /* bytes added so far; more than 2^61 - 1 are refused */
     uint8_t block[SHA256_BLOCK_SIZE]; /* the first size % 64 bytes wait here for their block */
-    enum sha256_isa isa;
+    void (*compress)(uint32_t (*state)[8], const uint8_t *const *blocks, size_t block_count);
 };
 
 /* Can this processor, and this build, use it? SCALAR and BEST always work. */
@@ -44,6 +44,14 @@ const char *sha256_isa_name(enum sha256_isa isa);
 
 /* The isa must be usable. */
 void sha256_init(struct sha256 *hash, enum sha256_isa isa);
+
+/*
+ * In portable C. What convicts (evidence and its paths, docs/TRUST.md) is hashed so, one message
+ * at a time: then no kernel of an instruction set stands between a true step and a conviction.
+ */
+void sha256_init_scalar(struct sha256 *hash);
+void sha256_scalar(struct digest *digest, const void *data, size_t data_size);
+
 void sha256_add(struct sha256 *hash, const void *data, size_t data_size);
 
 /* Ends the stream; init it again before adding more. */

@@ -467,7 +467,8 @@ static int64_t count_passed_seats(struct crowd_node *node)
 
     error_init(&error);
     stage_check(database_number(&node->store.sql, &count, 0, &error,
-                                "SELECT count(*) FROM seats WHERE ours AND reason LIKE"
+                                "SELECT count(*) FROM seats p JOIN notes n ON n.segment = p.segment"
+                                " AND n.place = p.place WHERE p.ours AND n.reason LIKE"
                                 " 'it is not replayed: the fees%'",
                                 ""),
                 &error);

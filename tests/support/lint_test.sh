@@ -247,6 +247,40 @@ if command -v "${CC:-cc}" >/dev/null && command -v ar >/dev/null; then
     rm high/other.c
     sed -i 's/at most 8/at most 7/' docs/TRUST.md
     check promise_that_rests_on_too_much_is_found 1 trust
-    rm -r build docs/TRUST.md low/a/judge.c low/b/help.c low/b/help.h
+
+    # A type of the name of a function is no call of it.
+    printf '#include "low/b/help.h"\n\nstruct help {\n    int most;\n};\nint judge(struct help *);\nint judge(struct help *by)\n{\n    return by->most;\n}\n' >low/a/judge.c
+    printf 'int other(void);\nint other(void)\n{\n    return help();\n}\n' >>low/a/judge.c
+    printf '<!-- trust: c judge -->\n<!-- end -->\n' >docs/TRUST.md
+    check tag_of_a_struct_is_passed 0 trust --write
+    result "$(grep -q help.c docs/TRUST.md && echo 1 || echo 0)" "and_no_call"
+
+    # Walks: from call to call, counted.
+    walks() {
+        "$scripts/check-walks" "$@" build low high
+    }
+    # walk LINE...: a walk of these files.
+    walk() {
+        printf '<!-- walk: a lie -->\n2 files, 1 crossings between rooms:\n\n' >docs/ARCHITECTURE.md
+        printf -- '- `%s: says so.\n' "$@" >>docs/ARCHITECTURE.md
+        echo '<!-- end -->' >>docs/ARCHITECTURE.md
+    }
+    printf '#include "low/b/help.h"\n\nint judge(void);\nint judge(void)\n{\n    return help();\n}\n' >low/a/judge.c
+    trust --write >told 2>&1
+    walk 'low/a/judge.c`' 'low/b/help.c`'
+    check walk_from_call_to_call_passes 0 walks
+    walk 'low/b/help.c`' 'low/a/judge.c`'
+    check walk_to_what_nothing_calls_is_found 1 walks
+    walk 'low/b/help.c`' 'low/a/judge.c` (by hand)'
+    check walk_says_how_else_it_goes_on 0 walks
+    walk 'low/a/judge.c`' 'low/b/gone.c`'
+    check walk_to_no_file_is_found 1 walks
+    walk 'low/a/judge.c`' 'low/b/help.c`' 'low/a/judge.c` (again)'
+    check walk_that_is_miscounted_is_found 1 walks
+    check walk_is_counted_again 0 walks --write
+    check walk_then_passes 0 walks
+    echo nothing >docs/ARCHITECTURE.md
+    check document_without_a_walk_is_found 1 walks
+    rm -r build docs/TRUST.md docs/ARCHITECTURE.md low/a/judge.c low/b/help.c low/b/help.h
 fi
 finish

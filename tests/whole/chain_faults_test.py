@@ -150,7 +150,15 @@ def a_chain_that_takes_back_what_was_final_costs_time_only():
         any_command()
         town.until_count(1, "closed", key)
         town.until(lambda: reopened(node) >= 2, "the metric counts the node's seal and claim")
+        town.until(lambda: seen_by_status(town) == [(key, "closed")], "who looks sees the end")
         assert node.stop() == 0, node.said()
+        assert seen_by_status(town) == [(key, "closed")]
+
+
+def seen_by_status(town):
+    """What a process beside the node, or behind it, sees of the chain."""
+    return [("0x" + job["job"], job["phase"])
+            for job in town.ask("verifier", "verifier", "status")["jobs"]]
 
 
 def reopened(node):

@@ -164,7 +164,8 @@ static enum status check_owner(struct node_setup *setup, struct error *error)
         error_advise(error, "name another folder with --state");
         return STATUS_REFUSED;
     }
-    return store_set_text(&setup->store, "owner", owner, error);
+    TRY(store_set_text(&setup->store, "owner", owner, error));
+    return store_set_event_log(&setup->store, ledger_get_event_log(setup->ledger), error);
 }
 
 static void log_damage(const struct node_setup *setup, const char *text)

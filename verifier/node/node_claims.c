@@ -227,7 +227,8 @@ enum status node_judge_rights(struct node *node, struct error *error)
 {
     return store_visit(
         node->ports.store, STORE_SEATS,
-        "p.judgement = :not_judged AND p.verdict = :right AND p.phase = :seat_revealed AND"
+        "coalesce(n.judgement, :not_judged) = :not_judged AND p.verdict = :right AND p.phase = "
+        ":seat_revealed AND"
         " NOT p.ours AND NOT s.void AND s.seed IS NOT NULL AND EXISTS (SELECT 1 FROM entries e "
         "WHERE e.job = s.job"
         " AND e.generation = s.generation AND e.number = p.entry AND NOT e.gone) AND EXISTS "

@@ -51,14 +51,16 @@ static enum status choose_segment(void *context, const void *row, struct error *
 static enum status sample_segments(struct node *node, struct error *error)
 {
     const char *draws = node->options.mode == NODE_OBSERVE ? "FALSE" : "e.ours";
-    char where[500];
+    char where[600];
 
-    (void)snprintf(where, sizeof(where),
-                   "s.choice = :not_chosen AND NOT s.void AND (s.seed IS NOT NULL OR s.panel = 0 OR"
-                   " (s.height + 3 < %lld AND NOT EXISTS (SELECT 1 FROM entries e WHERE"
-                   " e.job = s.job AND e.generation = s.generation AND %s AND NOT e.gone))) ORDER "
-                   "BY s.reason = '" QUEUE_IS_FULL "', random()",
-                   (long long)node->clock.height, draws);
+    (void)snprintf(
+        where, sizeof(where),
+        "s.choice = :not_chosen AND NOT s.void AND (s.seed IS NOT NULL OR s.panel = 0 OR"
+        " (s.height + 3 < %lld AND NOT EXISTS (SELECT 1 FROM entries e WHERE"
+        " e.job = s.job AND e.generation = s.generation AND %s AND NOT e.gone))) ORDER "
+        "BY EXISTS (SELECT 1 FROM choices c WHERE c.segment = s.hash AND c.reason = '" QUEUE_IS_FULL
+        "'), random()",
+        (long long)node->clock.height, draws);
     return store_visit(node->ports.store, STORE_SEGMENTS, where, choose_segment, node, error);
 }
 

@@ -26,26 +26,39 @@ enum {
 
 /* ---- the ledger ----------------------------------------------------------- */
 
-/* An event is on disk together with the cursor behind it. */
+/*
+ * What the node knows of an event is kept together with the position behind it. A node that starts
+ * takes in one round what it had taken before: it must not act on half of it.
+ */
 static enum status read_events(struct node *node, bool *busy, struct error *error)
 {
     const struct dispute_ports ports = node_dispute_ports(node);
     struct store *store = node->ports.store;
-    int64_t cursor = 0;
+    uint64_t number = 0;
+    int64_t heard = 0;
 
-    TRY(store_number(store, &cursor, "cursor", error));
-    for (int i = 0; i < EVENTS_MAX; i++) {
+    TRY(store_number(store, &heard, "cursor", error));
+    TRY(store_position(store, &number, error));
+    for (int i = 0; i < EVENTS_MAX;) {
         struct ledger_entry entry;
-        enum status status = ledger_next(node->ports.ledger, &entry, (uint64_t)cursor, 0, error);
+        enum status status = ledger_next(node->ports.ledger, &entry, number, 0, error);
+        bool is_new;
 
         if (status == STATUS_NOT_FOUND) {
             break;
         }
         TRY(status);
         *busy = true;
-        TRY(dispute_hear(&ports, &entry, error));
+        is_new = (int64_t)entry.number > heard;
+        if (is_new) {
+            TRY(dispute_hear(&ports, &entry, error));
+        }
         TRY(store_take(store, &entry, ledger_get_own(node->ports.ledger), error));
-        TRY(store_number(store, &cursor, "cursor", error));
+        TRY(store_position(store, &number, error));
+        if (is_new && entry.kind == LEDGER_REWIND) {
+            heard = 0; /* all that is read again is as if it were new */
+        }
+        i += is_new;
     }
     return STATUS_OK;
 }

@@ -516,10 +516,10 @@ enum status node_seats_round(struct node *node, struct error *error)
                         "p.ours AND p.phase = :seat_drawn AND p.round = s.round AND NOT s.void AND"
                         " s.idx >= j.finalized" ENTRY_IS_THERE,
                         visit_drawn, node, error));
-        TRY(store_visit(
-            store, STORE_SEATS,
-            "p.ours AND p.phase = :seat_drawn AND p.reason = '' AND NOT s.void" ENTRY_IS_THERE,
-            visit_missed, node, error));
+        TRY(store_visit(store, STORE_SEATS,
+                        "p.ours AND p.phase = :seat_drawn AND coalesce(n.reason, '') = '' AND NOT "
+                        "s.void" ENTRY_IS_THERE,
+                        visit_missed, node, error));
     }
     return store_visit(
         store, STORE_SEATS,

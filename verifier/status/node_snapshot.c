@@ -184,7 +184,9 @@ static void take_seats(struct node_snapshot *snapshot, sqlite3_stmt *row)
 }
 
 /* A seat that said unseen has said what it could. */
-#define MISSED " p.ours AND p.reason LIKE 'no verdict%' AND p.phase = :seat_drawn"
+#define MISSED                                                                                     \
+    " JOIN notes n ON n.segment = p.segment AND n.place = p.place WHERE p.ours AND n.reason LIKE"  \
+    " 'no verdict%' AND p.phase = :seat_drawn"
 
 static enum status look_at_counts(struct node_snapshot *snapshot, struct store *store,
                                   struct error *error)
@@ -211,7 +213,7 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         {"SELECT coalesce(sum(NOT gone), 0), coalesce(sum(lost_s > 0), 0),"
          " coalesce(max(lost_s), 0) FROM entries WHERE ours",
          take_entries},
-        {"SELECT count(*) FROM seats p WHERE" MISSED, take_missed},
+        {"SELECT count(*) FROM seats p" MISSED, take_missed},
         {"SELECT phase, verdict, count(*) FROM seats WHERE ours GROUP BY 1, 2", take_seats},
     };
 
@@ -440,8 +442,8 @@ static enum status look_at_lists(struct node_snapshot *snapshot, struct store *s
                  " FROM disputes d WHERE d.ours OR d.lost ORDER BY d.rowid DESC LIMIT 24",
                  NULL, take_claim, error));
     TRY(each_row(snapshot, store,
-                 "SELECT s.job, s.idx, p.place, p.reason FROM seats p JOIN segments s ON s.hash ="
-                 " p.segment WHERE" MISSED " ORDER BY s.rowid DESC LIMIT 16",
+                 "SELECT s.job, s.idx, p.place, n.reason FROM seats p JOIN segments s ON s.hash ="
+                 " p.segment" MISSED " ORDER BY s.rowid DESC LIMIT 16",
                  NULL, take_missed_seat, error));
     TRY(each_row(snapshot, store, NODE_SNAPSHOT_MIRRORS " ORDER BY name LIMIT 32", NULL,
                  take_mirror, error));
@@ -468,6 +470,7 @@ static enum status look_at_all(struct node_snapshot *snapshot, struct store *sto
 enum status node_snapshot_look(struct node_snapshot *snapshot, struct store *store, uint64_t now_ms,
                                struct error *error)
 {
+    TRY(store_catch_up(store, error));
     memset(snapshot, 0, sizeof(*snapshot));
     snapshot->now_ms = now_ms;
     snapshot->bar_ms = 3600000 / NODE_SNAPSHOT_BARS;

@@ -136,7 +136,9 @@ static const struct {
     const struct word_column *columns;
     const char *query;
 } status_views[] = {
-    {"facts", NULL, "SELECT name, value FROM facts WHERE name <> 'money' ORDER BY name"},
+    {"facts", NULL,
+     "SELECT name, value FROM facts WHERE name NOT IN ('event_log', 'money')"
+     " ORDER BY name"},
     {"jobs", job_columns,
      "SELECT j.key AS job, j.phase, j.finalized, (SELECT count(*) FROM segments s WHERE"
      " s.job = j.key AND NOT s.void) AS committed, " COUNT_TASKS
@@ -151,8 +153,8 @@ static const struct {
      "WHERE kind = :checks AND outcome = :cannot_tell AND (state = :task_skipped OR"
      " attempts > (state = :task_running)) ORDER BY number DESC"},
     {"passed_over", NULL,
-     "SELECT job, idx AS segment, reason FROM segments WHERE choice = :passed_over"
-     " ORDER BY rowid DESC"},
+     "SELECT s.job, s.idx AS segment, c.reason FROM segments s JOIN choices c ON c.segment = s.hash"
+     " WHERE c.choice = :passed_over ORDER BY s.rowid DESC"},
     {"panels", NULL,
      "SELECT j.key AS job, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours AND NOT"
      " e.gone) AS entries, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours AND"
@@ -162,13 +164,17 @@ static const struct {
      " w.job = j.key WHERE j.phase <> :job_closed OR EXISTS (SELECT 1 FROM entries e WHERE"
      " e.job = j.key AND e.ours AND NOT e.gone) ORDER BY j.rowid DESC"},
     {"seats", seat_columns,
-     "SELECT s.job, s.idx AS segment, p.place, p.phase, p.verdict, s.rights, s.unseen, p.reason"
-     " FROM seats p JOIN segments s ON s.hash = p.segment JOIN jobs j ON j.key = s.job WHERE p.ours"
-     " AND (p.reason <> '' OR (p.phase <> :seat_closed AND NOT s.void AND s.idx >= j.finalized))"
+     "SELECT s.job, s.idx AS segment, p.place, p.phase, p.verdict, s.rights, s.unseen,"
+     " coalesce(n.reason, '') AS reason"
+     " FROM seats p JOIN segments s ON s.hash = p.segment JOIN jobs j ON j.key = s.job LEFT JOIN"
+     " notes n ON n.segment = p.segment AND n.place = p.place WHERE p.ours"
+     " AND (coalesce(n.reason, '') <> '' OR (p.phase <> :seat_closed AND NOT s.void AND s.idx >= "
+     "j.finalized))"
      " ORDER BY s.rowid DESC, p.place"},
     {"rights_of_others", right_columns,
-     "SELECT judgement AS found, count(*) AS count FROM seats WHERE NOT ours AND verdict = :right"
-     " GROUP BY judgement ORDER BY judgement"},
+     "SELECT coalesce(n.judgement, :not_judged) AS found, count(*) AS count FROM seats p LEFT JOIN"
+     " notes n ON n.segment = p.segment AND n.place = p.place WHERE NOT p.ours AND p.verdict ="
+     " :right GROUP BY 1 ORDER BY 1"},
     {"disputes", dispute_columns,
      "SELECT d.key AS claim, d.idx AS segment, d.step, d.phase, CASE WHEN d.deadline_s = 0 THEN"
      " 'nobody''s' WHEN d.turn = :turn_claimant THEN 'the claimant''s' ELSE 'the solver''s' END AS"

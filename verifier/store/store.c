@@ -10,62 +10,20 @@
 #include "chain/sums/table_sums.h"
 
 /* The versions before are of earlier editions of the game: nothing of them is true now. */
-#define VERSION ((int64_t)11)
+#define VERSION             ((int64_t)12)
+#define VERSION_WITH_LEDGER ((int64_t)11) /* it kept rows of the ledger too */
 
 static const char schema[] =
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL);"
-    "CREATE TABLE jobs (key BLOB PRIMARY KEY, client BLOB NOT NULL, id BLOB NOT NULL,"
-    " keeper BLOB NOT NULL, terms BLOB NOT NULL, phase INTEGER NOT NULL, solver BLOB,"
-    " generation INTEGER NOT NULL DEFAULT 0, segments INTEGER NOT NULL,"
-    " drawn INTEGER NOT NULL DEFAULT 0, leg_start INTEGER NOT NULL DEFAULT 0,"
-    " finalized INTEGER NOT NULL DEFAULT 0, finalized_s INTEGER NOT NULL DEFAULT 0,"
-    " closed_s INTEGER NOT NULL DEFAULT 0, due_s INTEGER NOT NULL DEFAULT 0,"
-    " refused_until_s INTEGER NOT NULL DEFAULT 0, barred INTEGER NOT NULL DEFAULT 0,"
-    /* Entries of ours that ever were. */
-    " enlisted INTEGER NOT NULL DEFAULT 0, unpaid INTEGER NOT NULL);"
     /* What the node thinks of a job outlives a reorganization. */
     "CREATE TABLE wishes (job BLOB PRIMARY KEY, wish INTEGER NOT NULL DEFAULT 0,"
     " reason TEXT NOT NULL DEFAULT '', header BLOB);"
-    "CREATE TABLE contacts (job BLOB NOT NULL, owner BLOB NOT NULL, url TEXT NOT NULL,"
-    " number INTEGER NOT NULL, PRIMARY KEY (job, owner));"
-    /* What the keeper announced: it has a segment's states. */
-    "CREATE TABLE vouches (segment BLOB PRIMARY KEY, signature BLOB NOT NULL);"
-    /* enlisted: a number of its own. An entry that departs gives its place to the last one. */
-    "CREATE TABLE entries (job BLOB NOT NULL, generation INTEGER NOT NULL, number INTEGER NOT NULL,"
-    " owner BLOB NOT NULL, ours INTEGER NOT NULL, enlisted INTEGER NOT NULL,"
-    " gone INTEGER NOT NULL DEFAULT 0, lost_s INTEGER NOT NULL DEFAULT 0,"
-    " PRIMARY KEY (job, generation, number));"
-    "CREATE INDEX entries_ours ON entries (ours, gone);"
-    "CREATE TABLE segments (job BLOB NOT NULL, idx INTEGER NOT NULL, generation INTEGER NOT NULL,"
-    " root BLOB NOT NULL, steps INTEGER NOT NULL, time_s INTEGER NOT NULL,"
-    " height INTEGER NOT NULL, solver BLOB NOT NULL, panel INTEGER NOT NULL,"
-    " diverged INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE, previous BLOB NOT NULL,"
-    " states BLOB NOT NULL, seed BLOB, covered INTEGER NOT NULL DEFAULT 0,"
-    " leg_start INTEGER NOT NULL DEFAULT 0, start_s INTEGER NOT NULL,"
-    " round INTEGER NOT NULL DEFAULT 0, places INTEGER NOT NULL DEFAULT 0,"
-    " rights INTEGER NOT NULL DEFAULT 0, unseen INTEGER NOT NULL DEFAULT 0,"
-    " vouched INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0,"
-    " choice INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '');"
-    "CREATE INDEX segments_job ON segments (job, idx, void);"
-    "CREATE INDEX segments_choice ON segments (choice, void);"
-    "CREATE TABLE seats (segment BLOB NOT NULL, place INTEGER NOT NULL, entry INTEGER NOT NULL,"
-    " owner BLOB NOT NULL, ours INTEGER NOT NULL, round INTEGER NOT NULL,"
-    " phase INTEGER NOT NULL DEFAULT 0, verdict INTEGER NOT NULL DEFAULT 0, leaves BLOB, salt BLOB,"
-    " seal BLOB, judgement INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',"
+    /* What it thinks of a segment, and of a place in its draw. */
+    "CREATE TABLE choices (segment BLOB PRIMARY KEY, choice INTEGER NOT NULL,"
+    " reason TEXT NOT NULL);"
+    "CREATE TABLE notes (segment BLOB NOT NULL, place INTEGER NOT NULL,"
+    " judgement INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '',"
     " PRIMARY KEY (segment, place));"
-    "CREATE INDEX seats_ours ON seats (ours, phase);"
-    "CREATE INDEX seats_judgement ON seats (judgement, verdict);"
-    "CREATE TABLE disputes (key BLOB PRIMARY KEY, job BLOB NOT NULL, segment BLOB NOT NULL,"
-    " subject BLOB NOT NULL, idx INTEGER NOT NULL, generation INTEGER NOT NULL,"
-    " step INTEGER NOT NULL, pre BLOB NOT NULL, post BLOB NOT NULL, rank BLOB NOT NULL,"
-    " phase INTEGER NOT NULL, turn INTEGER NOT NULL, turns INTEGER NOT NULL DEFAULT 0,"
-    " deadline_s INTEGER NOT NULL DEFAULT 0, lead BLOB NOT NULL, trace BLOB NOT NULL,"
-    " ours INTEGER NOT NULL, lost INTEGER NOT NULL DEFAULT 0, bond TEXT NOT NULL DEFAULT '0',"
-    " lost_s INTEGER NOT NULL DEFAULT 0, outsiders INTEGER NOT NULL DEFAULT 0,"
-    " outcome INTEGER NOT NULL DEFAULT 0);"
-    "CREATE INDEX disputes_segment ON disputes (segment, phase);"
-    "CREATE INDEX disputes_job ON disputes (job, phase);"
-    "CREATE INDEX disputes_subject ON disputes (subject);"
     "CREATE TABLE retries (claim BLOB PRIMARY KEY, tries INTEGER NOT NULL,"
     " next_ms INTEGER NOT NULL, trouble TEXT NOT NULL);"
     /* A trial is about a job: its segment is the job's key. */
@@ -92,14 +50,13 @@ static const char schema[] =
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '', silent INTEGER NOT NULL DEFAULT 0,"
     " failures INTEGER NOT NULL DEFAULT 0, rest_until_ms INTEGER NOT NULL DEFAULT 0);"
-    "PRAGMA user_version = 11";
+    "PRAGMA user_version = 12";
 
 /* ---- opening ------------------------------------------------------------ */
 
 static const struct summed_table summed[] = {
-    {"facts", NULL},   {"jobs", NULL},     {"wishes", NULL},  {"contacts", NULL}, {"vouches", NULL},
-    {"entries", NULL}, {"segments", NULL}, {"seats", NULL},   {"disputes", NULL}, {"retries", NULL},
-    {"tasks", NULL},   {"actions", NULL},  {"mirrors", NULL},
+    {"facts", NULL},   {"wishes", NULL}, {"choices", NULL}, {"notes", NULL},
+    {"retries", NULL}, {"tasks", NULL},  {"actions", NULL}, {"mirrors", NULL},
 };
 
 static const struct table_sums sums = {"the node's database", summed,
@@ -107,6 +64,11 @@ static const struct table_sums sums = {"the node's database", summed,
 
 static enum status refuse_version(int64_t version, struct error *error)
 {
+    if (version == VERSION_WITH_LEDGER) {
+        (void)error_set(error, STATUS_BAD_FORMAT, "the node's database is of the edition before");
+        error_advise(error, "start the node: lockstep verifier node");
+        return STATUS_BAD_FORMAT;
+    }
     (void)error_set(error, STATUS_REFUSED,
                     "the node's database is of version %" PRId64 "; this program knows %" PRId64,
                     version, VERSION);
@@ -159,6 +121,9 @@ static enum status open_whole(struct store *store, const char *path, struct erro
 
     TRY(table_sums_open(&store->sql, path, "PRAGMA synchronous = NORMAL", error));
     status = check_whole(store, error);
+    if (status == STATUS_OK) {
+        status = store_make_seen(store, error);
+    }
     if (status == STATUS_IO && sqlite3_errcode(store->sql.database) == SQLITE_ERROR) {
         status = error_set(error, STATUS_BAD_FORMAT, "a table of the node's database is damaged");
     }
@@ -197,6 +162,10 @@ static enum status open_to_read(struct store *store, const char *path, struct er
     }
     TRY(database_open(&store->sql, path, "PRAGMA query_only = ON", error));
     status = check_version(store, error);
+    store->sql.names = store_names;
+    if (status == STATUS_OK) {
+        status = store_catch_up(store, error);
+    }
     if (status != STATUS_OK) {
         store_close(store);
     }
@@ -210,6 +179,7 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
 
     memset(store, 0, sizeof(*store));
     store->tasks_max = STORE_TASKS_MAX;
+    store->mode = mode;
     status =
         mode == STORE_READ ? open_to_read(store, path, error) : open_to_write(store, path, error);
     store->sql.names = store_names;
@@ -218,6 +188,8 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
 
 void store_close(struct store *store)
 {
+    database_close(&store->log);
+    store->is_seen = false;
     database_close(&store->sql);
 }
 

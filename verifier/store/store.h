@@ -1,13 +1,14 @@
 /*
- * store.h - the node's database: the ledger as the node saw it, its checks, and its moves.
+ * store.h - what a node knows: the ledger as it saw it, its checks, and its moves.
  *
- * One sqlite3 file with a write-ahead log, which other processes may read meanwhile. It has a
- * version, and sums over its tables (chain/sums): a damaged one is moved to PATH.damaged, and the
- * node begins a new one.
+ * Its own is one sqlite3 file with a write-ahead log, which other processes may read meanwhile. It
+ * has a version, and sums over its tables (chain/sums): a damaged one is moved to PATH.damaged,
+ * and the node begins a new one.
  *
- * Jobs, panels, segments and claims are the values of chain/job/job_reduced.h, in rows that
- * `verifier status` can read. They follow from the ledger's events alone: after a reorganization
- * they are dropped and read again. Tasks and actions stay. A loss of power may undo
+ * Jobs, panels, segments and claims are the values of chain/job/job_reduced.h, in tables that are
+ * in memory. They follow from the ledger's events alone: who opens a store reads them again, and so
+ * does a node after a reorganization, which also drops what it thought of segments. Tasks and
+ * actions stay. A loss of power may undo
  * the last changes, all of them after some moment: the node then does the same work again, to the
  * same verdicts (verdict_db.h), under the same names. The name of an action follows from its
  * content, so a crash between plan and send neither loses nor doubles a move.
@@ -26,15 +27,18 @@
 #define STORE_VISIT_MAX  256    /* rows at a time; the next round visits the rest */
 #define STORE_TASKS_MAX  100000 /* checks that wait at a time */
 
-struct store {
-    struct database sql;
-    uint32_t tasks_max;            /* store_open() makes it STORE_TASKS_MAX */
-    char damage[STORE_REASON_MAX]; /* what became of a damaged file; empty: it was sound */
-};
-
 enum store_mode {
     STORE_WRITE,
     STORE_READ,
+};
+
+struct store {
+    struct database sql;
+    struct database log; /* STORE_READ: the ledger's, which the node follows */
+    enum store_mode mode;
+    bool is_seen;                  /* the tables in memory are made */
+    uint32_t tasks_max;            /* store_open() makes it STORE_TASKS_MAX */
+    char damage[STORE_REASON_MAX]; /* what became of a damaged file; empty: it was sound */
 };
 
 /* STATUS_NOT_FOUND: no file to read. STATUS_REFUSED: its version is another than ours. */
@@ -65,9 +69,20 @@ MUST_CHECK enum status store_set_text(struct store *store, const char *name, con
 
 /* ---- the ledger as the node saw it ---- */
 
-/* Enters one event, or forgets everything at a rewind, and moves the cursor. */
+/* The last entry of the event log that was taken; 0: none yet, as in a node that has just started.
+ * How far the node ever was is the fact "cursor": entries up to it were heard before. */
+MUST_CHECK enum status store_position(struct store *store, uint64_t *number, struct error *error);
+
+/* Enters one event, or forgets everything at a rewind, and moves the position. */
 MUST_CHECK enum status store_take(struct store *store, const struct ledger_entry *entry,
                                   const struct address *own, struct error *error);
+
+/* Where those who only look find the events; NULL: nowhere. */
+MUST_CHECK enum status store_set_event_log(struct store *store, const char *path,
+                                           struct error *error);
+/* STORE_READ: takes what the node has taken since. store_open() did so already. STATUS_UNREACHABLE:
+ * the event log is gone. */
+MUST_CHECK enum status store_catch_up(struct store *store, struct error *error);
 
 struct store_job {
     struct hash32 key;
@@ -244,7 +259,11 @@ struct store_contacts {
 MUST_CHECK enum status store_contacts(struct store *store, struct store_contacts *contacts,
                                       const struct hash32 *job, struct error *error);
 
-/* ---- parts of store_take() ---- */
+/* ---- parts of store_open() and store_take() ---- */
+
+MUST_CHECK enum status store_make_seen(struct store *store, struct error *error);
+MUST_CHECK enum status store_take_event(struct store *store, const struct ledger_entry *entry,
+                                        const struct address *own, struct error *error);
 
 MUST_CHECK enum status store_take_panel(struct store *store, const struct ledger_entry *entry,
                                         const struct address *own, struct error *error);

@@ -329,9 +329,9 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
 
 const char store_seat_columns[] =
     "SELECT p.segment, s.job, s.idx, p.place, p.entry, p.owner, p.ours, p.round = s.round,"
-    " p.phase, p.verdict, p.leaves, p.judgement, p.salt, p.reason, p.seal FROM seats p JOIN "
-    "segments s ON"
-    " s.hash = p.segment JOIN jobs j ON j.key = s.job";
+    " p.phase, p.verdict, p.leaves, coalesce(n.judgement, :not_judged), p.salt,"
+    " coalesce(n.reason, ''), p.seal FROM seats p JOIN segments s ON s.hash = p.segment JOIN jobs j"
+    " ON j.key = s.job LEFT JOIN notes n ON n.segment = p.segment AND n.place = p.place";
 
 enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error)
 {
@@ -364,14 +364,16 @@ enum status store_judge(struct store *store, const struct store_seat *seat,
                         enum store_judgement judgement, struct error *error)
 {
     return database_run(&store->sql, error,
-                        "UPDATE seats SET judgement = ? WHERE segment = ? AND place = ?", "ibi",
-                        (int64_t)judgement, BLOB(seat->segment), (int64_t)seat->place);
+                        "INSERT INTO notes (segment, place, judgement) VALUES (?, ?, ?) ON CONFLICT"
+                        " (segment, place) DO UPDATE SET judgement = excluded.judgement",
+                        "bii", BLOB(seat->segment), (int64_t)seat->place, (int64_t)judgement);
 }
 
 enum status store_say(struct store *store, const struct store_seat *seat, const char *reason,
                       struct error *error)
 {
     return database_run(&store->sql, error,
-                        "UPDATE seats SET reason = ? WHERE segment = ? AND place = ?", "tbi",
-                        reason, BLOB(seat->segment), (int64_t)seat->place);
+                        "INSERT INTO notes (segment, place, reason) VALUES (?, ?, ?) ON CONFLICT"
+                        " (segment, place) DO UPDATE SET reason = excluded.reason",
+                        "bit", BLOB(seat->segment), (int64_t)seat->place, reason);
 }

@@ -31,8 +31,7 @@ static enum status read_terms(struct game_terms *terms, sqlite3_stmt *row, int c
  * void burned. */
 #define STATE_COLUMNS                                                                              \
     "j.phase, j.solver, j.generation, j.finalized, j.unpaid, j.due_s, j.segments, j.drawn,"        \
-    " j.leg_start, j.refused_until_s, j.barred, (SELECT count(*) FROM segments o WHERE"            \
-    " o.job = j.key AND NOT o.void)"
+    " j.leg_start, j.refused_until_s, j.barred, j.committed"
 #define STATE_COUNT 12
 
 static enum status read_state(struct job_reduced *job, sqlite3_stmt *row, int at,
@@ -78,20 +77,6 @@ enum status store_read_draw(struct job_reduced_segment *draw, sqlite3_stmt *row,
 }
 
 /* ---- changes of a job --------------------------------------------------------- */
-
-static enum status forget(struct store *store, struct error *error)
-{
-    static const char *const tables[] = {"jobs",     "contacts", "entries", "vouches",
-                                         "segments", "seats",    "disputes"};
-
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        char text[64];
-
-        (void)snprintf(text, sizeof(text), "DELETE FROM %s", tables[i]);
-        TRY(database_run(&store->sql, error, text, ""));
-    }
-    return STATUS_OK;
-}
 
 static enum status take_opened(struct store *store, const struct game_event *event,
                                struct error *error)
@@ -177,12 +162,12 @@ static enum status write_reduced(struct store *store, const struct job_reduced *
     return database_run(&store->sql, error,
                         "UPDATE jobs SET phase = ?, solver = ?, generation = ?, finalized = ?,"
                         " unpaid = ?, due_s = ?, segments = ?, drawn = ?, leg_start = ?,"
-                        " refused_until_s = ?, barred = ? WHERE key = ?",
-                        "ibiiiiiiiiib", (int64_t)job->phase, BLOB(job->solver),
+                        " refused_until_s = ?, barred = ?, committed = ? WHERE key = ?",
+                        "ibiiiiiiiiiib", (int64_t)job->phase, BLOB(job->solver),
                         (int64_t)job->generation, (int64_t)job->finalized, (int64_t)job->unpaid,
                         (int64_t)job->due_s, (int64_t)job->segments, (int64_t)job->drawn,
                         (int64_t)job->leg_start, (int64_t)job->refused_until_s,
-                        (int64_t)job->barred, KEY(key));
+                        (int64_t)job->barred, (int64_t)job->committed, KEY(key));
 }
 
 /* The seats of the segments from `from` on that stand, and are before `to`, have ended. */
@@ -262,14 +247,15 @@ static enum status take_committed(struct store *store, const struct game_event *
     return database_run(
         &store->sql, error,
         "INSERT OR REPLACE INTO segments (job, idx, generation, root, steps, time_s, height,"
-        " solver, panel, diverged, hash, previous, states, start_s) VALUES (?, ?, ?, ?, ?, ?, ?,"
-        " ?, ?, ?, ?, ?, ?, ?)",
-        "biibiiibiibbbi", BLOB(event->job), (int64_t)segment->index, (int64_t)segment->generation,
+        " solver, panel, diverged, hash, previous, states, start_s, choice) VALUES (?, ?, ?, ?, ?,"
+        " ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce((SELECT choice FROM choices WHERE segment = ?),"
+        " :not_chosen))",
+        "biibiiibiibbbib", BLOB(event->job), (int64_t)segment->index, (int64_t)segment->generation,
         BLOB(segment->root), (int64_t)segment->steps, (int64_t)segment->time_s,
         (int64_t)segment->height, BLOB(segment->solver), (int64_t)segment->panel,
         (int64_t)segment->diverged, BLOB(hash), BLOB(previous),
         &(struct database_blob){event->states.hashes, event->states.count * sizeof(struct digest)},
-        (int64_t)segment->time_s);
+        (int64_t)segment->time_s, BLOB(hash));
 }
 
 static enum status take_finalized(struct store *store, const struct ledger_entry *entry,
@@ -292,21 +278,6 @@ static enum status take_closed(struct store *store, const struct ledger_entry *e
 
 /* ---- entries of the log --------------------------------------------------------- */
 
-/* Reading the event log again passes a rewind again: it counts once. */
-static enum status take_rewind(struct store *store, const struct ledger_entry *entry,
-                               struct error *error)
-{
-    int64_t seen = 0;
-
-    TRY(store_number(store, &seen, "rewound", error));
-    if (seen >= (int64_t)entry->number) {
-        return store_set_number(store, "cursor", (int64_t)entry->number, error);
-    }
-    TRY(forget(store, error));
-    TRY(store_set_number(store, "rewound", (int64_t)entry->number, error));
-    return store_set_number(store, "cursor", 0, error);
-}
-
 static enum status take_of_job(struct store *store, const struct ledger_entry *entry,
                                const struct address *own, struct error *error)
 {
@@ -324,8 +295,8 @@ static enum status take_of_job(struct store *store, const struct ledger_entry *e
     }
 }
 
-static enum status take_event(struct store *store, const struct ledger_entry *entry,
-                              const struct address *own, struct error *error)
+enum status store_take_event(struct store *store, const struct ledger_entry *entry,
+                             const struct address *own, struct error *error)
 {
     const struct game_event *event = &entry->event;
 
@@ -342,16 +313,6 @@ static enum status take_event(struct store *store, const struct ledger_entry *en
     }
     TRY(reduce(store, entry, error));
     return take_of_job(store, entry, own, error);
-}
-
-enum status store_take(struct store *store, const struct ledger_entry *entry,
-                       const struct address *own, struct error *error)
-{
-    if (entry->kind == LEDGER_REWIND) {
-        return take_rewind(store, entry, error);
-    }
-    TRY(take_event(store, entry, own, error));
-    return store_set_number(store, "cursor", (int64_t)entry->number, error);
 }
 
 /* ---- rows ----------------------------------------------------------------------- */
@@ -400,7 +361,8 @@ static enum status read_entry(void *one, sqlite3_stmt *row, struct error *error)
 #define SEGMENT_COLUMNS                                                                            \
     "SELECT " STATE_COLUMNS ", " STORE_DRAW_COLUMNS ", s.rowid, s.job, s.idx, s.generation,"       \
     " s.root, s.steps, s.time_s, s.height, s.solver, s.panel, s.diverged, s.hash, s.previous,"     \
-    " s.void, s.choice, j.terms, j.client, j.finalized_s, (SELECT count(*) FROM disputes d WHERE"  \
+    " s.void, coalesce((SELECT c.choice FROM choices c WHERE c.segment = s.hash), :not_chosen),"   \
+    " j.terms, j.client, j.finalized_s, (SELECT count(*) FROM disputes d WHERE"                    \
     " d.segment = s.hash AND d.phase <> :claim_closed), (SELECT count(*) FROM disputes d WHERE"    \
     " d.job = s.job AND d.phase <> :claim_closed AND d.generation = j.generation), (SELECT"        \
     " count(*) FROM seats p WHERE p.segment = s.hash), EXISTS (SELECT 1 FROM vouches v WHERE"      \
@@ -655,9 +617,12 @@ enum status store_vouch(struct store *store, struct vouch *vouch, const struct h
 enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
                          const char *reason, struct error *error)
 {
-    return database_run(&store->sql, error,
-                        "UPDATE segments SET choice = ?, reason = ? WHERE rowid = ?", "iti",
-                        (int64_t)choice, reason, row);
+    TRY(database_run(&store->sql, error,
+                     "INSERT OR REPLACE INTO choices SELECT hash, ?, ? FROM segments WHERE"
+                     " rowid = ?",
+                     "iti", (int64_t)choice, reason, row));
+    return database_run(&store->sql, error, "UPDATE segments SET choice = ? WHERE rowid = ?", "ii",
+                        (int64_t)choice, row);
 }
 
 static enum status read_url(void *one, sqlite3_stmt *row, struct error *error)

@@ -7,6 +7,7 @@
 
 #include "engine/cuda/kernels/execution.cuh"
 
+#include "base/sha256_numbers.h"
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/kernels/packed.h"
 #include "engine/ops/element.h"

@@ -72,6 +72,8 @@ static void check_vector(const void *data, size_t size, const char *hex)
     }
     sha256(&got, data, size);
     expect(&got, &wanted, 0, size);
+    sha256_scalar(&got, data, size);
+    expect(&got, &wanted, SHA256_ISA_SCALAR, size);
 }
 
 /* NIST "SHA-256 examples" (FIPS 180-4) and CAVP SHA256ShortMsg.rsp, Len 0 to 64. */

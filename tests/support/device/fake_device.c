@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/sha256_numbers.h"
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/kernels/packed.h"
 #include "engine/ops/element.h"

@@ -19,7 +19,7 @@ enum {
     SEGMENT = 4,
     SEGMENTS = 3,
     CELLS_MIN = 12,
-    CELLS_STEP = 8, /* outside of make soak */
+    CELLS_STEP = 4, /* outside of make soak */
     PLAYS = 3,
 };
 

@@ -443,10 +443,12 @@ static void see_what_cannot_be_had(bool is_reached)
     market_pass_time(&market, MARKET_SEAL_S / 10);
     market_node_settle(&node);
     assert_int_equal(market_node_number(&node, is_reached
-                                                   ? "SELECT count(*) FROM seats WHERE phase ="
+                                                   ? "SELECT count(*) FROM seats JOIN notes USING"
+                                                     " (segment, place) WHERE phase ="
                                                      " :seat_unseen AND reason LIKE '%not to be"
                                                      " had%'"
-                                                   : "SELECT count(*) FROM seats WHERE phase ="
+                                                   : "SELECT count(*) FROM seats JOIN notes USING"
+                                                     " (segment, place) WHERE phase ="
                                                      " :seat_drawn AND reason LIKE 'no verdict in"
                                                      " time%'"),
                      SEGMENTS);

@@ -21,6 +21,8 @@
 #include "base/buffer.h"
 #include "base/io/file.h"
 #include "client/keeper/keep_metrics.h"
+#include "tests/support/browser.h"
+#include "tests/support/chain/event_file.h"
 #include "tests/support/numeric/small_job.h"
 #include "verifier/status/metrics.h"
 #include "verifier/status/node_views.h"
@@ -37,7 +39,12 @@ enum {
 };
 static const uint64_t now_ms = UINT64_C(1800000000000);
 
+#define OWNER "0x0700000000000000000000000000000000000000"
+
 /* ---- a database --------------------------------------------------------- */
+
+/* The ledger's: what a store takes is there too, for those who only look. */
+static struct database events;
 
 static struct hash32 key_of(uint8_t number)
 {
@@ -58,6 +65,9 @@ static void take(struct store *store, const struct game_event *event, uint64_t n
 
     error_init(&error);
     OK(store_take(store, &entry, &own, &error));
+    if (events.database != NULL) {
+        event_file_add(&events, event, number);
+    }
 }
 
 static void open_job(struct store *store, uint8_t job, uint32_t segments, uint64_t *number)
@@ -161,7 +171,7 @@ static void fill_rest(struct store *store, uint8_t job, uint64_t *number)
                     "INSERT INTO mirrors VALUES (?, 5, 1, 12345678, ?, 3, 1, ?)", "tti",
                     "https://a.example/\"x\\y\n<img src=x>\xff", "'stale' & \"foreign\" <data>",
                     (int64_t)now_ms + 20000));
-    OK(store_set_text(store, "owner", "0x07 at local:1 <b>", &error));
+    OK(store_set_text(store, "owner", OWNER " at local:1 <b>", &error));
     OK(store_set_number(store, "started_ms", (int64_t)now_ms - 2 * HOUR_MS, &error));
     OK(store_set_number(store, "alive_ms", (int64_t)now_ms - 1000, &error));
     event =
@@ -763,13 +773,20 @@ static uint64_t real_ms(void)
 static struct status_server *serve(const char *name)
 {
     const char *path = small_path(name);
+    char log[1200];
     struct listen_place place;
     struct status_server *server;
     struct store store;
     struct error error;
 
     error_init(&error);
+    OK(store_open(&store, path, STORE_WRITE, &error));
+    (void)snprintf(log, sizeof(log), "%s.events", path);
+    event_file_open(&events, log);
+    OK(store_set_event_log(&store, log, &error));
+    store_close(&store);
     make_store(&store, path);
+    database_close(&events);
     OK(store_set_number(&store, "started_ms", (int64_t)real_ms() - 90000, &error));
     OK(store_set_number(&store, "alive_ms", (int64_t)real_ms(), &error));
     /* The plots end now, whenever this runs. */
@@ -807,28 +824,6 @@ static void test_server_answers_what_it_has_and_refuses_the_rest(void **state)
     status_server_close(server);
 }
 
-/* What chromium prints of a page; the caller releases it. */
-static void browse(struct buffer *printed, const char *url)
-{
-    char command[1400];
-    char bytes[4096];
-    FILE *browser;
-    size_t size;
-
-    buffer_init(printed, 64u << 20);
-    (void)snprintf(command, sizeof(command),
-                   "timeout 100 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-"
-                   "usage --no-first-run --enable-logging=stderr --user-data-dir=%s/browser "
-                   "--virtual-time-budget=6000 --dump-dom '%s' 2>&1",
-                   test_temp_dir(), url);
-    browser = popen(command, "r");
-    assert_non_null(browser);
-    while ((size = fread(bytes, 1, sizeof(bytes), browser)) > 0) {
-        buffer_add(printed, bytes, size);
-    }
-    assert_int_equal(pclose(browser), 0);
-}
-
 static void test_server_the_page_works_in_chromium(void **state)
 {
     struct status_server *server;
@@ -841,7 +836,7 @@ static void test_server_the_page_works_in_chromium(void **state)
     }
     server = serve("chromium.db");
     (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/", status_server_port(server));
-    browse(&reply, url);
+    browser_print(&reply, url);
     /* Errors of the page, its script and its policy would be lines of the console. */
     assert_null(strstr(buffer_text(&reply), "CONSOLE"));
     assert_non_null(strstr(buffer_text(&reply), "<title>Lockstep verifier</title>"));
@@ -909,7 +904,7 @@ static void test_page_does_not_scroll_sideways_from_390_pixels_up(void **state)
     OK(database_run(&store.sql, &error,
                     "INSERT INTO mirrors VALUES (?, 1234567, 1, 912345678901, '', 0, 0, 0)", "t",
                     LONG_PATH));
-    OK(store_set_text(&store, "owner", "0x07 at local:" LONG_PATH, &error));
+    OK(store_set_text(&store, "owner", OWNER " at local:" LONG_PATH, &error));
     OK(store_set_text(&store, "fault", "two replays disagree: " LONG_PATH, &error));
     OK(store_put_endpoints(&store,
                            &(struct ledger_endpoint){"https://endpoint.example:8545",
@@ -922,7 +917,7 @@ static void test_page_does_not_scroll_sideways_from_390_pixels_up(void **state)
     add_frames(&file, &page);
     OK(file_write(path, &error, file.data, file.size, 0600));
     (void)snprintf(url, sizeof(url), "file://%s", path);
-    browse(&reply, url);
+    browser_print(&reply, url);
     if (strstr(buffer_text(&reply), "<p id=\"result\">all fits</p>") == NULL) {
         fail_msg("%s", buffer_text(&reply));
     }

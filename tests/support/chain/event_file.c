@@ -1,0 +1,27 @@
+/* event_file.c - see event_file.h. */
+#include "tests/support/chain/event_file.h"
+
+#include "chain/game/event_log.h"
+#include "tests/support/test.h"
+
+void event_file_open(struct database *log, const char *path)
+{
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(database_open(log, path, EVENT_LOG_SCHEMA, &error), STATUS_OK);
+}
+
+void event_file_add(struct database *log, const struct game_event *event, uint64_t number)
+{
+    const struct event_log_block block = {
+        .height = number, .hash = {{(uint8_t)number}}, .time_s = number};
+    uint8_t bytes[GAME_LOG_SIZE_MAX];
+    struct game_log line;
+    struct error error;
+
+    error_init(&error);
+    game_event_encode(&line, bytes, event);
+    assert_int_equal(event_log_add_block(log, &block, &error), STATUS_OK);
+    assert_int_equal(event_log_add_log(log, &block, 0, &line, &error), STATUS_OK);
+}
