@@ -644,6 +644,29 @@ static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
     }
 }
 
+/* Of place k of a plane: half of the line that holds it; zeros where there is none. */
+INLINE __m256i half_of(const char *lines, uint32_t k)
+{
+    return k == ROW_NONE
+               ? _mm256_setzero_si256()
+               : _mm256_loadu_si256((const __m256i *)(lines + k / 2 * (size_t)LINE_SIZE));
+}
+
+static void join_lines(char *to, const char *lines, const uint32_t *order, int64_t pairs)
+{
+    for (int64_t i = 0; i < pairs; i++, order += 2) {
+        for (int h = 0; h < LINE_SIZE; h += HALF_LINE) {
+            __m256i low = _mm256_srl_epi32(half_of(lines + h, order[0]),
+                                           _mm_cvtsi32_si128((int)(order[0] & 1) * 16));
+            __m256i high = _mm256_sll_epi32(half_of(lines + h, order[1]),
+                                            _mm_cvtsi32_si128((int)(~order[1] & 1) * 16));
+
+            _mm256_storeu_si256((__m256i *)(to + i * LINE_SIZE + h),
+                                _mm256_blend_epi16(low, high, 0xaa));
+        }
+    }
+}
+
 /* ---- the table ---- */
 
 static const struct contraction_isa avx2 = {
@@ -656,6 +679,7 @@ static const struct contraction_isa avx2 = {
     .stream = stream_bytes,
     .row_sums = row_sums,
     .unpack = unpack_lines,
+    .join = join_lines,
     .finish_row = finish_row,
 };
 

@@ -600,6 +600,25 @@ static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
     }
 }
 
+/* Of place k of a plane: the line that holds it; zeros where there is none. */
+INLINE __m512i line_of(const char *lines, uint32_t k)
+{
+    return k == ROW_NONE ? _mm512_setzero_si512()
+                         : _mm512_loadu_si512(lines + k / 2 * (size_t)LINE_SIZE);
+}
+
+static void join_lines(char *to, const char *lines, const uint32_t *order, int64_t pairs)
+{
+    for (int64_t i = 0; i < pairs; i++, order += 2) {
+        __m512i low = _mm512_srl_epi32(line_of(lines, order[0]),
+                                       _mm_cvtsi32_si128((int)(order[0] & 1) * 16));
+        __m512i high = _mm512_sll_epi32(line_of(lines, order[1]),
+                                        _mm_cvtsi32_si128((int)(~order[1] & 1) * 16));
+
+        _mm512_storeu_si512(to + i * LINE_SIZE, _mm512_mask_blend_epi16(0xaaaaaaaa, low, high));
+    }
+}
+
 /* ---- the table ---- */
 
 static const struct contraction_isa avx512 = {
@@ -612,6 +631,7 @@ static const struct contraction_isa avx512 = {
     .stream = stream_bytes,
     .row_sums = row_sums,
     .unpack = unpack_lines,
+    .join = join_lines,
     .finish_row = finish_row,
 };
 

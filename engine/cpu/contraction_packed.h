@@ -59,6 +59,8 @@
 #define BYTES_GROUP (BYTES_LINES * LINE_SIZE) /* bytes */
 #define BYTES_LOW   (BYTES_GROUP / 2)         /* from h to l */
 
+#define ROW_NONE UINT32_MAX /* no row, or place along K */
+
 #define NORM_RUN  0 /* places in piece_head.norms */
 #define NORM_HALF 1
 
@@ -256,6 +258,9 @@ struct contraction_isa {
     void (*row_sums)(int32_t *sums, const char *lines, int64_t pairs);
     /* Transposes UNPACK_PAIRS lines of one plane into 16 rows, `pitch` elements apart. */
     void (*unpack)(int16_t *rows, int64_t pitch, const char *lines);
+    /* Makes lines of a plane of two places each of another plane; ROW_NONE: of zeros. Not for
+     * bytes. */
+    void (*join)(char *to, const char *lines, const uint32_t *order, int64_t pairs);
     /* contraction_finish() of 16 sums; LOWEST_POISON or more gives NaN. */
     void (*finish_row)(float *out, const int64_t *sums, const int32_t *exponents);
 };
@@ -307,7 +312,6 @@ struct operand_rows {
 };
 
 /* Rows of A by their experts; those of an expert begin with a panel. */
-#define ROW_NONE UINT32_MAX
 struct row_groups {
     uint32_t *panels; /* experts + 1: the first panel of each */
     uint32_t *order;  /* of each place in a panel, the row that stands there, or ROW_NONE */

@@ -373,6 +373,14 @@ static struct side_by_side parts_of(const struct kernel_call *call, uint32_t cou
     return parts;
 }
 
+/* Where a part lies in the whole already, there is nothing to do. */
+static void copy_part(uint8_t *to, const uint8_t *from, size_t size)
+{
+    if (to != from) {
+        memcpy(to, from, size);
+    }
+}
+
 static void run_split(const struct kernel_call *call)
 {
     struct side_by_side parts = parts_of(call, call->op->output_count);
@@ -384,8 +392,8 @@ static void run_split(const struct kernel_call *call)
             uint8_t *part = call->outputs[i];
 
             if (part != NULL) {
-                memcpy(part + row * parts.sizes[i], whole + row * parts.row_size + parts.offsets[i],
-                       parts.sizes[i]);
+                copy_part(part + row * parts.sizes[i],
+                          whole + row * parts.row_size + parts.offsets[i], parts.sizes[i]);
             }
         }
     }
@@ -404,8 +412,8 @@ static void run_concat(const struct kernel_call *call)
         for (uint32_t i = 0; i < parts.count; i++) {
             const uint8_t *part = call->inputs[i];
 
-            memcpy(whole + row * parts.row_size + parts.offsets[i], part + row * parts.sizes[i],
-                   parts.sizes[i]);
+            copy_part(whole + row * parts.row_size + parts.offsets[i], part + row * parts.sizes[i],
+                      parts.sizes[i]);
         }
     }
 }

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "base/steady.h"
+#include "engine/machine/machine_beside.h"
 #include "engine/ops/assumptions.h"
 #include "engine/ops/contraction.h"
 #include "engine/ops/float_control.h"
@@ -37,6 +38,7 @@ struct machine_cpu {
     bool kept;        /* it is there, and nothing that it depends on was written since */
     bool *read;       /* per tensor, in trace mode: is it read in the step, or after it? */
     struct lazy lazy; /* not in trace mode */
+    struct beside beside; /* not in trace mode */
 };
 
 enum { BLOCK_STATE, BLOCK_TEMPORARY, BLOCK_SCRATCH, BLOCK_COUNT };
@@ -146,6 +148,14 @@ static uint64_t scratch_for(const struct machine_cpu *cpu, const struct op *op)
     return size;
 }
 
+static uint32_t holder_of(const void *context, uint64_t *offset, uint32_t tensor)
+{
+    const struct beside *beside = &hook_machine(context)->beside;
+
+    *offset = beside->offsets[tensor];
+    return beside->holders[tensor];
+}
+
 /* Grows the block sizes to those of the current plan. */
 static void size_blocks(struct machine_cpu *cpu)
 {
@@ -173,7 +183,12 @@ static enum status plan_step(struct machine_cpu *cpu, struct error *error)
 
     hooks.output_size = output_size;
     hooks.may_omit = has_kernel;
-    hooks.in_place = cpu->options.trace ? NULL : in_place;
+    if (!cpu->options.trace) {
+        TRY(beside_find(&cpu->beside, tape, cpu->lasting, error));
+        hooks.in_place = in_place;
+        hooks.holder = holder_of;
+        hooks.joins = cpu->beside.joins;
+    }
     TRY(plan_build(&cpu->plan, tape, &hooks, error));
     size_blocks(cpu);
     return STATUS_OK;
@@ -245,6 +260,7 @@ static void cpu_close(struct machine *machine)
     free(cpu->lasting);
     free(cpu->read);
     lazy_release(&cpu->lazy);
+    beside_release(&cpu->beside);
     plan_release(&cpu->plan);
     tape_free(machine->rewrite);
     free(machine->notes);
@@ -357,6 +373,7 @@ static enum status cpu_size(uint64_t *size, const struct tape *tape,
         *size += cpu.block_sizes[block];
     }
     plan_release(&cpu.plan);
+    beside_release(&cpu.beside);
     free(cpu.lasting);
     return status;
 }

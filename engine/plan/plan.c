@@ -226,15 +226,43 @@ static void measure_tensors(struct planner *planner)
 
 /* ---- placing ------------------------------------------------------------ */
 
+/* The inputs of such an operation, without room between them, and its output on them. */
+static void place_joined(struct planner *planner, uint32_t at)
+{
+    const struct op *op = &planner->tape->ops[at];
+    const uint32_t out = op->outputs[0];
+    struct plan *plan = planner->plan;
+
+    plan->places[out] = plan->state_size;
+    plan->in_state[out] = true;
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const uint32_t id = op->inputs[i];
+
+        assert(planner->holders[out] == out && plan->places[id] == PLAN_ABSENT);
+        plan->places[id] = plan->state_size;
+        plan->in_state[id] = true;
+        plan->state_size += tensor_size(&planner->tape->tensors[id]);
+        if (planner->last_use[out] != NEVER && planner->last_use[out] > planner->last_use[id]) {
+            planner->last_use[id] = planner->last_use[out];
+        }
+    }
+    plan->state_size = round_up(plan->state_size);
+}
+
 /* States, constants and inputs lie one after another; the data stays in the caller's memory. */
 static void place_lasting(struct planner *planner)
 {
     struct plan *plan = planner->plan;
 
+    for (uint32_t at = 0; planner->hooks->joins != NULL && at < planner->tape->op_count; at++) {
+        if (planner->hooks->joins[at] && plan->runs[at]) {
+            place_joined(planner, at);
+        }
+    }
     for (uint32_t id = 0; id < planner->tape->tensor_count; id++) {
         enum role role = planner->tape->tensors[id].role;
 
-        if (!role_is_made(role) && role != ROLE_DATA) {
+        if (!role_is_made(role) && role != ROLE_DATA && plan->places[id] == PLAN_ABSENT) {
             plan->places[id] = plan->state_size;
             plan->in_state[id] = true;
             plan->state_size += planner->sizes[id];

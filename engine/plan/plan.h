@@ -39,6 +39,10 @@ struct plan_hooks {
      * temporaries that nobody reads after the step, and a holder has no holder. NULL: no tensor has
      * one. */
     uint32_t (*holder)(const void *context, uint64_t *offset, uint32_t tensor);
+    /* Per operation: do its inputs, states of whole lines that no other such operation has, lie one
+     * after the other, and its output on them? Nothing takes the states' places before the output's
+     * last reader. NULL: no. */
+    const bool *joins;
 };
 
 struct plan {

@@ -266,6 +266,7 @@ static void take_defaults(struct reading *reading)
     *config = (struct base_config){.window = row->window, .positions = row->positions};
     reading->window_layer = row->window_layer;
     reading->rotary_share = row->rotary_share;
+    reading->positions_before = row->positions_before;
     reading->score_scalar = row->score_scalar;
     reading->pattern = row->pattern;
     reading->unturned_interval = row->unturned_interval;

@@ -53,7 +53,7 @@ enum {
 #define GLM_SIZES                                                                                  \
     .keys = GLM, .kv_heads = 2, .positions = 131072, .head_width = 128,                            \
     .norm_epsilon = 1.5625e-07, .rotary_base = 1e4, .rotary_share = 0.5,                           \
-    .activation = ACTIVATION_SILU
+    .activation = ACTIVATION_SILU, .qkv_bias = true
 
 static const struct family_row rows[] = {
     {
@@ -310,6 +310,7 @@ static const struct family_row rows[] = {
         .keys = PHI3,
         .refused = LONGER,
         .positions = 4096,
+        .positions_before = 4096,
         .norm_epsilon = 1e-5,
         .rotary_base = 1e4,
         .activation = ACTIVATION_SILU,
@@ -321,7 +322,6 @@ static const struct family_row rows[] = {
         .architecture = "GlmForCausalLM",
         .without_head = "GlmModel",
         GLM_SIZES,
-        .qkv_bias = true,
     },
     {
         .title = "GLM-4-0414",

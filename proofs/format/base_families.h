@@ -29,7 +29,8 @@ struct family_row {
     uint32_t heads;
     uint32_t kv_heads; /* 0: as many as heads */
     uint32_t positions;
-    uint32_t head_width; /* 0: width / heads */
+    uint32_t positions_before; /* that longrope was stretched from, where the config is silent */
+    uint32_t head_width;       /* 0: width / heads */
     double norm_epsilon;
     double rotary_base;
     double rotary_local_base;

@@ -441,6 +441,18 @@ def micro_batches_under_a_mask():
     check_masked(3)
 
 
+def check_exports(family, _):
+    """What comes out of a short training, of all weights and of adapters."""
+    _, state, data, _, (stem, folder, config, weights) = train_ours(family, False, 0.002)
+    check_export(stem, folder, config, state, data)
+    stem, words = family + ".adapters", TARGETS.get(family, ("all-linear",))[0]
+    job, _ = new_job(folder, path("tokens.u8"), stem, "--lora", "4", "--lora-alpha", "6",
+                     *(["--target", words] if words else []), "--steps", str(STEPS), "--segment-steps",
+                     "1", "--bits", "22", "--rate", "0.01")
+    _, state, _ = run_lora(job, folder, path("tokens.u8"), stem)
+    check_lora_export(stem, folder, config, weights, adapters_of(state, config, family, 1.5), data)
+
+
 def case(check, family, outliers):
     def test():
         check(family, outliers)
@@ -449,15 +461,19 @@ def case(check, family, outliers):
     return test
 
 
-# Step 0 tells of a family; of the training two of them tell as much; make soak takes all.
+# Step 0 tells of a family, and what is exported; of the training two of them tell as much; make soak
+# takes all.
+WHOLE = int(os.environ.get("SOAK_MINUTES", "0")) > 0
+TRAINED = ("gpt2", "qwen3")
 TESTS = [case(check, family, outliers)
          for check in (check_step_0, check_gradients, check_training, check_drift,
                        check_lora)
          for family in FAMILIES for outliers in (False, True)
          if (outliers or check not in (check_drift, check_gradients))
          and (check in (check_step_0, check_gradients) or not outliers
-              or family in ("gpt2", "qwen3")
-              or int(os.environ.get("SOAK_MINUTES", "0")) > 0)]
+              or family in TRAINED or WHOLE)]
+TESTS += [case(check_exports, family, False) for family in FAMILIES
+          if not WHOLE and family not in TRAINED]
 TESTS += [adapters_under_dropout_of_a_llama, adapters_under_dropout_of_gpt2,
           one_batch_under_a_mask, micro_batches_under_a_mask,
           what_calibration_chooses_is_shown_and_helps]

@@ -234,7 +234,12 @@ def check_training(family):
     worst = max(abs(a - b) / b for a, b in zip(losses, wanted))
     print("# %s, all weights: loss %.1e apart" % (family, worst))
     assert worst <= 2e-4, (family, worst)
-    out, state = path(stem + ".hf"), reference.read_safetensors(states[STEPS])
+    hold_export(stem, folder, config_of, reference.read_safetensors(states[STEPS]))
+
+
+def hold_export(stem, folder, config_of, state):
+    """The folder that comes out has the names and shapes of the published one, and its model."""
+    out = path(stem + ".hf")
     ask("bundle", "export", path(stem + ".run"), "--hf", out, "--base", folder)
     saved = reference.read_safetensors(os.path.join(out, "model.safetensors"))
     assert {name: tuple(t.shape) for name, t in saved.items()} == families.shapes_of(config_of)
@@ -278,6 +283,15 @@ def check_adapters(family):
     worst = max(abs(a - b) / b for a, b in zip(losses[1:], wanted))
     print("# %s, adapters: loss %.1e apart" % (family, worst))
     assert worst <= 2e-4, (family, worst)
+    hold_adapters(stem, folder, config_of, weights, last)
+
+
+def hold_adapters(stem, folder, config_of, weights, last):
+    """Merged and beside the base: names, shapes and numbers, and what the merged model says."""
+    ends = (".lora_A.weight", ".lora_B.weight")
+    drawn = {name: t for name, t in last.items() if name.endswith(ends) and name[:2] not in ("m.", "v.")}
+    adapters = {module: (*(drawn[module + end].double() for end in ends), 1.5)
+                for module in {name[:-len(ends[0])] for name in drawn}}
     merged, beside = path(stem + ".merged"), path(stem + ".adapter")
     ask("bundle", "export", path(stem + ".run"), "--hf", merged, "--base", folder, "--merge")
     saved = reference.read_safetensors(os.path.join(merged, "model.safetensors"))
@@ -287,13 +301,36 @@ def check_adapters(family):
         more = (1.5 * last[module + ends[1]].double() @ last[module + ends[0]].double()
                 if module in adapters else 0.0)
         assert torch.allclose(tensor.double(), weights[name] + more, rtol=1e-6, atol=1e-9), name
+    check_answers(merged, stem + ".says", families.Family(
+        config_of, {name: tensor.double() for name, tensor in saved.items()}, None, "F32"))
+    if not config_of["tie_word_embeddings"] or config_of["model_type"][:5] != "gemma":
+        # of Gemma the type of the folder decides about the embedding's scale
+        near = families.Family(config_of, weights, adapters)
+        tokens, _ = reference.batch_of(data_of()[1], LENGTH, BATCH, 0)
+        ours = families.Family(config_of, {n: t.double() for n, t in saved.items()}, None, "F32")
+        assert distance(ours(tokens), near(tokens)) <= 1e-5, stem
     ask("bundle", "export", path(stem + ".run"), "--hf", beside, "--base", folder)
     with open(os.path.join(beside, "adapter_config.json"), encoding="ascii") as file:
         said = json.load(file)
-    assert sorted(said["target_modules"]) == sorted({m.split(".")[-1] for m in modules}), said
+    assert sorted(said["target_modules"]) == sorted({m.split(".")[-1] for m in adapters}), said
     saved = reference.read_safetensors(os.path.join(beside, "adapter_model.safetensors"))
-    assert set(saved) == {"base_model.model." + name for name in trained}
-    assert all(torch.equal(saved["base_model.model." + name], last[name]) for name in trained)
+    assert set(saved) == {"base_model.model." + name for name in drawn}
+    assert all(torch.equal(saved["base_model.model." + name], t) for name, t in drawn.items())
+
+
+def check_exports(family):
+    """What comes out of a short training, of all weights and of adapters."""
+    few = ("--steps", "2", "--segment-steps", "1", "--bits", "22", "--rate", "0.002")
+    folder, config_of, _ = folder_of(family, "F32")
+    stem = family + ".full"
+    _, states = run(new_job(folder, stem, *few), folder, stem)
+    hold_export(stem, folder, config_of, reference.read_safetensors(states[2]))
+    folder, config_of, weights = folder_of(family)
+    stem = family + ".lora"
+    job = new_job(folder, stem, *few, "--lora", "2", "--lora-alpha", "3", "--target", "all-linear")
+    _, states = run(job, folder, stem, "--data")
+    hold_adapters(stem, folder, config_of, weights, published(reference.read_safetensors(states[2]),
+                                                              config_of))
 
 
 def the_scale_of_an_embedding_has_its_type():
@@ -417,6 +454,7 @@ def case(check, family):
 
 TESTS = [case(check, family) for check in (check_step_0, check_training, check_adapters)
          for family in FAMILIES if WHOLE or check is check_step_0 or family in TRAINED]
+TESTS += [case(check_exports, family) for family in FAMILIES if not WHOLE and family not in TRAINED]
 TESTS += [the_scale_of_an_embedding_has_its_type,
           the_text_part_of_a_folder_is_trained_and_the_rest_kept,
           what_a_config_asks_for_and_we_do_not_do_is_refused_by_key_and_value,

@@ -189,6 +189,7 @@ def muon_is_jordans_with_the_size_of_moonshot():
 
 def momentum_of_sgd_is_what_was_asked():
     check("sgd", Recipe("sgd", linear, momentum=0.6), "--optimizer", "sgd", "--momentum", "0.6", *COURSE)
+    check("sgd.usual", Recipe("sgd", linear, momentum=0.9), "--optimizer", "sgd", *COURSE)
 
 
 def is_matrix(name):
@@ -205,8 +206,8 @@ def behind(step, warmup=4):
     return (step - warmup) / (STEPS - 1 - warmup)
 
 
-def restarts(step):
-    turns = 3 * behind(step)
+def restarts(step, cycles=3):
+    turns = cycles * behind(step)
     part = 1.0 if step == STEPS - 1 else turns - math.floor(turns)
     return fallen(0.5 - 0.5 * math.cos(math.pi * part))
 
@@ -219,6 +220,8 @@ SCHEDULES = {
     "cosine-restarts": (("--rate-min", "0.0005", "--cycles", "3"), restarts),
     "polynomial": (("--rate-min", "0.0005", "--power", "2.5"),
                    lambda step: 0.0005 + (RATE - 0.0005) * (1 - behind(step))**2.5),
+    "cosine-restarts as usual": (("--rate-min", "0.0005"), lambda step: restarts(step, 2)),
+    "polynomial as usual": (("--rate-min", "0.0005"), lambda step: fallen(behind(step))),
     "inverse-root": ((), lambda step: RATE * math.sqrt(4 / (step + 1))),
     "stable-decay": (("--rate-min", "0.0005", "--cooldown", "5"),
                      lambda step: fallen(max(0, step - 14) / 5)),

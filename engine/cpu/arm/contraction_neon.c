@@ -525,6 +525,30 @@ static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
     }
 }
 
+/* Of place k of a plane: a quarter of the line that holds it, its element the lower one of each
+ * pair; zeros where there is none. */
+NEON_INLINE uint16x8_t quarter_of(const char *lines, uint32_t k)
+{
+    const int32x4_t down = vdupq_n_s32((int32_t)(k & 1) * -16);
+
+    if (k == ROW_NONE) {
+        return vdupq_n_u16(0);
+    }
+    lines += k / 2 * (size_t)LINE_SIZE;
+    return vreinterpretq_u16_u32(vshlq_u32(vld1q_u32((const uint32_t *)(const void *)lines), down));
+}
+
+static void join_lines(char *to, const char *lines, const uint32_t *order, int64_t pairs)
+{
+    for (int64_t i = 0; i < pairs; i++, order += 2) {
+        for (int quarter = 0; quarter < LINE_SIZE; quarter += 16) {
+            vst1q_u16((uint16_t *)(void *)(to + i * LINE_SIZE + quarter),
+                      vtrn1q_u16(quarter_of(lines + quarter, order[0]),
+                                 quarter_of(lines + quarter, order[1])));
+        }
+    }
+}
+
 /* ---- the table ---- */
 
 const struct contraction_isa contraction_neon = {
@@ -537,6 +561,7 @@ const struct contraction_isa contraction_neon = {
     .stream = neon_stream,
     .row_sums = neon_row_sums,
     .unpack = unpack_lines,
+    .join = join_lines,
     .finish_row = neon_finish_row,
 };
 

@@ -8,6 +8,8 @@
 
 #include "engine/cpu/contraction_packed.h"
 
+#define SLICE_LINES 32 /* copied at a time; whole groups of bytes */
+
 /* Panels that rows take at most, when each expert begins one. */
 static int64_t grouped_panels(const int64_t *attributes)
 {
@@ -95,21 +97,19 @@ static void copy_words(char *to, const struct row_sources *sources, size_t start
         step[r] = sources->step[r];
         from[r] = sources->from[r] + (step[r] == 0 ? 0 : start + (size_t)first * step[r]);
     }
-    for (int64_t line = first; line < last; line++) {
-        uint32_t words[PANEL_ROWS];
-
+    to += first * LINE_SIZE;
+    for (int64_t line = 0; line < last - first; line++) {
         for (int r = 0; r < PANEL_ROWS; r++) {
-            memcpy(&words[r], from[r], sizeof(words[r]));
-            from[r] += step[r];
+            memcpy(to + line * LINE_SIZE + r * sizeof(uint32_t), from[r] + line * step[r],
+                   sizeof(uint32_t));
         }
-        memcpy(to + line * LINE_SIZE, words, sizeof(words));
     }
 }
 
 /* Groups of lines that hold bytes: eight of each row, twice. */
-static void copy_groups(char *to, const struct row_sources *sources, int64_t groups)
+static void copy_groups(char *to, const struct row_sources *sources, int64_t first, int64_t last)
 {
-    for (int64_t g = 0; g < groups; g++) {
+    for (int64_t g = first; g < last; g++) {
         for (int half = 0; half < 2; half++) {
             for (int r = 0; r < PANEL_ROWS; r++) {
                 size_t from = sources->step[r] == 0
@@ -122,28 +122,32 @@ static void copy_groups(char *to, const struct row_sources *sources, int64_t gro
     }
 }
 
-static void copy_rows(const struct contraction_isa *isa, const struct packed_layout *layout,
-                      char *to, const char *q, const uint32_t *order)
+/* Lines from `first` on of all planes of a panel of rows that stood anywhere. */
+static void copy_lines(const struct contraction_isa *isa, const struct packed_layout *layout,
+                       char *to, const char *q, const uint32_t *order, int64_t first)
 {
     int64_t lines = (int64_t)(layout->plane_size / LINE_SIZE);
-    int64_t groups = isa->bytes ? lines / BYTES_LINES : 0;
+    int64_t last = lines - first < SLICE_LINES ? lines : first + SLICE_LINES;
+    int64_t grouped = isa->bytes ? lines / BYTES_LINES * BYTES_LINES : 0;
     struct row_sources words = open_sources(layout, q, order, sizeof(uint32_t), LINE_SIZE);
 
-    if (groups > 0) {
+    if (first < grouped) {
         struct row_sources bytes = open_sources(layout, q, order, 8, BYTES_GROUP);
 
-        copy_groups(to, &bytes, groups);
+        copy_groups(to, &bytes, first / BYTES_LINES,
+                    (last < grouped ? last : grouped) / BYTES_LINES);
+        first = last < grouped ? last : grouped;
     }
     for (int plane = 0; plane < layout->planes; plane++) {
         size_t start = (size_t)plane * layout->plane_size;
 
-        copy_words(to + start, &words, start, groups * BYTES_LINES, lines);
+        copy_words(to + start, &words, start, first, last);
     }
 }
 
-/* Makes one panel of rows that stood anywhere. The norms of a piece bound those of its rows. */
-static void gather_panel(const struct contraction_isa *isa, const struct packed_layout *layout,
-                         char *to, const char *q, const uint32_t *order)
+/* What a panel has beside its integers. The norms of a piece bound those of its rows. */
+static void gather_heads(const struct packed_layout *layout, char *to, const char *q,
+                         const uint32_t *order)
 {
     struct piece_head *heads = panel_heads(layout, to);
     int64_t pieces = layout->shape.pieces;
@@ -168,7 +172,27 @@ static void gather_panel(const struct contraction_isa *isa, const struct packed_
             heads[p].shifts[r] = head->shifts[lane];
         }
     }
-    copy_rows(isa, layout, to, q, order);
+}
+
+/* Makes all panels, some lines of each at a time: what these lines come from stays in the cache
+ * while every expert takes its rows from there. */
+static void gather_panels(const struct contraction_isa *isa, const struct packed_layout *layout,
+                          char *to, const char *q, const struct row_groups *groups, int64_t panels,
+                          int threads)
+{
+    int64_t slices = ((int64_t)(layout->plane_size / LINE_SIZE) + SLICE_LINES - 1) / SLICE_LINES;
+
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int64_t t = 0; t < slices * panels; t++) {
+        int64_t p = t % panels;
+        char *panel = to + (size_t)p * layout->panel_size;
+        const uint32_t *order = &groups->order[p * PANEL_ROWS];
+
+        copy_lines(isa, layout, panel, q, order, t / panels * SLICE_LINES);
+        if (t < panels) {
+            gather_heads(layout, panel, q, order);
+        }
+    }
 }
 
 /* Rows without an expert. */
@@ -203,11 +227,7 @@ void contraction_chosen(const struct contraction_isa *isa, const struct kernel_c
         (uint32_t *)(uintptr_t)((char *)groups.panels +
                                 contraction_lines(sizeof(uint32_t) * (size_t)(experts + 1)));
     group_rows(&groups, call->inputs[2], rows, experts);
-#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
-    for (int64_t p = 0; p < (int64_t)groups.panels[experts]; p++) {
-        gather_panel(isa, &layout, panels + (size_t)p * layout.panel_size, call->inputs[0],
-                     &groups.order[p * PANEL_ROWS]);
-    }
+    gather_panels(isa, &layout, panels, call->inputs[0], &groups, groups.panels[experts], threads);
     struct product product = {.isa = isa,
                               .groups = &groups,
                               .shape = shape,

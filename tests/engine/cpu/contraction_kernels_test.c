@@ -272,6 +272,24 @@ static void test_kernels_give_the_rules_bits(void **state)
     }
 }
 
+/* Experts of more places and rows than are copied at a time. */
+static void test_kernels_give_the_rules_bits_of_many_places(void **state)
+{
+    static const int64_t dims[8] = {1, 1, 1, 40, 1, 30, 1, 2500};
+    static const int cuts[5][2] = {{14, 0}, {14, 128}, {16, 64}, {22, 0}, {22, 16}};
+    uint64_t seed = 16;
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct problem problem;
+
+        problem_init(&seed, &problem, dims, cuts[i][0], cuts[i][1], 0, VALUES_NORMAL, true);
+        problem_solve(&problem);
+        check_all_kernels(&problem, true);
+        problem_release(&problem);
+    }
+}
+
 /* Shifts within the clamp and beyond it, on ordinary numbers, subnormals, infinities and NaNs. */
 static void test_kernels_give_the_rules_bits_of_shifted_rows(void **state)
 {
@@ -666,6 +684,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_give_the_rules_bits),
+        cmocka_unit_test(test_kernels_give_the_rules_bits_of_many_places),
         cmocka_unit_test(test_kernels_give_the_rules_bits_of_shifted_rows),
         cmocka_unit_test(test_shifts_cancel_in_the_product),
         cmocka_unit_test(test_equilibrate_gives_the_rules_bits),
