@@ -20,13 +20,13 @@
 #include "client/show/job_sheet.h"
 #include "client/tokens/job_rows.h"
 #include "client/tokens/job_tokens.h"
-#include "engine/models/layouts.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
 #include "proofs/job/job_precision.h"
 #include "proofs/job/tape_file.h"
+#include "proofs/model/frozen.h"
 #include "proofs/run/calibrate.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
@@ -253,35 +253,10 @@ out:
 
 /* ---- job new ------------------------------------------------------------ */
 
-/* How the folder calls and holds a tensor. A tensor that is not there is named later. */
-static const char *find_in(enum dtype *dtype, const void *weights, const char *name)
-{
-    const struct weights_entry *entry = weights_find_plain(weights, name);
-
-    *dtype = DTYPE_F32;
-    if (entry != NULL && weights_widen(entry->entry->element)) {
-        (void)element_dtype(dtype, entry->entry->element);
-    }
-    /* Under the modules of a text part names can be too long for a tape. */
-    return entry == NULL || ((const struct weights *)weights)->text_part ? name
-                                                                         : entry->entry->name;
-}
-
-/* How the folder holds the embedding: some families scale it by a number of its type. */
-static enum dtype embedding_type(const struct weights *weights, const struct layout *layout)
-{
-    char name[TENSOR_NAME_MAX + 1];
-    enum dtype dtype;
-
-    (void)snprintf(name, sizeof(name), "%s.weight", layout->embedding);
-    (void)find_in(&dtype, weights, name);
-    return dtype;
-}
-
 /* The weights of the base stay as and where they are. */
 static void freeze(struct lora *lora, const struct weights *weights)
 {
-    lora->find = find_in;
+    lora->find = frozen_find;
     lora->files = weights;
 }
 
@@ -413,7 +388,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     count = list_files(files, rows, options, frozen ? base : NULL);
     if (base != NULL) {
         TRY_OUT(weights_open(&weights, base, error));
-        model_options.embedding_type = embedding_type(&weights, model_options.layout);
+        model_options.embedding_type = frozen_embedding_type(&weights, &model_options);
     }
     if (frozen) {
         freeze(&model_options.lora, &weights);
