@@ -27,6 +27,7 @@
 #include "proofs/job/job_precision.h"
 #include "proofs/job/tape_file.h"
 #include "proofs/model/frozen.h"
+#include "proofs/receipt/receipt_job.h"
 #include "proofs/run/calibrate.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
@@ -468,6 +469,28 @@ out:
     return status;
 }
 
+/* The one step that decides a receipt. */
+static enum status job_of_receipt(struct job **job, const struct job_terms *terms,
+                                  const struct options *options, struct error *error)
+{
+    struct receipt_base base = {0};
+    struct receipt receipt = {0};
+    enum status status;
+
+    TRY(job_new_check_receipt(options, error));
+    TRY_OUT(receipt_read(&receipt, error, options_text(options, "receipt")));
+    TRY_OUT(receipt_base_open(&base, options_text(options, "base"), error));
+    if (!receipt_base_is(&base, &receipt, error) || !receipt_base_takes(&base, &receipt, error)) {
+        status = error->status;
+        goto out;
+    }
+    status = receipt_job(job, NULL, &receipt, &base, terms, error);
+out:
+    receipt_base_close(&base);
+    receipt_release(&receipt);
+    return status;
+}
+
 static enum status make_job(struct job **job, struct graph_checked *checked,
                             const struct options *options, struct error *error)
 {
@@ -481,6 +504,9 @@ static enum status make_job(struct job **job, struct graph_checked *checked,
         .requirements.compute_capability = (uint32_t)options_number(options, "compute-capability"),
         .requirements.contraction_rate = (uint32_t)options_number(options, "contraction-rate")};
 
+    if (options_text(options, "receipt") != NULL) {
+        return job_of_receipt(job, &terms, options, error);
+    }
     terms.segment_length = least_of(terms.segment_length, terms.steps);
     if (options_text(options, "graph") != NULL) {
         return job_of_graph(job, checked, &terms, options, error);
@@ -500,7 +526,8 @@ static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const
     uint32_t id = 0;
 
     job_facts(&facts, job);
-    *looked = options_text(options, "tape") == NULL && facts.tokens > 0;
+    *looked = options_text(options, "tape") == NULL && options_text(options, "receipt") == NULL &&
+              facts.tokens > 0;
     if (!*looked) {
         return STATUS_OK;
     }

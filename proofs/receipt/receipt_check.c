@@ -118,7 +118,7 @@ enum status receipt_choices(struct sampler_choice *choices, const struct receipt
     uint32_t held = 0;
     enum status status;
 
-    TRY_OUT(receipt_job(&job, &model, receipt, base, error));
+    TRY_OUT(receipt_job(&job, &model, receipt, base, NULL, error));
     TRY_OUT(run_step(&held, choices, job, &model, receipt, base, machine, error));
 out:
     job_free(job);
@@ -199,7 +199,7 @@ static enum status check_row(struct receipt_verdict *verdict, const struct recei
     struct job *job = NULL;
     enum status status;
 
-    TRY_OUT(receipt_job(&job, &model, receipt, base, error));
+    TRY_OUT(receipt_job(&job, &model, receipt, base, NULL, error));
     TRY_OUT(run_step(&verdict->held, NULL, job, &model, receipt, base, machine, error));
     verdict->proven = verdict->held == verdict->conditions;
     if (!verdict->proven) {

@@ -8,7 +8,6 @@
 #include "base/io/file.h"
 #include "proofs/hash/sha256.h"
 #include "proofs/job/first_state.h"
-#include "proofs/job/job_make.h"
 #include "proofs/model/frozen.h"
 #include "proofs/model/model_root.h"
 #include "proofs/run/run.h"
@@ -123,15 +122,17 @@ static enum status build_receipt(struct model *model, const struct receipt *rece
 }
 
 enum status receipt_job(struct job **job, struct model *model, const struct receipt *receipt,
-                        const struct receipt_base *base, struct error *error)
+                        const struct receipt_base *base, const struct job_terms *given,
+                        struct error *error)
 {
-    struct job_terms terms = {.steps = 1, .segment_length = 1};
+    struct job_terms terms = given != NULL ? *given : (struct job_terms){0};
     struct digest *roots = NULL;
     struct model built = {0};
     enum status status;
 
     TRY_OUT(build_receipt(&built, receipt, base, error));
-    terms.model = model_name(&built.options);
+    terms.steps = terms.segment_length = 1;
+    terms.model = terms.model != NULL ? terms.model : model_name(&built.options);
     TRY_OUT(run_file_roots(&terms, &roots, built.tape, &base->folder, 1, error));
     TRY_OUT(job_from_model(job, &built, &terms, error));
 out:

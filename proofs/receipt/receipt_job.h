@@ -9,7 +9,7 @@
 
 #include "proofs/format/base_config.h"
 #include "proofs/format/weights.h"
-#include "proofs/job/job.h"
+#include "proofs/job/job_make.h"
 #include "proofs/receipt/receipt.h"
 
 /* The folder that a receipt is held against. */
@@ -37,10 +37,10 @@ bool receipt_base_takes(const struct receipt_base *base, const struct receipt *r
 /* The most tokens of a row. */
 uint32_t receipt_base_longest(const struct receipt_base *base);
 
-/* The job, which the caller frees. *model (the caller releases it, NULL is allowed) keeps the
+/* The job, which the caller frees. Of terms it takes texts and requirements; NULL: none. *model (the caller releases it, NULL is allowed) keeps the
  * slices of logits. Refuses a row that the model does not take. */
 MUST_CHECK enum status receipt_job(struct job **job, struct model *model,
                                    const struct receipt *receipt, const struct receipt_base *base,
-                                   struct error *error);
+                                   const struct job_terms *terms, struct error *error);
 
 #endif /* PROOFS_RECEIPT_RECEIPT_JOB_H */
