@@ -307,6 +307,7 @@ void decoder_write_receipt(const struct decoder *decoder, uint32_t x,
         builder_fail(decoder->builder, STATUS_NO_MEMORY, "no memory for a model");
         return;
     }
+    (void)build_step(decoder->builder); /* a state of every receipt: so its true root is known */
     const uint32_t constants[2] = {
         write_thresholds(decoder, "thresholds_p", draws_by_p(row), row->thresholds_p),
         write_thresholds(decoder, "thresholds_k", draws_by_k(row), row->thresholds_k)};

@@ -43,4 +43,7 @@ MUST_CHECK enum status receipt_job(struct job **job, struct model *model,
                                    const struct receipt *receipt, const struct receipt_base *base,
                                    const struct job_terms *terms, struct error *error);
 
+/* The root of the state after the step of a receipt that is true: what a ledger has of it. */
+void receipt_true_root(struct digest *root, const struct job *job, const struct receipt *receipt);
+
 #endif /* PROOFS_RECEIPT_RECEIPT_JOB_H */
