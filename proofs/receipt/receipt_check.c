@@ -126,34 +126,46 @@ out:
     return status;
 }
 
-/* Names the first position that is not as the step has it. False: there is none. */
-static bool find_difference(struct error *why, const struct receipt *receipt,
-                            const struct sampler_choice *choices)
+/* The first token that is not as the step has it. False: there is none. */
+static bool find_other_token(struct error *why, const struct receipt *receipt,
+                             const struct sampler_choice *choices)
 {
     const struct receipt_row *row = &receipt->row;
 
     for (uint32_t i = 0; i < receipt_answer(receipt); i++) {
-        const struct sampler_choice *choice = &choices[i];
-        const bool by_p = row->thresholds_p[i] != choice->threshold_p;
+        const uint32_t token = row->tokens[row->prompt + i];
 
-        if (choice->token == RECEIPT_NO_CHOICE) {
+        if (choices[i].token == RECEIPT_NO_CHOICE) {
             (void)error_set(why, STATUS_REFUSED,
                             "the step's logits at token %u of the answer are no numbers", i);
             return true;
         }
-        if (row->tokens[row->prompt + i] != choice->token) {
+        if (token != choices[i].token) {
             (void)error_set(why, STATUS_REFUSED,
-                            "token %u of the answer is %u, and the step chooses %u", i,
-                            row->tokens[row->prompt + i], choice->token);
+                            "token %u of the answer is %u, and the step chooses %u", i, token,
+                            choices[i].token);
             return true;
         }
-        if (by_p || row->thresholds_k[i] != choice->threshold_k) {
+    }
+    return false;
+}
+
+/* The first threshold that is another. False: there is none. */
+static bool find_other_threshold(struct error *why, const struct receipt *receipt,
+                                 const struct sampler_choice *choices)
+{
+    const struct receipt_row *row = &receipt->row;
+
+    for (uint32_t i = 0; i < receipt_answer(receipt); i++) {
+        const bool by_p = row->thresholds_p[i] != choices[i].threshold_p;
+
+        if (by_p || row->thresholds_k[i] != choices[i].threshold_k) {
             (void)error_set(why, STATUS_REFUSED,
                             "the threshold of top-%c at token %u of the answer is %.9g, and that "
                             "of the step %.9g",
                             by_p ? 'p' : 'k', i,
                             (double)(by_p ? row->thresholds_p[i] : row->thresholds_k[i]),
-                            (double)(by_p ? choice->threshold_p : choice->threshold_k));
+                            (double)(by_p ? choices[i].threshold_p : choices[i].threshold_k));
             return true;
         }
     }
@@ -182,7 +194,8 @@ static enum status confirm_refuted(struct receipt_verdict *verdict, const struct
                            "this machine finds %u conditions and, by other instructions, %u: it "
                            "computes wrongly",
                            verdict->held, held);
-    } else if (!find_difference(&verdict->why, receipt, choices)) {
+    } else if (!find_other_token(&verdict->why, receipt, choices) &&
+               !find_other_threshold(&verdict->why, receipt, choices)) {
         (void)error_set(&verdict->why, STATUS_REFUSED, "%u of %u conditions hold", held,
                         verdict->conditions);
     }
