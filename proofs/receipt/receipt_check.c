@@ -9,7 +9,7 @@
 #include "proofs/run/run.h"
 
 /* A step that is watched: its logits are looked at slice by slice, and not kept. */
-struct watch {
+struct receipt_watch {
     const struct tape *tape;
     const struct model *model;
     const struct receipt_row *row;
@@ -20,7 +20,7 @@ struct watch {
 
 static bool wants_slice(const void *context, struct op_turn maker, uint32_t output)
 {
-    const struct watch *watch = context;
+    const struct receipt_watch *watch = context;
     const uint32_t tensor = watch->tape->ops[maker.op].outputs[output];
 
     for (uint32_t i = 0; i < watch->model->slice_count; i++) {
@@ -36,7 +36,7 @@ static bool wants_slice(const void *context, struct op_turn maker, uint32_t outp
 static enum status see_slice(void *context, struct op_turn maker, uint32_t output,
                              const void *bytes, uint64_t size, struct error *error)
 {
-    struct watch *watch = context;
+    struct receipt_watch *watch = context;
     const size_t row_size = watch->sampler.vocabulary * sizeof(float);
     const uint32_t answer = watch->row->count - watch->row->prompt;
 
@@ -85,7 +85,8 @@ static enum status run_step(uint32_t *held, struct sampler_choice *choices, cons
                                       .top_k = row->top_k,
                                       .top_p = row->top_p,
                                       .seed = row->seed};
-    struct watch watch = {.tape = job->tape, .model = model, .row = row, .choices = choices};
+    struct receipt_watch watch = {
+        .tape = job->tape, .model = model, .row = row, .choices = choices};
     const struct observer observer = {.made = see_slice, .context = &watch, .wants = wants_slice};
     struct machine_options options = *machine;
     struct data_paths paths = {0};

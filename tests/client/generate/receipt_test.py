@@ -1,5 +1,5 @@
 """Goal: who has a receipt and the published folder knows what the model answered. `generate --prove`
-writes it, `audit RECEIPT --base FOLDER` proves it by one step, and whatever is changed in it, or in
+writes it, `audit RECEIPT --base FOLDER` proves it by one step, and a change in it, or in
 the folder, is refused by name.
 Method: the program on small random Llamas with a byte-level tokenizer, under every rule of choice.
 Models with channels that a step's products round coarsely disagree with the decoder: the answer goes
