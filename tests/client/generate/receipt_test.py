@@ -197,6 +197,8 @@ def test_bytes_that_are_no_receipt_prove_nothing():
     unread("not those of a receipt", whole + b"\n")
     unread("not those of a receipt", whole[:-1])
     unread("not those of a receipt", whole.replace(b'"seed":"00', b'"seed":"0x00'))
+    root = read(out)["model_root"].encode()
+    unread("not those of a receipt", whole.replace(root, root.upper()))
     unread("", whole[:-40])
     for words, changes in (
             ("'more'", {"more": 1}), ("lockstep-receipt-2", {"format": "lockstep-receipt-2"}),
