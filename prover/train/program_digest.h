@@ -1,6 +1,6 @@
 /*
  * program_digest.h - which program trained: the SHA-256 of the file that runs. A build has the same
- * bytes anywhere, so whoever has the source can tell which version a bundle's solver says it ran.
+ * bytes anywhere, so somebody with the source can tell which version a bundle's solver says it ran.
  */
 #ifndef PROVER_TRAIN_PROGRAM_DIGEST_H
 #define PROVER_TRAIN_PROGRAM_DIGEST_H
