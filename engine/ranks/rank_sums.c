@@ -104,8 +104,11 @@ static void add_transfer(struct rank_sums *sums, uint32_t *count, uint32_t peer,
                          bool sends, float *elements, uint64_t size)
 {
     if (size > 0) {
-        sums->transfers[(*count)++] =
-            (struct ranks_transfer){peer, tag, sends, elements, size * sizeof(float)};
+        sums->transfers[(*count)++] = (struct ranks_transfer){.peer = peer,
+                                                              .tag = tag,
+                                                              .sends = sends,
+                                                              .bytes = elements,
+                                                              .size = size * sizeof(float)};
     }
 }
 

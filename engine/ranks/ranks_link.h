@@ -17,6 +17,7 @@ struct ranks_transfer {
     uint32_t peer; /* the other rank */
     uint32_t tag;
     bool sends;
+    bool idle;   /* the peer may be at other work for long before it sends this */
     void *bytes; /* borrowed; not written where it is sent */
     size_t size; /* 0: nothing moves */
 };
