@@ -117,13 +117,18 @@ out:
     return status;
 }
 
-enum status rank_step_wire(uint64_t *bytes, const struct tape *whole, uint32_t ranks,
+enum status rank_step_wire(struct rank_wire *wire, const struct tape *whole, uint32_t ranks,
                            struct error *error)
 {
     struct rank_step step = {.whole = whole};
     enum status status = build_plan(&step, ranks, error);
 
-    *bytes = status == STATUS_OK ? ranks_wire_bytes(&step.plan, &step.shards) : 0;
+    *wire = (struct rank_wire){.groups = step.plan.group_count,
+                               .subtrees = step.plan.subtree_count};
+    for (uint32_t rank = 0; status == STATUS_OK && rank < ranks; rank++) {
+        wire->elements += ranks_shard_count(&step.shards, rank);
+    }
+    wire->bytes = status == STATUS_OK ? ranks_wire_bytes(&step.plan, &step.shards) : 0;
     rank_step_close(&step);
     return status;
 }

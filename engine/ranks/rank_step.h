@@ -33,9 +33,17 @@ MUST_CHECK enum status rank_step_size(uint64_t *size, const struct tape *whole,
                                       const struct machine_options *options, uint32_t ranks,
                                       struct error *error);
 
-/* Bytes of elements that all ranks send in one step; refuses what rank_step_open() refuses. */
-MUST_CHECK enum status rank_step_wire(uint64_t *bytes, const struct tape *whole, uint32_t ranks,
-                                      struct error *error);
+/* What ranks have to add, and what goes over the wire for it in one step. */
+struct rank_wire {
+    uint32_t groups;
+    uint32_t subtrees; /* of all ranks */
+    uint64_t elements; /* of the sums: the parameters that learn, and the losses */
+    uint64_t bytes;    /* that all ranks send, without the heads of messages */
+};
+
+/* Refuses what rank_step_open() refuses. */
+MUST_CHECK enum status rank_step_wire(struct rank_wire *wire, const struct tape *whole,
+                                      uint32_t ranks, struct error *error);
 
 MUST_CHECK enum status rank_step_run(struct rank_step *step, struct error *error);
 

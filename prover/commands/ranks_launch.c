@@ -50,7 +50,7 @@ enum status ranks_launch_read(struct ranks_launch *launch, struct machine_option
 enum status ranks_launch_check(const struct ranks_launch *launch, const struct job *job,
                                const struct machine_options *machine, struct error *error)
 {
-    uint64_t bytes;
+    struct rank_wire wire;
 
     if (launch->place.rank_count == 1) {
         return STATUS_OK;
@@ -59,7 +59,7 @@ enum status ranks_launch_check(const struct ranks_launch *launch, const struct j
         return error_set(error, STATUS_USAGE, "a rank computes on one device, with all of its "
                                               "memory: leave --device-memory out");
     }
-    return rank_step_wire(&bytes, job->tape, launch->place.rank_count, error);
+    return rank_step_wire(&wire, job->tape, launch->place.rank_count, error);
 }
 
 /* ---- rank 0 ---------------------------------------------------------------------------- */

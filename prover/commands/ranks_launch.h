@@ -16,13 +16,13 @@
 
 #define RANKS_OPTIONS                                                                              \
     {.name = "ranks",                                                                              \
-     .heading = "ranks",                                                                           \
+     .heading = "machine",                                                                         \
      .kind = OPTION_TEXT,                                                                          \
      .value = "N",                                                                                 \
      .help = "train on N processes of this machine, with the roots of one; or slurm, under srun",  \
      .command_line_only = true},                                                                   \
     {                                                                                              \
-        .name = "ranks-at", .heading = "ranks", .kind = OPTION_TEXT, .value = "HOST:PORT",         \
+        .name = "ranks-at", .heading = "machine", .kind = OPTION_TEXT, .value = "HOST:PORT",       \
         .help = "where rank 0 listens for the others; under mpirun and srun the machine of rank 0",\
         .command_line_only = true                                                                  \
     }

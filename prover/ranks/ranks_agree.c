@@ -8,28 +8,10 @@
 #include "base/hex.h"
 #include "base/version.h"
 
-#define BYTE_ORDER_WORD 0x01020304u
-
-enum {
-    VERSION_SIZE = 64,
-    TAG_HAVE = 0x4841,
-    TAG_VERDICT = 0x5645,
-};
-
-/* What a rank has, and what rank 0 says: as they lie in memory, which the word tells. */
-struct word {
-    uint32_t byte_order;
-    uint32_t status;
-    struct digest job;
-    char version[VERSION_SIZE];
-    char text[ERROR_TEXT_MAX];
-    char advice[ERROR_ADVICE_MAX];
-};
-
-static void write_word(struct word *word, const struct digest *job, enum status status,
+static void write_word(struct ranks_word *word, const struct digest *job, enum status status,
                        const struct error *error)
 {
-    *word = (struct word){.byte_order = BYTE_ORDER_WORD, .status = (uint32_t)status, .job = *job};
+    *word = (struct ranks_word){.byte_order = RANKS_BYTE_ORDER, .status = (uint32_t)status, .job = *job};
     (void)snprintf(word->version, sizeof(word->version), "%s", LOCKSTEP_VERSION);
     if (status != STATUS_OK) {
         (void)snprintf(word->text, sizeof(word->text), "%s", error->text);
@@ -37,28 +19,28 @@ static void write_word(struct word *word, const struct digest *job, enum status 
     }
 }
 
-static void end_texts(struct word *word)
+static void end_texts(struct ranks_word *word)
 {
     word->version[sizeof(word->version) - 1] = '\0';
     word->text[sizeof(word->text) - 1] = '\0';
     word->advice[sizeof(word->advice) - 1] = '\0';
 }
 
-static enum status status_of(const struct word *word)
+static enum status status_of(const struct ranks_word *word)
 {
     return word->status <= (uint32_t)STATUS_RANK_LOST ? (enum status)word->status : STATUS_IO;
 }
 
 /* What rank 0 finds in the word of another one. */
 static enum status compare(const struct ranks_tcp *tcp, uint32_t rank, const struct digest *job,
-                           struct word *word, struct error *error)
+                           struct ranks_word *word, struct error *error)
 {
     const char *host = tcp->peers[rank].host;
     char theirs[HEX_SIZE(DIGEST_SIZE)];
     char own[HEX_SIZE(DIGEST_SIZE)];
 
     end_texts(word);
-    if (word->byte_order != BYTE_ORDER_WORD) {
+    if (word->byte_order != RANKS_BYTE_ORDER) {
         return error_set(error, STATUS_REFUSED,
                          "rank %u (%s) is a machine of another byte order than rank 0", rank, host);
     }
@@ -87,7 +69,7 @@ static enum status hear_all(struct ranks_tcp *tcp, const struct digest *job, enu
                             struct error *error)
 {
     const uint32_t ranks = tcp->link.rank_count;
-    struct word *words = calloc(ranks, sizeof(*words));
+    struct ranks_word *words = calloc(ranks, sizeof(*words));
     enum status status = STATUS_OK;
 
     if (words == NULL) {
@@ -96,7 +78,7 @@ static enum status hear_all(struct ranks_tcp *tcp, const struct digest *job, enu
     /* One by one: each may still be reading its data. */
     for (uint32_t rank = 1; rank < ranks; rank++) {
         const struct ranks_transfer heard = {.peer = rank,
-                                             .tag = TAG_HAVE,
+                                             .tag = RANKS_TAG_HAVE,
                                              .idle = true,
                                              .bytes = &words[rank],
                                              .size = sizeof(words[rank])};
@@ -110,7 +92,7 @@ static enum status hear_all(struct ranks_tcp *tcp, const struct digest *job, enu
     write_word(&words[0], job, own, error);
     for (uint32_t rank = 1; rank < ranks; rank++) {
         const struct ranks_transfer said = {.peer = rank,
-                                            .tag = TAG_VERDICT,
+                                            .tag = RANKS_TAG_VERDICT,
                                             .sends = true,
                                             .bytes = &words[0],
                                             .size = sizeof(words[0])};
@@ -128,10 +110,10 @@ out:
 static enum status say_own(struct ranks_tcp *tcp, const struct digest *job, enum status own,
                            struct error *error)
 {
-    struct word words[2];
+    struct ranks_word words[2];
     const struct ranks_transfer transfers[] = {
-        {.tag = TAG_HAVE, .sends = true, .bytes = &words[0], .size = sizeof(words[0])},
-        {.tag = TAG_VERDICT, .idle = true, .bytes = &words[1], .size = sizeof(words[1])}};
+        {.tag = RANKS_TAG_HAVE, .sends = true, .bytes = &words[0], .size = sizeof(words[0])},
+        {.tag = RANKS_TAG_VERDICT, .idle = true, .bytes = &words[1], .size = sizeof(words[1])}};
     struct error heard;
 
     error_init(&heard);

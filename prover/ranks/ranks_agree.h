@@ -11,6 +11,24 @@
 
 #include "prover/ranks/ranks_tcp.h"
 
+#define RANKS_BYTE_ORDER   0x01020304u
+#define RANKS_VERSION_SIZE 64
+
+enum {
+    RANKS_TAG_HAVE = 0x4841,
+    RANKS_TAG_VERDICT = 0x5645,
+};
+
+/* What a rank has, and what rank 0 says: as it lies in memory, which byte_order tells. */
+struct ranks_word {
+    uint32_t byte_order;
+    uint32_t status;
+    struct digest job;
+    char version[RANKS_VERSION_SIZE];
+    char text[ERROR_TEXT_MAX];
+    char advice[ERROR_ADVICE_MAX];
+};
+
 /* own: STATUS_OK, or why this rank cannot begin, which is returned then. Afterwards all messages
  * carry the job's id. */
 MUST_CHECK enum status ranks_agree(struct ranks_tcp *tcp, const struct digest *job,

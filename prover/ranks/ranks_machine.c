@@ -179,6 +179,7 @@ static enum status say_all(struct ranks_machine *ranks, uint32_t tag, const void
         transfers[rank - 1] = (struct ranks_transfer){.peer = rank,
                                                       .tag = tag,
                                                       .sends = true,
+                                                      .idle = tag == TAG_WORD,
                                                       .bytes = (void *)(uintptr_t)bytes,
                                                       .size = size};
     }

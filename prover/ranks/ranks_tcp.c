@@ -13,6 +13,7 @@
 #include "prover/ranks/ranks_frame.h"
 
 #define LOOK_MS   1000
+#define LINGER_S  2
 #define SLOWER_BY 10 /* than the longest of the last steps: that slow a rank is gone */
 
 /* What moves between two ranks now, one message each way at a time. */
@@ -34,7 +35,8 @@ struct exchange {
     struct pair *pairs; /* per rank */
     struct pollfd *watched;
     uint32_t *watched_ranks;
-    uint64_t moved_ns; /* when anything moved last */
+    uint64_t moved_ns;  /* when anything moved last */
+    bool between_steps; /* a rank may take long, or end as it should */
 };
 
 /* ---- limits ---------------------------------------------------------------------------- */
@@ -63,6 +65,7 @@ static const char *host_of(const struct exchange *exchange, uint32_t rank)
 static enum status lost(const struct exchange *exchange, uint32_t rank, struct error *error,
                         const char *how)
 {
+    exchange->tcp->lost = true;
     (void)error_set(error, STATUS_RANK_LOST, "rank %u (%s) %s", rank, host_of(exchange, rank), how);
     error_advise(error, "'lockstep prover resume' goes on from the last checkpoint, with any number "
                         "of ranks");
@@ -213,20 +216,29 @@ static enum status receive_some(struct exchange *exchange, uint32_t rank, struct
 
 /* ---- all ways -------------------------------------------------------------------------------- */
 
-static uint32_t watch_sockets(struct exchange *exchange)
+/* Watches what moves, and first; then, in a step, the others too: whoever is gone is named by all
+ * that notice. *moving: how many are waited for. */
+static uint32_t watch_sockets(struct exchange *exchange, uint32_t *moving)
 {
+    const struct ranks_tcp *tcp = exchange->tcp;
     uint32_t watched = 0;
 
-    for (uint32_t rank = 0; rank < exchange->tcp->link.rank_count; rank++) {
-        const struct pair *pair = &exchange->pairs[rank];
-        const short events = (short)((pair->out.next < exchange->count ? POLLOUT : 0) |
-                                     (pair->in.next < exchange->count ? POLLIN : 0));
+    *moving = 0;
+    for (int others = 0; others < 2; others++) {
+        for (uint32_t rank = 0; rank < tcp->link.rank_count; rank++) {
+            const struct pair *pair = &exchange->pairs[rank];
+            const short events = (short)((pair->out.next < exchange->count ? POLLOUT : 0) |
+                                         (pair->in.next < exchange->count ? POLLIN : 0));
 
-        if (events != 0) {
-            exchange->watched[watched] =
-                (struct pollfd){.fd = exchange->tcp->peers[rank].socket, .events = events};
+            if (rank == tcp->link.rank || (events == 0) != others ||
+                (others && exchange->between_steps)) {
+                continue;
+            }
+            exchange->watched[watched] = (struct pollfd){
+                .fd = tcp->peers[rank].socket, .events = others ? POLLRDHUP : events};
             exchange->watched_ranks[watched++] = rank;
         }
+        *moving = others ? *moving : watched;
     }
     return watched;
 }
@@ -239,46 +251,53 @@ static enum status too_late(const struct exchange *exchange, uint64_t limit, str
     return lost(exchange, exchange->watched_ranks[0], error, how);
 }
 
-/* A word that rank 0 says between steps may take long. */
-static uint64_t limit_of(const struct exchange *exchange)
+static bool is_between_steps(const struct exchange *exchange)
 {
     for (uint32_t i = 0; i < exchange->count; i++) {
-        if (!exchange->transfers[i].sends && exchange->transfers[i].idle) {
-            return RANKS_WAIT_IDLE;
+        if (exchange->transfers[i].idle) {
+            return true;
         }
     }
-    return ranks_tcp_limit(exchange->tcp);
+    return false;
+}
+
+/* What was seen of one rank. */
+static enum status look_at(struct exchange *exchange, uint32_t rank, int seen, struct error *error)
+{
+    const struct pair *pair = &exchange->pairs[rank];
+
+    if ((seen & (POLLIN | POLLHUP | POLLERR)) != 0 && pair->in.next < exchange->count) {
+        TRY(receive_some(exchange, rank, error));
+    } else if ((seen & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) != 0) {
+        return lost(exchange, rank, error, "has hung up");
+    }
+    return (seen & POLLOUT) != 0 ? send_some(exchange, rank, error) : STATUS_OK;
 }
 
 static enum status move_all(struct exchange *exchange, struct error *error)
 {
-    const uint64_t limit = limit_of(exchange);
+    uint64_t limit = ranks_tcp_limit(exchange->tcp);
     uint32_t watched;
+    uint32_t moving;
 
+    exchange->between_steps = is_between_steps(exchange);
+    limit = exchange->between_steps ? RANKS_WAIT_IDLE : limit;
     exchange->moved_ns = steady_ns();
-    while ((watched = watch_sockets(exchange)) > 0) {
+    for (;;) {
+        watched = watch_sockets(exchange, &moving);
+        if (moving == 0) {
+            return STATUS_OK;
+        }
         if (poll(exchange->watched, watched, LOOK_MS) < 0 && errno != EINTR) {
             return error_set_errno(error, "the connections of the ranks");
         }
         for (uint32_t i = 0; i < watched; i++) {
-            const uint32_t rank = exchange->watched_ranks[i];
-            const int seen = exchange->watched[i].revents;
-
-            if ((seen & (POLLIN | POLLHUP | POLLERR)) != 0 &&
-                exchange->pairs[rank].in.next < exchange->count) {
-                TRY(receive_some(exchange, rank, error));
-            } else if ((seen & (POLLHUP | POLLERR | POLLNVAL)) != 0) {
-                return lost(exchange, rank, error, "has hung up");
-            }
-            if ((seen & POLLOUT) != 0) {
-                TRY(send_some(exchange, rank, error));
-            }
+            TRY(look_at(exchange, exchange->watched_ranks[i], exchange->watched[i].revents, error));
         }
         if (steady_ns() - exchange->moved_ns > limit * 1000000000u) {
             return too_late(exchange, limit, error);
         }
     }
-    return STATUS_OK;
 }
 
 static enum status exchange_all(void *context, const struct ranks_transfer *transfers,
@@ -326,8 +345,12 @@ enum status ranks_tcp_open(struct ranks_tcp *tcp, uint32_t rank, uint32_t rank_c
     return STATUS_OK;
 }
 
+/* A rank that noticed that another one is gone stays a moment: the rest name that one, not it. */
 void ranks_tcp_close(struct ranks_tcp *tcp)
 {
+    if (tcp->lost && tcp->link.rank != 0) {
+        (void)sleep(LINGER_S);
+    }
     for (uint32_t i = 0; tcp->peers != NULL && i < tcp->link.rank_count; i++) {
         if (tcp->peers[i].socket >= 0) {
             (void)close(tcp->peers[i].socket);

@@ -37,6 +37,7 @@ struct ranks_tcp {
     bool agreed;       /* or found that they do not */
     uint64_t step;     /* steps since they met */
     uint64_t step_ns[RANKS_STEPS_SEEN];
+    bool lost;           /* a rank is gone, or at another place */
     uint64_t dropped;    /* messages and callers without the right HMAC */
     uint64_t wait_least; /* seconds; shorter in tests */
 };

@@ -91,7 +91,7 @@ static void check_ranks(const struct start *start, const struct machine_options 
     struct memory_links *links = memory_links_new(ranks);
     struct one_rank *all = calloc(ranks, sizeof(*all));
     pthread_t *threads = calloc(ranks, sizeof(*threads));
-    uint64_t wire = 0;
+    struct rank_wire wire;
     struct error error;
 
     error_init(&error);
@@ -109,7 +109,7 @@ static void check_ranks(const struct start *start, const struct machine_options 
         rank_step_close(&all[i].step);
     }
     start_must(rank_step_wire(&wire, start->tape, ranks, &error), &error);
-    assert_int_equal(memory_links_sent(links), STEPS * wire);
+    assert_int_equal(memory_links_sent(links), STEPS * wire.bytes);
     free(all);
     free(threads);
     memory_links_free(links);
