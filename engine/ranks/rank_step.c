@@ -4,7 +4,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-/* ---- opening ------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------- */
 
 static enum status build_plan(struct rank_step *step, uint32_t ranks, struct error *error)
 {
@@ -34,8 +34,7 @@ static enum status open_sums(struct rank_step *step, const struct machine_option
                              struct error *error)
 {
     const bool on_cpu = options->backend == NULL || options->backend == &backend_cpu;
-    const int threads =
-        options->thread_count > 0 ? options->thread_count : omp_get_max_threads();
+    const int threads = options->thread_count > 0 ? options->thread_count : omp_get_max_threads();
     uint64_t largest = 0;
 
     for (uint32_t k = 0; k < step->own.sum_count; k++) {
@@ -110,7 +109,8 @@ enum status rank_step_size(uint64_t *size, const struct tape *whole,
     TRY_OUT(rank_tape_build(&step.own, whole, &step.plan, 0, error));
     TRY_OUT(machine_size(size, step.own.tape, &own, error));
     for (uint32_t k = 0; k < step.own.sum_count; k++) {
-        *size += (step.own.subtree_count + 2) * tensor_size(&step.own.tape->tensors[step.own.sums[k]]);
+        *size +=
+            (step.own.subtree_count + 2) * tensor_size(&step.own.tape->tensors[step.own.sums[k]]);
     }
 out:
     rank_step_close(&step);
@@ -123,8 +123,8 @@ enum status rank_step_wire(struct rank_wire *wire, const struct tape *whole, uin
     struct rank_step step = {.whole = whole};
     enum status status = build_plan(&step, ranks, error);
 
-    *wire = (struct rank_wire){.groups = step.plan.group_count,
-                               .subtrees = step.plan.subtree_count};
+    *wire =
+        (struct rank_wire){.groups = step.plan.group_count, .subtrees = step.plan.subtree_count};
     for (uint32_t rank = 0; status == STATUS_OK && rank < ranks; rank++) {
         wire->elements += ranks_shard_count(&step.shards, rank);
     }
@@ -133,7 +133,7 @@ enum status rank_step_wire(struct rank_wire *wire, const struct tape *whole, uin
     return status;
 }
 
-/* ---- a step ---------------------------------------------------------------------------- */
+/* ---- a step ------------------------------------------------------------------------------ */
 
 static enum status write_counter(struct rank_step *step, uint32_t input, uint32_t state,
                                  uint32_t plus, struct error *error)

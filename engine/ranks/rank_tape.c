@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cutter {
+struct tape_cutter {
     const struct tape *whole;
     const struct ranks_plan *plan;
     uint32_t rank;
@@ -15,7 +15,7 @@ struct cutter {
     uint32_t *stand; /* per tensor of the whole tape: the id here that stands for it */
 };
 
-/* ---- what a tape has ------------------------------------------------------------------- */
+/* ---- what a tape has --------------------------------------------------------------------- */
 
 uint32_t rank_tape_groups(const struct tape *whole)
 {
@@ -31,8 +31,7 @@ static bool is_counter(const struct tape *brief, const struct carry *carry)
         const struct op *op = &brief->ops[at];
 
         if (op->kind == OP_STEP_NEXT && op->outputs[0] == carry->after) {
-            return op->inputs[0] == carry->start &&
-                   brief->tensors[carry->start].role == ROLE_STATE;
+            return op->inputs[0] == carry->start && brief->tensors[carry->start].role == ROLE_STATE;
         }
     }
     return false;
@@ -43,9 +42,12 @@ enum status rank_tape_check(const struct tape *whole, struct error *error)
     const struct repeat *repeat;
 
     if (rank_tape_groups(whole) < 2) {
-        (void)error_set(error, STATUS_REFUSED, "the job has no groups of micro-batches, which are "
-                                               "what ranks share");
-        error_advise(error, "'job new --accumulate N --accumulate-group M' makes N / M groups: 2, 4, 8, ...");
+        (void)error_set(error, STATUS_REFUSED,
+                        "the job has no groups of micro-batches, which are "
+                        "what ranks share");
+        error_advise(
+            error,
+            "'job new --accumulate N --accumulate-group M' makes N / M groups: 2, 4, 8, ...");
         return STATUS_REFUSED;
     }
     repeat = &whole->brief->repeat;
@@ -108,7 +110,7 @@ static bool takes_groups(uint32_t *first, uint32_t *end, const struct tape *whol
            origin->item < brief->repeat.first + brief->repeat.op_count;
 }
 
-static bool is_own(const struct cutter *cutter, uint32_t at)
+static bool is_own(const struct tape_cutter *cutter, uint32_t at)
 {
     const struct ranks_plan *plan = cutter->plan;
     uint32_t first;
@@ -121,7 +123,7 @@ static bool is_own(const struct cutter *cutter, uint32_t at)
 
 /* ---- tensors ----------------------------------------------------------------------------- */
 
-static uint32_t add_tensor(struct cutter *cutter, uint32_t like, enum role role)
+static uint32_t add_tensor(struct tape_cutter *cutter, uint32_t like, enum role role)
 {
     struct tape *tape = cutter->own->tape;
     struct tensor *tensor = &tape->tensors[tape->tensor_count];
@@ -132,7 +134,8 @@ static uint32_t add_tensor(struct cutter *cutter, uint32_t like, enum role role)
 }
 
 /* Inputs and outputs have names of their own; only people who look for a fault read them. */
-static uint32_t add_named(struct cutter *cutter, uint32_t like, enum role role, const char *what)
+static uint32_t add_named(struct tape_cutter *cutter, uint32_t like, enum role role,
+                          const char *what)
 {
     const uint32_t id = add_tensor(cutter, like, role);
 
@@ -141,7 +144,7 @@ static uint32_t add_named(struct cutter *cutter, uint32_t like, enum role role, 
     return id;
 }
 
-static void add_lasting(struct cutter *cutter)
+static void add_lasting(struct tape_cutter *cutter)
 {
     for (uint32_t id = 0; id < cutter->whole->tensor_count; id++) {
         const enum role role = cutter->whole->tensors[id].role;
@@ -150,14 +153,14 @@ static void add_lasting(struct cutter *cutter)
     }
 }
 
-/* ---- operations ---------------------------------------------------------------------------- */
+/* ---- operations -------------------------------------------------------------------------- */
 
-static void put_op(struct cutter *cutter, const struct op *op)
+static void put_op(struct tape_cutter *cutter, const struct op *op)
 {
     cutter->own->tape->ops[cutter->own->tape->op_count++] = *op;
 }
 
-static void copy_op(struct cutter *cutter, uint32_t at)
+static void copy_op(struct tape_cutter *cutter, uint32_t at)
 {
     struct op op = cutter->whole->ops[at];
 
@@ -168,8 +171,7 @@ static void copy_op(struct cutter *cutter, uint32_t at)
     for (uint32_t i = 0; i < op.output_count; i++) {
         const uint32_t id = op.outputs[i];
 
-        op.outputs[i] = cutter->stand[id] =
-            add_tensor(cutter, id, cutter->whole->tensors[id].role);
+        op.outputs[i] = cutter->stand[id] = add_tensor(cutter, id, cutter->whole->tensors[id].role);
     }
     cutter->kept[at] = cutter->own->tape->op_count;
     put_op(cutter, &op);
@@ -203,7 +205,7 @@ static bool ends_node(uint32_t *k, uint32_t *node, const struct tape *whole, uin
 }
 
 /* The sums of the rank's subtrees become outputs. */
-static void mark_outputs(struct cutter *cutter, uint32_t at)
+static void mark_outputs(struct tape_cutter *cutter, uint32_t at)
 {
     const struct ranks_plan *plan = cutter->plan;
     const uint32_t first = ranks_first_subtree(plan, cutter->rank);
@@ -234,12 +236,12 @@ static void mark_outputs(struct cutter *cutter, uint32_t at)
 }
 
 /* What stands for the value that the groups before this rank's have left in each counter. */
-static void begin_counters(struct cutter *cutter)
+static void begin_counters(struct tape_cutter *cutter)
 {
     const struct tape *whole = cutter->whole;
     const struct repeat *repeat = &whole->brief->repeat;
-    const uint32_t before = ranks_first_group(cutter->rank, cutter->plan->rank_count,
-                                              cutter->plan->group_count);
+    const uint32_t before =
+        ranks_first_group(cutter->rank, cutter->plan->rank_count, cutter->plan->group_count);
 
     for (uint32_t k = 0; k < repeat->carry_count; k++) {
         const uint32_t start = repeat->carries[k].start;
@@ -258,7 +260,7 @@ static void begin_counters(struct cutter *cutter)
 }
 
 /* The operations of the rank's first group read the counters where the group before left them. */
-static void hand_counters(struct cutter *cutter, uint32_t at)
+static void hand_counters(struct tape_cutter *cutter, uint32_t at)
 {
     const struct tape *whole = cutter->whole;
     const struct repeat *repeat = &whole->brief->repeat;
@@ -282,7 +284,7 @@ static void hand_counters(struct cutter *cutter, uint32_t at)
 }
 
 /* The whole sums, and where the counters end, stand for what other ranks make. */
-static void add_ends(struct cutter *cutter, uint32_t at)
+static void add_ends(struct tape_cutter *cutter, uint32_t at)
 {
     const struct tape *whole = cutter->whole;
     const struct repeat *repeat = &whole->brief->repeat;
@@ -313,7 +315,7 @@ static void add_ends(struct cutter *cutter, uint32_t at)
 }
 
 /* On a rank without the last group, an operation of its own makes the last value of a counter. */
-static void put_counter_ends(struct cutter *cutter)
+static void put_counter_ends(struct tape_cutter *cutter)
 {
     const struct tape *whole = cutter->whole;
 
@@ -332,7 +334,7 @@ static void put_counter_ends(struct cutter *cutter)
     }
 }
 
-static void put_ops(struct cutter *cutter)
+static void put_ops(struct tape_cutter *cutter)
 {
     const struct tape *whole = cutter->whole;
     const struct repeat *repeat = &whole->brief->repeat;
@@ -341,8 +343,7 @@ static void put_ops(struct cutter *cutter)
     for (uint32_t at = 0; at < whole->op_count; at++) {
         const uint32_t item = whole->origins[at].item;
 
-        if (!behind && item >= repeat->first + repeat->op_count &&
-            item < whole->brief->op_count) {
+        if (!behind && item >= repeat->first + repeat->op_count && item < whole->brief->op_count) {
             put_counter_ends(cutter);
             behind = true;
         }
@@ -359,7 +360,7 @@ static void put_ops(struct cutter *cutter)
     }
 }
 
-static void take_loops(struct cutter *cutter)
+static void take_loops(struct tape_cutter *cutter)
 {
     const struct tape *whole = cutter->whole;
     struct tape *tape = cutter->own->tape;
@@ -375,8 +376,8 @@ static void take_loops(struct cutter *cutter)
         for (uint32_t k = 0; k < loop.carry_count; k++) {
             const struct loop_carry *carry = &whole->loop_carries[loop.carry_first + k];
 
-            tape->loop_carries[tape->loop_carry_count + k] = (struct loop_carry){
-                cutter->stand[carry->in], cutter->stand[carry->out]};
+            tape->loop_carries[tape->loop_carry_count + k] =
+                (struct loop_carry){cutter->stand[carry->in], cutter->stand[carry->out]};
         }
         loop.carry_first = tape->loop_carry_count;
         tape->loop_carry_count += loop.carry_count;
@@ -384,7 +385,7 @@ static void take_loops(struct cutter *cutter)
     }
 }
 
-static void take_states(struct cutter *cutter)
+static void take_states(struct tape_cutter *cutter)
 {
     const struct tape *whole = cutter->whole;
     struct tape *tape = cutter->own->tape;
@@ -399,9 +400,9 @@ static void take_states(struct cutter *cutter)
     tape->loss = whole->loss == TENSOR_NONE ? TENSOR_NONE : cutter->stand[whole->loss];
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all of it --------------------------------------------------------------------------- */
 
-static bool make_room(struct cutter *cutter)
+static bool make_room(struct tape_cutter *cutter)
 {
     const struct tape *whole = cutter->whole;
     const size_t carries = whole->brief->repeat.carry_count;
@@ -437,7 +438,7 @@ static bool make_room(struct cutter *cutter)
 enum status rank_tape_build(struct rank_tape *own, const struct tape *whole,
                             const struct ranks_plan *plan, uint32_t rank, struct error *error)
 {
-    struct cutter cutter = {.whole = whole, .plan = plan, .rank = rank, .own = own};
+    struct tape_cutter cutter = {.whole = whole, .plan = plan, .rank = rank, .own = own};
     enum status status = STATUS_OK;
 
     *own = (struct rank_tape){.tape = NULL};
@@ -468,7 +469,7 @@ void rank_tape_release(struct rank_tape *own)
     *own = (struct rank_tape){.tape = NULL};
 }
 
-/* ---- the legs -------------------------------------------------------------------------------- */
+/* ---- the legs ---------------------------------------------------------------------------- */
 
 static bool reads_sum(const struct rank_tape *own, const struct op *op)
 {

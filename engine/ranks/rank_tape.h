@@ -20,15 +20,16 @@ struct rank_counter {
     uint32_t state;
     uint32_t begin; /* an input: state + begin_plus. TENSOR_NONE: the rank begins with the state */
     uint32_t begin_plus;
-    uint32_t end; /* an input, one short of the end: state + end_plus; TENSOR_NONE: it has the end */
+    uint32_t
+        end; /* an input, one short of the end: state + end_plus; TENSOR_NONE: it has the end */
     uint32_t end_plus;
 };
 
 struct rank_tape {
     struct tape *tape;
-    uint32_t *ids;        /* per tensor of the whole tape: its id here, or TENSOR_NONE */
-    uint32_t sum_count;   /* sums: the joined carries, in the order of the tape */
-    uint32_t *sums;       /* per sum: the input with the whole sum */
+    uint32_t *ids;          /* per tensor of the whole tape: its id here, or TENSOR_NONE */
+    uint32_t sum_count;     /* sums: the joined carries, in the order of the tape */
+    uint32_t *sums;         /* per sum: the input with the whole sum */
     uint32_t subtree_count; /* of the rank */
     uint32_t *outputs;      /* per subtree and sum: what the first leg makes */
     struct rank_counter *counters;

@@ -8,7 +8,7 @@
 #define LEVELS_MAX    32
 #define LEAF_ELEMENTS 256 /* of a leaf of 1,024 bytes */
 
-/* ---- the tree ----------------------------------------------------------------------- */
+/* ---- the tree ---------------------------------------------------------------------------- */
 
 uint32_t ranks_first_group(uint32_t rank, uint32_t ranks, uint32_t groups)
 {
@@ -29,14 +29,15 @@ static uint32_t largest_node(uint32_t *groups, uint32_t group, uint32_t end, uin
 }
 
 /* The subtrees that wait for their neighbour, at most one a level. */
-struct waiting {
+struct waiting_nodes {
     uint32_t nodes[LEVELS_MAX];
     uint32_t slots[LEVELS_MAX];
     uint32_t count;
 };
 
 /* Joins what is complete. The joins are counted on from all subtrees, which are known by then. */
-static void add_node(struct ranks_plan *plan, struct waiting *waiting, uint32_t node, uint32_t slot)
+static void add_node(struct ranks_plan *plan, struct waiting_nodes *waiting, uint32_t node,
+                     uint32_t slot)
 {
     while (waiting->count > 0 && (node & 1) == 1 &&
            waiting->nodes[waiting->count - 1] == node - 1) {
@@ -53,7 +54,7 @@ static void add_node(struct ranks_plan *plan, struct waiting *waiting, uint32_t 
 
 static void fill_plan(struct ranks_plan *plan)
 {
-    struct waiting waiting = {.count = 0};
+    struct waiting_nodes waiting = {.count = 0};
 
     for (uint32_t rank = 0; rank < plan->rank_count; rank++) {
         const uint32_t end = ranks_first_group(rank + 1, plan->rank_count, plan->group_count);
@@ -85,8 +86,9 @@ enum status ranks_plan_build(struct ranks_plan *plan, uint32_t ranks, uint32_t g
         (void)error_set(error, STATUS_REFUSED,
                         "the job has %u group%s of micro-batches, fewer than %u ranks", groups,
                         groups == 1 ? "" : "s", ranks);
-        error_advise(error, "take at most one rank a group, or give the job more groups: 'job new "
-                            "--accumulate N --accumulate-group M' makes N / M of them: 2, 4, 8, ...");
+        error_advise(error,
+                     "take at most one rank a group, or give the job more groups: 'job new "
+                     "--accumulate N --accumulate-group M' makes N / M of them: 2, 4, 8, ...");
         return STATUS_REFUSED;
     }
     assert((groups & (groups - 1)) == 0);
@@ -117,7 +119,7 @@ uint32_t ranks_first_subtree(const struct ranks_plan *plan, uint32_t rank)
     return at;
 }
 
-/* ---- shards --------------------------------------------------------------------------- */
+/* ---- shards ------------------------------------------------------------------------------ */
 
 static uint64_t common_multiple(uint64_t a, uint64_t b)
 {
@@ -169,8 +171,8 @@ static void cut_tensor(uint64_t *bounds, const struct tensor *tensor, uint64_t u
     const uint64_t units = unit == 0 ? 0 : tensor->count / unit;
 
     for (uint32_t rank = 0; rank < ranks; rank++) {
-        bounds[rank] = unit == 0 ? (rank <= owner ? 0 : tensor->count)
-                                 : units * rank / ranks * unit;
+        bounds[rank] =
+            unit == 0 ? (rank <= owner ? 0 : tensor->count) : units * rank / ranks * unit;
     }
     bounds[ranks] = tensor->count;
 }
@@ -185,7 +187,8 @@ enum status ranks_shards_build(struct ranks_shards *shards, const struct tensor 
     *shards = (struct ranks_shards){.rank_count = ranks, .tensor_count = count};
     shards->bounds = malloc(((size_t)count * (ranks + (size_t)1) + 1) * sizeof(*shards->bounds));
     if (sizes == NULL || owners == NULL || shards->bounds == NULL) {
-        status = error_set(error, STATUS_NO_MEMORY, "no memory for the shards of %u tensors", count);
+        status =
+            error_set(error, STATUS_NO_MEMORY, "no memory for the shards of %u tensors", count);
         goto out;
     }
     for (uint32_t i = 0; i < count; i++) {

@@ -4,7 +4,7 @@
  * The tape says how gradients are added: the groups of micro-batches are the leaves of a balanced
  * tree (engine/tape/repeat.h). Rank r of N runs the groups floor(r G / N) to floor((r + 1) G / N)
  * - 1 and makes the additions of every subtree that it has whole. All other additions are the
- * tape's too: whoever owns an element of a sum makes them in the order of the tree. So the bits do
+ * tape's too: the owner of an element makes them in the order of the tree. So the bits do
  * not depend on N.
  *
  * Every sum is cut into shards, one a rank, at common multiples of a row and of a leaf of 1,024
@@ -69,7 +69,7 @@ MUST_CHECK enum status ranks_shards_build(struct ranks_shards *shards,
                                           uint32_t ranks, struct error *error);
 void ranks_shards_release(struct ranks_shards *shards);
 
-/* The first element of a tensor that the rank owns; of rank `rank_count`, the number of elements. */
+/* The first element of a tensor that the rank owns; of rank `rank_count`, their number. */
 uint64_t ranks_shard_first(const struct ranks_shards *shards, uint32_t tensor, uint32_t rank);
 
 /* Elements of all tensors that the rank owns. */

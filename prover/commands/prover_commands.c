@@ -549,14 +549,15 @@ static int run_resume(struct command_context *context)
     if (is_other_rank(&attempt)) {
         TRY_OUT(start_attempt(&attempt, context, &error));
         TRY_OUT(bundle_open(&attempt.bundle, folder, BUNDLE_READ, &error));
-        TRY_OUT(follow_ranks(&attempt, context, bundle_job(attempt.bundle), attempt.bundle, &error));
+        TRY_OUT(
+            follow_ranks(&attempt, context, bundle_job(attempt.bundle), attempt.bundle, &error));
         goto out;
     }
     TRY_OUT(open_bundle(&attempt.bundle, folder, &error));
     TRY_OUT(access_unlock(attempt.bundle, context->options, &error));
     TRY_OUT(start_attempt(&attempt, context, &error));
-    TRY_OUT(ranks_launch_check(&attempt.launch, bundle_job(attempt.bundle), &attempt.machine,
-                               &error));
+    TRY_OUT(
+        ranks_launch_check(&attempt.launch, bundle_job(attempt.bundle), &attempt.machine, &error));
     TRY_OUT(
         check_machine(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
     TRY_OUT(require_first_state(context, attempt.bundle, &error));

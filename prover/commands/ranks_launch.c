@@ -24,7 +24,7 @@ enum {
     QUARTERS = 2, /* of the memory that a machine may take: sums beside it */
 };
 
-/* ---- which rank ----------------------------------------------------------------------- */
+/* ---- which rank -------------------------------------------------------------------------- */
 
 enum status ranks_launch_read(struct ranks_launch *launch, struct machine_options *machine,
                               const struct options *options, struct error *error)
@@ -56,13 +56,14 @@ enum status ranks_launch_check(const struct ranks_launch *launch, const struct j
         return STATUS_OK;
     }
     if (machine->device_count > 1 || machine->device_memory != 0) {
-        return error_set(error, STATUS_USAGE, "a rank computes on one device, with all of its "
-                                              "memory: leave --device-memory out");
+        return error_set(error, STATUS_USAGE,
+                         "a rank computes on one device, with all of its "
+                         "memory: leave --device-memory out");
     }
     return rank_step_wire(&wire, job->tape, launch->place.rank_count, error);
 }
 
-/* ---- rank 0 ---------------------------------------------------------------------------- */
+/* ---- rank 0 ------------------------------------------------------------------------------ */
 
 /* This process's own command line, which the others run too. *line: the caller frees it. */
 static enum status read_words(const char *words[WORDS_MAX], char **line, struct error *error)
@@ -152,15 +153,15 @@ void ranks_launch_end(struct ranks_launch *launch)
 
 /* ---- the others -------------------------------------------------------------------------- */
 
-static enum status follow(struct ranks_tcp *tcp, const struct job *job,
-                          const struct data_paths *data, const struct machine_options *machine,
-                          struct error *error)
+static enum status follow_run(struct ranks_tcp *tcp, const struct job *job,
+                              const struct data_paths *data, const struct machine_options *machine,
+                              struct error *error)
 {
     const struct ranks_machine_plan plan = {.tcp = tcp, .job = job->id, .own = *machine};
     const struct machine_options options = ranks_machine_options(&plan);
     struct run run = {.machine = NULL};
-    enum status status = run_open(&run, job, (const char *const *)data->of, data->count, &options,
-                                  error);
+    enum status status =
+        run_open(&run, job, (const char *const *)data->of, data->count, &options, error);
 
     if (status != STATUS_OK) {
         return tcp->agreed ? status : ranks_agree(tcp, &job->id, status, error);
@@ -186,7 +187,7 @@ enum status ranks_launch_follow(const struct ranks_launch *launch, const struct 
     TRY_OUT(ranks_tcp_open(&tcp, place->rank, place->rank_count, error));
     TRY_OUT(ranks_meet_call(&tcp, place->at, secret, error));
     confined_child_confine(&confined, (const char *const *)data->of, QUARTERS);
-    status = follow(&tcp, job, data, machine, error);
+    status = follow_run(&tcp, job, data, machine, error);
 out:
     ranks_tcp_close(&tcp);
     return status == STATUS_OK ? status : error_wrap(error, "rank %u", place->rank);

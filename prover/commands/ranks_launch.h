@@ -23,7 +23,8 @@
      .command_line_only = true},                                                                   \
     {                                                                                              \
         .name = "ranks-at", .heading = "machine", .kind = OPTION_TEXT, .value = "HOST:PORT",       \
-        .help = "where rank 0 listens for the others; under mpirun and srun the machine of rank 0",\
+        .help =                                                                                    \
+            "where rank 0 listens for the others; under mpirun and srun the machine of rank 0",    \
         .command_line_only = true                                                                  \
     }
 

@@ -169,7 +169,7 @@ static enum status open_run(struct trainer_child *child, struct error *error)
 }
 
 /* "cpu avx512, 1 thread, 4 ranks" */
-static void describe(char *text, size_t size, const struct trainer_child *child)
+static void describe_machine(char *text, size_t size, const struct trainer_child *child)
 {
     size_t used;
 
@@ -191,7 +191,7 @@ static enum status open_all(struct trainer_child *child, struct error *error)
         TRY(bundle_unlock(child->bundle, &plan->key, error));
     }
     TRY(open_run(child, error));
-    describe(device, sizeof(device), child);
+    describe_machine(device, sizeof(device), child);
     return bundle_set_device(child->bundle, device, error);
 }
 

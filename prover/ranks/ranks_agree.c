@@ -11,7 +11,8 @@
 static void write_word(struct ranks_word *word, const struct digest *job, enum status status,
                        const struct error *error)
 {
-    *word = (struct ranks_word){.byte_order = RANKS_BYTE_ORDER, .status = (uint32_t)status, .job = *job};
+    *word = (struct ranks_word){
+        .byte_order = RANKS_BYTE_ORDER, .status = (uint32_t)status, .job = *job};
     (void)snprintf(word->version, sizeof(word->version), "%s", LOCKSTEP_VERSION);
     if (status != STATUS_OK) {
         (void)snprintf(word->text, sizeof(word->text), "%s", error->text);
@@ -32,8 +33,9 @@ static enum status status_of(const struct ranks_word *word)
 }
 
 /* What rank 0 finds in the word of another one. */
-static enum status compare(const struct ranks_tcp *tcp, uint32_t rank, const struct digest *job,
-                           struct ranks_word *word, struct error *error)
+static enum status compare_word(const struct ranks_tcp *tcp, uint32_t rank,
+                                const struct digest *job, struct ranks_word *word,
+                                struct error *error)
 {
     const char *host = tcp->peers[rank].host;
     char theirs[HEX_SIZE(DIGEST_SIZE)];
@@ -86,7 +88,7 @@ static enum status hear_all(struct ranks_tcp *tcp, const struct digest *job, enu
         TRY_OUT(tcp->link.exchange(tcp->link.context, &heard, 1, error));
     }
     for (uint32_t rank = 1; rank < ranks && status == STATUS_OK && own == STATUS_OK; rank++) {
-        status = compare(tcp, rank, job, &words[rank], error);
+        status = compare_word(tcp, rank, job, &words[rank], error);
     }
     own = own != STATUS_OK ? own : status;
     write_word(&words[0], job, own, error);

@@ -17,7 +17,7 @@ enum {
     SEAL_AT = 80,
 };
 
-void ranks_frame_write(uint8_t *head, const struct ranks_frame *frame, const struct secret_key *key,
+void ranks_frame_write(uint8_t *head, const struct ranks_frame *frame, const struct ranks_key *key,
                        const void *bytes)
 {
     struct digest seal;
@@ -47,7 +47,7 @@ bool ranks_frame_read(struct ranks_frame *frame, const uint8_t *head)
     return memcmp(head, RANKS_FRAME_MAGIC, FROM_AT) == 0;
 }
 
-bool ranks_frame_is_sealed(const uint8_t *head, const struct secret_key *key, const void *bytes,
+bool ranks_frame_is_sealed(const uint8_t *head, const struct ranks_key *key, const void *bytes,
                            uint64_t size)
 {
     struct digest seal;

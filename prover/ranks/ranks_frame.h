@@ -31,14 +31,14 @@ struct ranks_frame {
     struct digest job;
 };
 
-void ranks_frame_write(uint8_t *head, const struct ranks_frame *frame, const struct secret_key *key,
+void ranks_frame_write(uint8_t *head, const struct ranks_frame *frame, const struct ranks_key *key,
                        const void *bytes);
 
 /* False: it does not begin as a message does. The rest is not checked. */
 MUST_CHECK bool ranks_frame_read(struct ranks_frame *frame, const uint8_t *head);
 
 /* Is it sealed with the key? */
-MUST_CHECK bool ranks_frame_is_sealed(const uint8_t *head, const struct secret_key *key,
+MUST_CHECK bool ranks_frame_is_sealed(const uint8_t *head, const struct ranks_key *key,
                                       const void *bytes, uint64_t size);
 
 /* Is the CRC that of the bytes? */

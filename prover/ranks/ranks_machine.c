@@ -7,9 +7,9 @@
 
 #include "base/steady.h"
 #include "engine/ranks/rank_step.h"
-#include "prover/ranks/ranks_agree.h"
 #include "proofs/commit/element.h"
 #include "proofs/hash/merkle.h"
+#include "prover/ranks/ranks_agree.h"
 
 /* Tags beside those of the sums. */
 enum {
@@ -62,7 +62,7 @@ static uint32_t rank_count(const struct ranks_machine *ranks)
     return ranks->tcp->link.rank_count;
 }
 
-/* ---- its life ------------------------------------------------------------------------- */
+/* ---- its life ---------------------------------------------------------------------------- */
 
 static enum status say_word(struct ranks_machine *ranks, enum word_kind kind, uint32_t count,
                             struct error *error);
@@ -149,11 +149,11 @@ struct machine_options ranks_machine_options(const struct ranks_machine_plan *pl
                                     .thread_count = plan->own.thread_count};
 }
 
-/* ---- what is said --------------------------------------------------------------------------- */
+/* ---- what is said ------------------------------------------------------------------------ */
 
 /* A failure leaves the ranks at several places. */
-static enum status move(struct ranks_machine *ranks, const struct ranks_transfer *transfers,
-                        uint32_t count, struct error *error)
+static enum status move_all(struct ranks_machine *ranks, const struct ranks_transfer *transfers,
+                            uint32_t count, struct error *error)
 {
     enum status status;
 
@@ -166,8 +166,8 @@ static enum status move(struct ranks_machine *ranks, const struct ranks_transfer
 }
 
 /* Rank 0 sends the same bytes to all others. */
-static enum status say_all(struct ranks_machine *ranks, uint32_t tag, const void *bytes, size_t size,
-                           struct error *error)
+static enum status say_all(struct ranks_machine *ranks, uint32_t tag, const void *bytes,
+                           size_t size, struct error *error)
 {
     struct ranks_transfer *transfers = calloc(rank_count(ranks), sizeof(*transfers));
     enum status status;
@@ -183,7 +183,7 @@ static enum status say_all(struct ranks_machine *ranks, uint32_t tag, const void
                                                       .bytes = (void *)(uintptr_t)bytes,
                                                       .size = size};
     }
-    status = move(ranks, transfers, rank_count(ranks) - 1, error);
+    status = move_all(ranks, transfers, rank_count(ranks) - 1, error);
     free(transfers);
     return status;
 }
@@ -196,16 +196,16 @@ static enum status say_word(struct ranks_machine *ranks, enum word_kind kind, ui
     return say_all(ranks, TAG_WORD, &word, sizeof(word), error);
 }
 
-static enum status hear(struct ranks_machine *ranks, uint32_t tag, void *bytes, size_t size,
-                        struct error *error)
+static enum status hear_first(struct ranks_machine *ranks, uint32_t tag, void *bytes, size_t size,
+                              struct error *error)
 {
     const struct ranks_transfer heard = {
         .peer = 0, .tag = tag, .idle = tag == TAG_WORD, .bytes = bytes, .size = size};
 
-    return move(ranks, &heard, 1, error);
+    return move_all(ranks, &heard, 1, error);
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------- */
+/* ---- tensors ----------------------------------------------------------------------------- */
 
 static bool can_be_read(const struct machine *machine, uint32_t tensor)
 {
@@ -234,7 +234,8 @@ static enum status ranks_write(struct machine *machine, uint32_t tensor, const v
     struct ranks_machine *ranks = ranks_of(machine);
     struct machine *inner = inner_of(ranks);
 
-    if (tensor >= machine->tape->tensor_count || role_is_made(machine->tape->tensors[tensor].role)) {
+    if (tensor >= machine->tape->tensor_count ||
+        role_is_made(machine->tape->tensors[tensor].role)) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
     }
     note_write(ranks, tensor);
@@ -247,8 +248,7 @@ static enum status ranks_bind(struct machine *machine, uint32_t tensor, const vo
     struct ranks_machine *ranks = ranks_of(machine);
     struct machine *inner = inner_of(ranks);
 
-    if (tensor >= machine->tape->tensor_count ||
-        machine->tape->tensors[tensor].role != ROLE_DATA) {
+    if (tensor >= machine->tape->tensor_count || machine->tape->tensors[tensor].role != ROLE_DATA) {
         return error_set(error, STATUS_USAGE, "tensor %u is no data", tensor);
     }
     return inner->backend->bind(inner, ranks->step.own.ids[tensor], bytes, error);
@@ -275,7 +275,7 @@ static const void *ranks_peek(struct machine *machine, uint32_t tensor)
                                         : NULL;
 }
 
-/* ---- states that rank 0 wrote --------------------------------------------------------------------- */
+/* ---- states that rank 0 wrote ------------------------------------------------------------ */
 
 /* Sends the states of the list, or takes them, each through the host. */
 static enum status move_states(struct ranks_machine *ranks, const uint32_t *list, uint32_t count,
@@ -297,9 +297,8 @@ static enum status move_states(struct ranks_machine *ranks, const uint32_t *list
             status = ranks_read(&ranks->machine, id, bytes, error);
             status = status == STATUS_OK ? say_all(ranks, TAG_STATE, bytes, size, error) : status;
         } else {
-            status = hear(ranks, TAG_STATE, bytes, size, error);
-            status =
-                status == STATUS_OK ? ranks_write(&ranks->machine, id, bytes, error) : status;
+            status = hear_first(ranks, TAG_STATE, bytes, size, error);
+            status = status == STATUS_OK ? ranks_write(&ranks->machine, id, bytes, error) : status;
         }
         free(bytes);
         TRY(status);
@@ -333,7 +332,7 @@ out:
     return status;
 }
 
-/* ---- a step --------------------------------------------------------------------------------------- */
+/* ---- a step ------------------------------------------------------------------------------ */
 
 /* A rank that fails here leaves the others waiting: nobody goes on. */
 static enum status run_step(struct ranks_machine *ranks, struct error *error)
@@ -364,7 +363,7 @@ static enum status ranks_step(struct machine *machine, const struct observer *ob
     return run_step(ranks, error);
 }
 
-/* ---- roots ---------------------------------------------------------------------------------------- */
+/* ---- roots ------------------------------------------------------------------------------- */
 
 /* Hashes the tensors of the list that this rank owns, into its findings. */
 static enum status hash_own(struct ranks_machine *ranks, const uint32_t *list, uint32_t count,
@@ -392,8 +391,7 @@ static enum status hash_own(struct ranks_machine *ranks, const uint32_t *list, u
         merkle_leaves_init_bytes(&leaves, bytes, tensor_size(tensor));
         leaves.threads = ranks->own.thread_count;
         merkle_root(&ranks->findings[found++], &leaves);
-        finite =
-            finite && (tensor->dtype != DTYPE_F32 || element_all_finite(bytes, tensor->count));
+        finite = finite && (tensor->dtype != DTYPE_F32 || element_all_finite(bytes, tensor->count));
     }
     if (inner->backend->leaves_roots != NULL) {
         bool diverged = true;
@@ -438,7 +436,7 @@ static enum status gather_roots(struct ranks_machine *ranks, struct digest *root
         uint32_t next = 0;
 
         if (rank > 0) {
-            TRY(move(ranks, &heard, 1, error));
+            TRY(move_all(ranks, &heard, 1, error));
         }
         for (uint32_t i = 0; i < count; i++) {
             if (ranks->owners[i] == rank) {
@@ -490,8 +488,7 @@ static void note_roots(struct ranks_machine *ranks, struct digest *roots, const 
         }
         assert(list[next] == tensors[i]);
         roots[i] = found[next++];
-        if (state < tape->state_count && tape->states[state].after == tensors[i] &&
-            ranks->finite) {
+        if (state < tape->state_count && tape->states[state].after == tensors[i] && ranks->finite) {
             ranks->known[state] = roots[i];
             ranks->is_known[state] = true;
         }
@@ -552,7 +549,7 @@ const struct backend backend_ranks = {
     .leaves_roots = ranks_leaves_roots,
 };
 
-/* ---- the other ranks -------------------------------------------------------------------------- */
+/* ---- the other ranks --------------------------------------------------------------------- */
 
 static enum status follow_list(struct ranks_machine *ranks, const struct word *word,
                                struct error *error)
@@ -573,7 +570,7 @@ static enum status follow_list(struct ranks_machine *ranks, const struct word *w
     if (list == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a list of %u states", word->count);
     }
-    TRY_OUT(hear(ranks, TAG_LIST, list, word->count * sizeof(*list), error));
+    TRY_OUT(hear_first(ranks, TAG_LIST, list, word->count * sizeof(*list), error));
     for (uint32_t i = 0; i < word->count; i++) {
         if (list[i] >= below || (!states && role_is_made(tape->tensors[list[i]].role))) {
             TRY_OUT(error_set(error, STATUS_RANK_LOST, "rank 0 speaks of a state that is none"));
@@ -587,7 +584,7 @@ static enum status follow_list(struct ranks_machine *ranks, const struct word *w
         roots.bytes = ranks->findings;
         roots.size = (owned_by(ranks, word->count, ranks->tcp->link.rank) + (size_t)1) *
                      sizeof(struct digest);
-        TRY_OUT(move(ranks, &roots, 1, error));
+        TRY_OUT(move_all(ranks, &roots, 1, error));
     }
 out:
     free(list);
@@ -600,7 +597,7 @@ enum status ranks_machine_follow(struct machine *machine, struct error *error)
     struct word word = {0};
 
     for (;;) {
-        TRY(hear(ranks, TAG_WORD, &word, sizeof(word), error));
+        TRY(hear_first(ranks, TAG_WORD, &word, sizeof(word), error));
         if (word.kind == WORD_END) {
             return STATUS_OK;
         }

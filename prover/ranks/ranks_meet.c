@@ -36,14 +36,14 @@ enum {
 
 struct meeting {
     struct ranks_tcp *tcp;
-    struct secret_key secret;
+    struct ranks_key secret;
     int listener;
     int stop;
     uint64_t end_ms;
     uint16_t *ports; /* per rank: where it listens */
 };
 
-/* ---- bytes ---------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------- */
 
 static bool wait_for(int socket, short events, uint64_t end_ms)
 {
@@ -87,8 +87,8 @@ static bool write_all(int socket, const void *bytes, size_t size, uint64_t end_m
         if (!wait_for(socket, POLLOUT, end_ms)) {
             return false;
         }
-        sent = send(socket, (const uint8_t *)bytes + done, size - done,
-                    MSG_DONTWAIT | MSG_NOSIGNAL);
+        sent =
+            send(socket, (const uint8_t *)bytes + done, size - done, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent < 0 && errno != EAGAIN && errno != EINTR) {
             return false;
         }
@@ -97,13 +97,13 @@ static bool write_all(int socket, const void *bytes, size_t size, uint64_t end_m
     return true;
 }
 
-static bool say(const struct meeting *meeting, int socket, uint32_t to, uint32_t tag,
-                const uint8_t nonce[NONCE_SIZE], const void *bytes, size_t size)
+static bool say_sealed(const struct meeting *meeting, int socket, uint32_t to, uint32_t tag,
+                       const uint8_t nonce[NONCE_SIZE], const void *bytes, size_t size)
 {
     const struct ranks_frame frame = {
         .from = meeting->tcp->link.rank, .to = to, .tag = tag, .size = size};
     uint8_t head[RANKS_FRAME_SIZE];
-    struct secret_key key;
+    struct ranks_key key;
 
     ranks_seal_key_of_key(&key, &meeting->secret, nonce, NONCE_SIZE);
     ranks_frame_write(head, &frame, &key, bytes);
@@ -113,11 +113,12 @@ static bool say(const struct meeting *meeting, int socket, uint32_t to, uint32_t
 }
 
 /* A message of this tag and size that the other end has sealed with our nonce. */
-static bool hear(struct ranks_frame *frame, const struct meeting *meeting, int socket, uint32_t tag,
-                 const uint8_t nonce[NONCE_SIZE], void *bytes, size_t size, uint64_t end_ms)
+static bool hear_sealed(struct ranks_frame *frame, const struct meeting *meeting, int socket,
+                        uint32_t tag, const uint8_t nonce[NONCE_SIZE], void *bytes, size_t size,
+                        uint64_t end_ms)
 {
     uint8_t head[RANKS_FRAME_SIZE];
-    struct secret_key key;
+    struct ranks_key key;
     bool good;
 
     if (!read_all(socket, head, sizeof(head), end_ms) || !ranks_frame_read(frame, head) ||
@@ -130,7 +131,7 @@ static bool hear(struct ranks_frame *frame, const struct meeting *meeting, int s
     return good;
 }
 
-/* ---- sockets ------------------------------------------------------------------------------ */
+/* ---- sockets ----------------------------------------------------------------------------- */
 
 /* Sums go at once, and a machine that is gone is noticed. */
 static void prepare_socket(int socket)
@@ -177,8 +178,7 @@ static enum status listen_at(int *listener, uint16_t *port, struct sockaddr_stor
     const int on = 1;
 
     *listener = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (*listener < 0 ||
-        setsockopt(*listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+    if (*listener < 0 || setsockopt(*listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         bind(*listener, (struct sockaddr *)address, size) != 0 || listen(*listener, BACKLOG) != 0 ||
         getsockname(*listener, (struct sockaddr *)address, &size) != 0) {
         return error_set_errno(error, "no place for ranks to meet");
@@ -214,7 +214,8 @@ static enum status not_a_place(const char *place, struct error *error)
 enum status ranks_meet_listen(int *listener, char at[RANKS_PLACE_MAX], const char *place,
                               struct error *error)
 {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_PASSIVE | AI_NUMERICHOST};
     struct sockaddr_storage address = {0};
     struct addrinfo *found = NULL;
     char host[RANKS_PLACE_MAX];
@@ -225,7 +226,9 @@ enum status ranks_meet_listen(int *listener, char at[RANKS_PLACE_MAX], const cha
     if (!split_place(host, port, place)) {
         return not_a_place(place, error);
     }
-    if (getaddrinfo(host, port, &hints, &found) != 0 ||
+    /* A machine's own name often means its loopback: at a name it listens everywhere. */
+    if ((getaddrinfo(host, port, &hints, &found) != 0 &&
+         getaddrinfo(NULL, port, &hints, &found) != 0) ||
         found->ai_addrlen > sizeof(address)) {
         return error_set(error, STATUS_USAGE, "'%s' is no address of this machine", place);
     }
@@ -237,7 +240,7 @@ enum status ranks_meet_listen(int *listener, char at[RANKS_PLACE_MAX], const cha
     return STATUS_OK;
 }
 
-/* ---- who calls ------------------------------------------------------------------------------ */
+/* ---- who calls --------------------------------------------------------------------------- */
 
 static enum status drop_caller(struct meeting *meeting, int socket)
 {
@@ -269,8 +272,7 @@ static enum status take_caller(struct meeting *meeting, uint8_t (*nonces)[NONCE_
 {
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof(address);
-    const int socket =
-        accept4(meeting->listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC);
+    const int socket = accept4(meeting->listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC);
     const uint64_t end_ms = steady_ms() + HELLO_MS;
     uint8_t hello[HELLO_SIZE];
     uint8_t nonce[NONCE_SIZE];
@@ -287,7 +289,7 @@ static enum status take_caller(struct meeting *meeting, uint8_t (*nonces)[NONCE_
         return status;
     }
     if (!write_all(socket, nonce, sizeof(nonce), end_ms) ||
-        !hear(&frame, meeting, socket, TAG_HELLO, nonce, hello, sizeof(hello), end_ms)) {
+        !hear_sealed(&frame, meeting, socket, TAG_HELLO, nonce, hello, sizeof(hello), end_ms)) {
         return drop_caller(meeting, socket);
     }
     status = check_caller(meeting, frame.from, endian_load_be32(hello), error);
@@ -339,7 +341,7 @@ static enum status take_callers(struct meeting *meeting, uint8_t (*nonces)[NONCE
     return STATUS_OK;
 }
 
-/* ---- rank 0 ---------------------------------------------------------------------------------- */
+/* ---- rank 0 ------------------------------------------------------------------------------ */
 
 static enum status tell_all(const struct meeting *meeting, const uint8_t (*nonces)[NONCE_SIZE],
                             const uint8_t session[NONCE_SIZE], struct error *error)
@@ -360,8 +362,8 @@ static enum status tell_all(const struct meeting *meeting, const uint8_t (*nonce
         endian_store_be32(row + RANKS_HOST_MAX, meeting->ports[rank]);
     }
     for (uint32_t rank = 1; rank < ranks && status == STATUS_OK; rank++) {
-        if (!say(meeting, meeting->tcp->peers[rank].socket, rank, TAG_TABLE, nonces[rank], table,
-                 size)) {
+        if (!say_sealed(meeting, meeting->tcp->peers[rank].socket, rank, TAG_TABLE, nonces[rank],
+                        table, size)) {
             status = error_set(error, STATUS_RANK_LOST, "rank %u (%s) has hung up", rank,
                                meeting->tcp->peers[rank].host);
         }
@@ -416,7 +418,7 @@ out:
     return status;
 }
 
-/* ---- the others --------------------------------------------------------------------------------- */
+/* ---- the others -------------------------------------------------------------------------- */
 
 static int try_call(const struct addrinfo *found)
 {
@@ -459,8 +461,8 @@ static enum status call_rank(int *socket, const struct meeting *meeting, uint32_
     }
 }
 
-static enum status greet(const struct meeting *meeting, int socket, uint32_t rank, uint16_t port,
-                         const uint8_t nonce[NONCE_SIZE], struct error *error)
+static enum status greet_rank(const struct meeting *meeting, int socket, uint32_t rank,
+                              uint16_t port, const uint8_t nonce[NONCE_SIZE], struct error *error)
 {
     uint8_t challenge[NONCE_SIZE];
     uint8_t hello[HELLO_SIZE];
@@ -469,7 +471,7 @@ static enum status greet(const struct meeting *meeting, int socket, uint32_t ran
     endian_store_be32(hello + 4, port);
     memcpy(hello + 8, nonce, NONCE_SIZE);
     if (!read_all(socket, challenge, sizeof(challenge), meeting->end_ms) ||
-        !say(meeting, socket, rank, TAG_HELLO, challenge, hello, sizeof(hello))) {
+        !say_sealed(meeting, socket, rank, TAG_HELLO, challenge, hello, sizeof(hello))) {
         return error_set(error, STATUS_RANK_LOST, "rank %u has hung up", rank);
     }
     return STATUS_OK;
@@ -488,8 +490,8 @@ static enum status hear_table(struct meeting *meeting, const uint8_t nonce[NONCE
     if (table == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a table of %u ranks", ranks);
     }
-    if (!hear(&frame, meeting, tcp->peers[0].socket, TAG_TABLE, nonce, table, size,
-              meeting->end_ms)) {
+    if (!hear_sealed(&frame, meeting, tcp->peers[0].socket, TAG_TABLE, nonce, table, size,
+                     meeting->end_ms)) {
         free(table);
         (void)error_set(error, STATUS_RANK_LOST, "rank 0 (%s) has hung up", tcp->peers[0].host);
         error_advise(error, "its own message says why; all ranks need one LOCKSTEP_RANKS_SECRET");
@@ -517,7 +519,7 @@ static enum status call_lower(struct meeting *meeting, const uint8_t nonce[NONCE
 
         (void)snprintf(port, sizeof(port), "%u", meeting->ports[rank]);
         TRY(call_rank(&tcp->peers[rank].socket, meeting, rank, tcp->peers[rank].host, port, error));
-        TRY(greet(meeting, tcp->peers[rank].socket, rank, 0, nonce, error));
+        TRY(greet_rank(meeting, tcp->peers[rank].socket, rank, 0, nonce, error));
     }
     return STATUS_OK;
 }
@@ -556,7 +558,7 @@ enum status ranks_meet_call(struct ranks_tcp *tcp, const char *at, const char *s
     TRY_OUT(open_meeting(&meeting, tcp, secret, error));
     TRY_OUT(secret_random(nonce, sizeof(nonce), error));
     TRY_OUT(call_first(&meeting, at, &own_port, error));
-    TRY_OUT(greet(&meeting, tcp->peers[0].socket, 0, own_port, nonce, error));
+    TRY_OUT(greet_rank(&meeting, tcp->peers[0].socket, 0, own_port, nonce, error));
     TRY_OUT(hear_table(&meeting, nonce, error));
     TRY_OUT(call_lower(&meeting, nonce, error));
     TRY_OUT(take_callers(&meeting, NULL, error));

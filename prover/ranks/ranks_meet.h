@@ -14,10 +14,11 @@
 
 #define RANKS_PLACE_MAX 256 /* "node7.cluster:7590" as text */
 
-/* Listens at "HOST:PORT", an address or a name of this machine; port 0: any that is free. *at: the place as the other
+/* Listens at "HOST:PORT": at an address of this machine, or at all of them where HOST is a name;
+ * port 0: any that is free. *at: the place as the other
  * ranks call it. */
-MUST_CHECK enum status ranks_meet_listen(int *listener, char at[RANKS_PLACE_MAX],
-                                         const char *place, struct error *error);
+MUST_CHECK enum status ranks_meet_listen(int *listener, char at[RANKS_PLACE_MAX], const char *place,
+                                         struct error *error);
 
 /* Of rank 0: borrows the listener. stop: a descriptor that becomes readable to end the wait; -1:
  * none. */

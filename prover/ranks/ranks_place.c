@@ -13,16 +13,16 @@
 #define OWN_AT    "LOCKSTEP_RANKS_AT"
 
 /* The variables of one launcher. */
-struct launcher {
+struct rank_launcher {
     const char *rank;
     const char *count;
     const char *local;
     const char *local_count;
 };
 
-static const struct launcher own_launcher = {OWN_RANK, OWN_COUNT, OWN_RANK, OWN_COUNT};
-static const struct launcher slurm = {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL};
-static const struct launcher of_mpi[] = {
+static const struct rank_launcher own_launcher = {OWN_RANK, OWN_COUNT, OWN_RANK, OWN_COUNT};
+static const struct rank_launcher slurm = {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL};
+static const struct rank_launcher of_mpi[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
@@ -37,7 +37,7 @@ static bool read_number(uint32_t *number, const char *text)
     return text != NULL && text[0] >= '0' && text[0] <= '9' && *end == '\0' && value <= RANKS_MAX;
 }
 
-static enum status read_launcher(struct ranks_place *place, const struct launcher *launcher,
+static enum status read_launcher(struct ranks_place *place, const struct rank_launcher *launcher,
                                  struct error *error)
 {
     if (!read_number(&place->rank, getenv(launcher->rank)) ||
@@ -82,8 +82,8 @@ static enum status read_option(struct ranks_place *place, const char *option, co
                                struct error *error)
 {
     if (!read_number(&place->rank_count, option) || place->rank_count == 0) {
-        return error_set(error, STATUS_USAGE,
-                         "--ranks %.40s: a number from 1 to %d, or slurm", option, RANKS_MAX);
+        return error_set(error, STATUS_USAGE, "--ranks %.40s: a number from 1 to %d, or slurm",
+                         option, RANKS_MAX);
     }
     place->launches = place->rank_count > 1;
     place->local_count = place->rank_count;
@@ -116,8 +116,9 @@ enum status ranks_place_read(struct ranks_place *place, const char *option, cons
         }
     }
     if (getenv("PMIX_RANK") != NULL) {
-        return error_set(error, STATUS_USAGE, "PMIX_RANK is there, and nothing says of how many "
-                                              "ranks: under Slurm add --ranks slurm");
+        return error_set(error, STATUS_USAGE,
+                         "PMIX_RANK is there, and nothing says of how many "
+                         "ranks: under Slurm add --ranks slurm");
     }
     return option == NULL ? STATUS_OK : read_option(place, option, at, error);
 }
@@ -125,8 +126,8 @@ enum status ranks_place_read(struct ranks_place *place, const char *option, cons
 enum status ranks_place_secret(const char **secret, const struct ranks_place *place,
                                struct error *error)
 {
-    uint8_t bytes[SECRET_KEY_SIZE];
-    char text[HEX_SIZE(SECRET_KEY_SIZE)];
+    uint8_t bytes[RANKS_KEY_SIZE];
+    char text[HEX_SIZE(RANKS_KEY_SIZE)];
 
     *secret = getenv(RANKS_SECRET_VARIABLE);
     if (*secret != NULL && (*secret)[0] != '\0') {

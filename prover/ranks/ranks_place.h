@@ -27,7 +27,7 @@ struct ranks_place {
 MUST_CHECK enum status ranks_place_read(struct ranks_place *place, const char *option,
                                         const char *at, struct error *error);
 
-/* The secret that all ranks share; whoever launches them makes one where there is none. */
+/* The secret that all ranks share; the rank that starts the others makes one if there is none. */
 MUST_CHECK enum status ranks_place_secret(const char **secret, const struct ranks_place *place,
                                           struct error *error);
 

@@ -17,18 +17,18 @@
 #define SLOWER_BY 10 /* than the longest of the last steps: that slow a rank is gone */
 
 /* What moves between two ranks now, one message each way at a time. */
-struct way {
+struct tcp_way {
     uint32_t next; /* of the transfers: the one that moves, or count */
     size_t done;   /* bytes of it, with its head */
     uint8_t head[RANKS_FRAME_SIZE];
 };
 
 struct pair {
-    struct way out;
-    struct way in;
+    struct tcp_way out;
+    struct tcp_way in;
 };
 
-struct exchange {
+struct tcp_exchange {
     struct ranks_tcp *tcp;
     const struct ranks_transfer *transfers;
     uint32_t count;
@@ -39,7 +39,7 @@ struct exchange {
     bool between_steps; /* a rank may take long, or end as it should */
 };
 
-/* ---- limits ---------------------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------------------------ */
 
 uint64_t ranks_tcp_limit(const struct ranks_tcp *tcp)
 {
@@ -57,24 +57,26 @@ void ranks_tcp_stepped(struct ranks_tcp *tcp, uint64_t step_ns)
     tcp->step_ns[tcp->step++ % RANKS_STEPS_SEEN] = step_ns;
 }
 
-static const char *host_of(const struct exchange *exchange, uint32_t rank)
+static const char *host_of(const struct tcp_exchange *exchange, uint32_t rank)
 {
     return exchange->tcp->peers[rank].host;
 }
 
-static enum status lost(const struct exchange *exchange, uint32_t rank, struct error *error,
-                        const char *how)
+static enum status lost_rank(const struct tcp_exchange *exchange, uint32_t rank,
+                             struct error *error, const char *how)
 {
     exchange->tcp->lost = true;
     (void)error_set(error, STATUS_RANK_LOST, "rank %u (%s) %s", rank, host_of(exchange, rank), how);
-    error_advise(error, "'lockstep prover resume' goes on from the last checkpoint, with any number "
-                        "of ranks");
+    error_advise(error,
+                 "'lockstep prover resume' goes on from the last checkpoint, with any number "
+                 "of ranks");
     return STATUS_RANK_LOST;
 }
 
-/* ---- one way ------------------------------------------------------------------------------ */
+/* ---- one way ----------------------------------------------------------------------------- */
 
-static void find_next(const struct exchange *exchange, struct way *way, uint32_t rank, bool sends)
+static void find_next(const struct tcp_exchange *exchange, struct tcp_way *way, uint32_t rank,
+                      bool sends)
 {
     const struct ranks_transfer *transfers = exchange->transfers;
 
@@ -86,7 +88,7 @@ static void find_next(const struct exchange *exchange, struct way *way, uint32_t
     way->done = 0;
 }
 
-static void write_head(const struct exchange *exchange, struct way *way, uint32_t rank)
+static void write_head(const struct tcp_exchange *exchange, struct tcp_way *way, uint32_t rank)
 {
     struct ranks_tcp *tcp = exchange->tcp;
     const struct ranks_transfer *transfer = &exchange->transfers[way->next];
@@ -107,9 +109,9 @@ static bool is_later(void)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-static enum status send_some(struct exchange *exchange, uint32_t rank, struct error *error)
+static enum status send_some(struct tcp_exchange *exchange, uint32_t rank, struct error *error)
 {
-    struct way *way = &exchange->pairs[rank].out;
+    struct tcp_way *way = &exchange->pairs[rank].out;
     const int socket = exchange->tcp->peers[rank].socket;
 
     while (way->next < exchange->count) {
@@ -127,7 +129,7 @@ static enum status send_some(struct exchange *exchange, uint32_t rank, struct er
                      (in_head ? RANKS_FRAME_SIZE : transfer->size + RANKS_FRAME_SIZE) - way->done,
                      MSG_DONTWAIT | MSG_NOSIGNAL);
         if (moved < 0) {
-            return is_later() ? STATUS_OK : lost(exchange, rank, error, "has hung up");
+            return is_later() ? STATUS_OK : lost_rank(exchange, rank, error, "has hung up");
         }
         exchange->moved_ns = steady_ns();
         way->done += (size_t)moved;
@@ -140,20 +142,20 @@ static enum status send_some(struct exchange *exchange, uint32_t rank, struct er
 }
 
 /* The head that came before its bytes: may they be those that the transfer waits for? */
-static enum status check_head(const struct exchange *exchange, const struct way *way, uint32_t rank,
-                              struct error *error)
+static enum status check_head(const struct tcp_exchange *exchange, const struct tcp_way *way,
+                              uint32_t rank, struct error *error)
 {
     struct ranks_frame frame;
 
-    return ranks_frame_read(&frame, way->head) &&
-                   frame.size == exchange->transfers[way->next].size
+    return ranks_frame_read(&frame, way->head) && frame.size == exchange->transfers[way->next].size
                ? STATUS_OK
-               : lost(exchange, rank, error, "sent what is no message of this place of this run");
+               : lost_rank(exchange, rank, error,
+                           "sent what is no message of this place of this run");
 }
 
 /* A whole message: true where it is the one. Without the right seal it is dropped and counted. */
-static enum status check_message(bool *good, const struct exchange *exchange, const struct way *way,
-                                 uint32_t rank, struct error *error)
+static enum status check_message(bool *good, const struct tcp_exchange *exchange,
+                                 const struct tcp_way *way, uint32_t rank, struct error *error)
 {
     struct ranks_tcp *tcp = exchange->tcp;
     const struct ranks_transfer *transfer = &exchange->transfers[way->next];
@@ -166,20 +168,20 @@ static enum status check_message(bool *good, const struct exchange *exchange, co
         return STATUS_OK;
     }
     if (!ranks_frame_is_whole(way->head, transfer->bytes, transfer->size)) {
-        return lost(exchange, rank, error, "sent a message whose checksum is wrong");
+        return lost_rank(exchange, rank, error, "sent a message whose checksum is wrong");
     }
     if (frame.from != rank || frame.to != tcp->link.rank || frame.tag != transfer->tag ||
         frame.step != tcp->step || frame.number != tcp->peers[rank].received ||
         !digest_equal(&frame.job, &tcp->job)) {
-        return lost(exchange, rank, error, "is at another place of the run");
+        return lost_rank(exchange, rank, error, "is at another place of the run");
     }
     tcp->peers[rank].received++;
     return STATUS_OK;
 }
 
-static enum status receive_some(struct exchange *exchange, uint32_t rank, struct error *error)
+static enum status receive_some(struct tcp_exchange *exchange, uint32_t rank, struct error *error)
 {
-    struct way *way = &exchange->pairs[rank].in;
+    struct tcp_way *way = &exchange->pairs[rank].in;
     const int socket = exchange->tcp->peers[rank].socket;
 
     while (way->next < exchange->count) {
@@ -197,8 +199,8 @@ static enum status receive_some(struct exchange *exchange, uint32_t rank, struct
             return STATUS_OK;
         }
         if (moved <= 0) {
-            return lost(exchange, rank, error,
-                        way->done == 0 ? "has hung up" : "hung up in the middle of a message");
+            return lost_rank(exchange, rank, error,
+                             way->done == 0 ? "has hung up" : "hung up in the middle of a message");
         }
         exchange->moved_ns = steady_ns();
         way->done += (size_t)moved;
@@ -214,11 +216,11 @@ static enum status receive_some(struct exchange *exchange, uint32_t rank, struct
     return STATUS_OK;
 }
 
-/* ---- all ways -------------------------------------------------------------------------------- */
+/* ---- all ways ---------------------------------------------------------------------------- */
 
-/* Watches what moves, and first; then, in a step, the others too: whoever is gone is named by all
- * that notice. *moving: how many are waited for. */
-static uint32_t watch_sockets(struct exchange *exchange, uint32_t *moving)
+/* Watches what moves, and first; then, in a step, the others too: so all name the one that is gone.
+ * *moving: how many are waited for. */
+static uint32_t watch_sockets(struct tcp_exchange *exchange, uint32_t *moving)
 {
     const struct ranks_tcp *tcp = exchange->tcp;
     uint32_t watched = 0;
@@ -234,8 +236,8 @@ static uint32_t watch_sockets(struct exchange *exchange, uint32_t *moving)
                 (others && exchange->between_steps)) {
                 continue;
             }
-            exchange->watched[watched] = (struct pollfd){
-                .fd = tcp->peers[rank].socket, .events = others ? POLLRDHUP : events};
+            exchange->watched[watched] = (struct pollfd){.fd = tcp->peers[rank].socket,
+                                                         .events = others ? POLLRDHUP : events};
             exchange->watched_ranks[watched++] = rank;
         }
         *moving = others ? *moving : watched;
@@ -243,15 +245,16 @@ static uint32_t watch_sockets(struct exchange *exchange, uint32_t *moving)
     return watched;
 }
 
-static enum status too_late(const struct exchange *exchange, uint64_t limit, struct error *error)
+static enum status too_late(const struct tcp_exchange *exchange, uint64_t limit,
+                            struct error *error)
 {
     char how[64];
 
     (void)snprintf(how, sizeof(how), "moved nothing for %llu s", (unsigned long long)limit);
-    return lost(exchange, exchange->watched_ranks[0], error, how);
+    return lost_rank(exchange, exchange->watched_ranks[0], error, how);
 }
 
-static bool is_between_steps(const struct exchange *exchange)
+static bool is_between_steps(const struct tcp_exchange *exchange)
 {
     for (uint32_t i = 0; i < exchange->count; i++) {
         if (exchange->transfers[i].idle) {
@@ -262,19 +265,20 @@ static bool is_between_steps(const struct exchange *exchange)
 }
 
 /* What was seen of one rank. */
-static enum status look_at(struct exchange *exchange, uint32_t rank, int seen, struct error *error)
+static enum status look_at(struct tcp_exchange *exchange, uint32_t rank, int seen,
+                           struct error *error)
 {
     const struct pair *pair = &exchange->pairs[rank];
 
     if ((seen & (POLLIN | POLLHUP | POLLERR)) != 0 && pair->in.next < exchange->count) {
         TRY(receive_some(exchange, rank, error));
     } else if ((seen & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) != 0) {
-        return lost(exchange, rank, error, "has hung up");
+        return lost_rank(exchange, rank, error, "has hung up");
     }
     return (seen & POLLOUT) != 0 ? send_some(exchange, rank, error) : STATUS_OK;
 }
 
-static enum status move_all(struct exchange *exchange, struct error *error)
+static enum status move_all(struct tcp_exchange *exchange, struct error *error)
 {
     uint64_t limit = ranks_tcp_limit(exchange->tcp);
     uint32_t watched;
@@ -305,12 +309,13 @@ static enum status exchange_all(void *context, const struct ranks_transfer *tran
 {
     struct ranks_tcp *tcp = context;
     const uint32_t ranks = tcp->link.rank_count;
-    struct exchange exchange = {.tcp = tcp,
-                                .transfers = transfers,
-                                .count = count,
-                                .pairs = calloc(ranks, sizeof(*exchange.pairs)),
-                                .watched = calloc(ranks, sizeof(*exchange.watched)),
-                                .watched_ranks = calloc(ranks, sizeof(*exchange.watched_ranks))};
+    struct tcp_exchange exchange = {.tcp = tcp,
+                                    .transfers = transfers,
+                                    .count = count,
+                                    .pairs = calloc(ranks, sizeof(*exchange.pairs)),
+                                    .watched = calloc(ranks, sizeof(*exchange.watched)),
+                                    .watched_ranks =
+                                        calloc(ranks, sizeof(*exchange.watched_ranks))};
     enum status status;
 
     if (exchange.pairs == NULL || exchange.watched == NULL || exchange.watched_ranks == NULL) {
@@ -328,7 +333,7 @@ static enum status exchange_all(void *context, const struct ranks_transfer *tran
     return status;
 }
 
-/* ---- its life ---------------------------------------------------------------------------------- */
+/* ---- its life ---------------------------------------------------------------------------- */
 
 enum status ranks_tcp_open(struct ranks_tcp *tcp, uint32_t rank, uint32_t rank_count,
                            struct error *error)

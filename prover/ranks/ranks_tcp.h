@@ -3,8 +3,8 @@
  *
  * Every message carries the job's id, the step, a tag, a number of its own, a CRC-32C and an HMAC
  * under a key that the ranks agreed on when they met (ranks_meet.h). A message whose HMAC is wrong
- * is dropped and counted. A message that is cut, or of another job, step or tag, ends the run: ranks
- * that are not at one place make no sum.
+ * is dropped and counted. A message that is cut, or of another job, step or tag, ends the run:
+ * ranks that are not at one place make no sum.
  *
  * Every wait has a limit: ten times the longest of the last steps, and a minute at least. Between
  * steps rank 0 may write a checkpoint or wait for a ledger; a rank that waits for its next word
@@ -13,9 +13,8 @@
 #ifndef PROVER_RANKS_RANKS_TCP_H
 #define PROVER_RANKS_RANKS_TCP_H
 
-#include "base/secret.h"
 #include "engine/ranks/ranks_link.h"
-#include "proofs/hash/sha256.h"
+#include "prover/ranks/ranks_seal.h"
 
 #define RANKS_HOST_MAX   64 /* bytes of an address as text */
 #define RANKS_WAIT_LEAST 60 /* seconds */
@@ -32,7 +31,7 @@ struct ranks_peer {
 struct ranks_tcp {
     struct ranks_link link;
     struct ranks_peer *peers;
-    struct secret_key key;
+    struct ranks_key key;
     struct digest job; /* zero until the ranks have agreed on it */
     bool agreed;       /* or found that they do not */
     uint64_t step;     /* steps since they met */

@@ -40,8 +40,9 @@ static enum status give(struct one_rank *rank)
         if (rank->start->values[id] == NULL) {
             continue;
         }
-        TRY((tape->tensors[id].role == ROLE_DATA ? machine->backend->bind : machine->backend->write)(
-            machine, own, rank->start->values[id], &rank->error));
+        TRY((tape->tensors[id].role == ROLE_DATA
+                 ? machine->backend->bind
+                 : machine->backend->write)(machine, own, rank->start->values[id], &rank->error));
     }
     return STATUS_OK;
 }
@@ -51,8 +52,8 @@ static void *run_rank(void *context)
     struct one_rank *rank = context;
     enum status status;
 
-    TRY_OUT(rank_step_open(&rank->step, rank->start->tape, &rank->options, rank->link,
-                           &rank->error));
+    TRY_OUT(
+        rank_step_open(&rank->step, rank->start->tape, &rank->options, rank->link, &rank->error));
     TRY_OUT(give(rank));
     for (uint32_t i = 0; i < STEPS; i++) {
         TRY_OUT(rank_step_run(&rank->step, &rank->error));
@@ -159,7 +160,7 @@ static void test_seven_ranks_of_eight_groups(void **state)
     check_model(MODEL_LLAMA, 8, 1);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------ */
+/* ---- refusals ---------------------------------------------------------------------------- */
 
 static void check_refused(const struct tape *tape, uint32_t ranks, const char *text)
 {

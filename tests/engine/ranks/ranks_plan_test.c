@@ -2,7 +2,7 @@
  * Goal: the plan of sums gives the additions of the tape's tree for every number of ranks, and
  * every element of a sum has one owner.
  *
- * Method: all ranks up to 64 for all groups up to 64. The groups below the subtrees of all ranks are
+ * Method: all ranks up to 64 for all groups up to 64. The groups below the subtrees of all are
  * each group once, in order, and belong to their rank. Floats whose sum depends on the order go up
  * the plan and up the tree itself, bit by bit. Shards of tensors of many shapes cover each element
  * once, begin at a row and at a leaf, and differ by one piece at most. Refusals by name.
@@ -108,13 +108,13 @@ static void test_too_few_groups_are_refused_with_both_numbers(void **state)
     assert_int_equal(ranks_plan_build(&plan, RANKS_MAX + 1, 1u << 20, &error), STATUS_USAGE);
 }
 
-/* ---- shards ----------------------------------------------------------------------------- */
+/* ---- shards ------------------------------------------------------------------------------ */
 
 static const struct tensor shapes[] = {
     {.dtype = DTYPE_F32, .rank = 2, .dims = {512, 384}, .count = 512 * 384},
     {.dtype = DTYPE_F32, .rank = 1, .dims = {5}, .count = 5},
     {.dtype = DTYPE_F32, .rank = 1, .dims = {20000}, .count = 20000},
-    {.dtype = DTYPE_F32, .rank = 2, .dims = {100, 300}, .count = 30000}, /* one common place */
+    {.dtype = DTYPE_F32, .rank = 2, .dims = {100, 300}, .count = 30000},     /* one common place */
     {.dtype = DTYPE_F32, .rank = 2, .dims = {3, 20011}, .count = 3 * 20011}, /* none */
     {.dtype = DTYPE_F32, .rank = 4, .dims = {64, 32, 3, 3}, .count = 64 * 32 * 9},
     {.dtype = DTYPE_F32, .rank = 1, .dims = {16383}, .count = 16383},
@@ -149,8 +149,8 @@ static void check_shards(uint32_t ranks)
             owners += first < end;
             if (first < end) { /* it begins at a row and at a leaf */
                 assert_int_equal(first % 256, 0);
-                assert_int_equal(first % (shapes[i].rank < 2 ? 1 : shapes[i].dims[shapes[i].rank - 1]),
-                                 0);
+                assert_int_equal(
+                    first % (shapes[i].rank < 2 ? 1 : shapes[i].dims[shapes[i].rank - 1]), 0);
             }
         }
         assert_true(is_cut[i] ? owners > 1 : owners == 1);
@@ -193,7 +193,7 @@ static void test_the_bytes_on_the_wire_are_those_of_the_formula(void **state)
     }
 }
 
-static void test_work_is_dealt_to_whoever_has_least(void **state)
+static void test_work_is_dealt_to_the_rank_with_least(void **state)
 {
     static const uint64_t sizes[] = {9, 4, 4, 4, 1};
     uint32_t owners[5];
@@ -212,7 +212,7 @@ int main(void)
         cmocka_unit_test(test_too_few_groups_are_refused_with_both_numbers),
         cmocka_unit_test(test_every_element_has_one_owner),
         cmocka_unit_test(test_the_bytes_on_the_wire_are_those_of_the_formula),
-        cmocka_unit_test(test_work_is_dealt_to_whoever_has_least),
+        cmocka_unit_test(test_work_is_dealt_to_the_rank_with_least),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

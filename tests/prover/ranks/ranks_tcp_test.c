@@ -1,6 +1,6 @@
 /*
  * Goal: ranks that share a secret meet and exchange messages over TCP; nobody else is heard; and
- * whatever is cut, late, replayed or of another place of the run ends it with the rank's number.
+ * what is cut, late, replayed or of another place of the run ends it with the rank's number.
  *
  * Method: ranks are threads with sockets of this machine. Messages of many sizes between all of
  * four, bit by bit. Strangers call first: with junk, with silence, with another secret. Into a
@@ -37,14 +37,16 @@ struct one_rank {
     struct error error;
 };
 
-/* ---- seals ------------------------------------------------------------------------------ */
+/* ---- seals ------------------------------------------------------------------------------- */
 
 static void test_seals_are_those_of_the_published_vectors(void **state)
 {
-    static const uint8_t wanted[DIGEST_SIZE] = {
-        0x5b, 0xdc, 0xc1, 0x46, 0xbf, 0x60, 0x75, 0x4e, 0x6a, 0x04, 0x24, 0x26, 0x08, 0x95, 0x75, 0xc7,
-        0x5a, 0x00, 0x3f, 0x08, 0x9d, 0x27, 0x39, 0x83, 0x9d, 0xec, 0x58, 0xb9, 0x64, 0xec, 0x38, 0x43};
-    const struct secret_key key = {.bytes = "Jefe"}; /* RFC 4231, case 2; shorter keys end in zeros */
+    static const uint8_t wanted[DIGEST_SIZE] = {0x5b, 0xdc, 0xc1, 0x46, 0xbf, 0x60, 0x75, 0x4e,
+                                                0x6a, 0x04, 0x24, 0x26, 0x08, 0x95, 0x75, 0xc7,
+                                                0x5a, 0x00, 0x3f, 0x08, 0x9d, 0x27, 0x39, 0x83,
+                                                0x9d, 0xec, 0x58, 0xb9, 0x64, 0xec, 0x38, 0x43};
+    const struct ranks_key key = {.bytes =
+                                      "Jefe"}; /* RFC 4231, case 2; shorter keys end in zeros */
     struct digest seal;
 
     (void)state;
@@ -56,8 +58,9 @@ static void test_seals_are_those_of_the_published_vectors(void **state)
 
 static void test_every_bit_of_a_message_is_sealed(void **state)
 {
-    const struct secret_key key = {.bytes = "a key"};
-    const struct ranks_frame frame = {.from = 1, .to = 2, .tag = 3, .step = 4, .number = 5, .size = 8};
+    const struct ranks_key key = {.bytes = "a key"};
+    const struct ranks_frame frame = {
+        .from = 1, .to = 2, .tag = 3, .step = 4, .number = 5, .size = 8};
     uint8_t head[RANKS_FRAME_SIZE];
     uint8_t bytes[8] = "payload";
     struct ranks_frame read;
@@ -78,7 +81,7 @@ static void test_every_bit_of_a_message_is_sealed(void **state)
     }
 }
 
-/* ---- meeting ------------------------------------------------------------------------------- */
+/* ---- meeting ----------------------------------------------------------------------------- */
 
 static void *meet(void *context)
 {
@@ -88,10 +91,9 @@ static void *meet(void *context)
     own->status = ranks_tcp_open(&own->tcp, own->rank, own->count, &own->error);
     own->tcp.wait_least = own->wait_s == 0 ? 30 : own->wait_s;
     if (own->status == STATUS_OK) {
-        own->status =
-            own->rank == 0
-                ? ranks_meet_all(&own->tcp, own->listener, own->secret, -1, &own->error)
-                : ranks_meet_call(&own->tcp, own->at, own->secret, &own->error);
+        own->status = own->rank == 0
+                          ? ranks_meet_all(&own->tcp, own->listener, own->secret, -1, &own->error)
+                          : ranks_meet_call(&own->tcp, own->at, own->secret, &own->error);
     }
     return NULL;
 }
@@ -143,7 +145,7 @@ static void close_all(struct one_rank *ranks, uint32_t count)
     }
 }
 
-/* ---- exchanges -------------------------------------------------------------------------------- */
+/* ---- exchanges --------------------------------------------------------------------------- */
 
 static size_t size_between(uint32_t from, uint32_t to, uint32_t turn)
 {
@@ -173,13 +175,13 @@ static void *exchange_all(void *context)
             memset(out[peer], (int)(own->rank * 16 + peer + turn), sent);
             transfers[count++] = (struct ranks_transfer){
                 .peer = peer, .tag = turn, .sends = true, .bytes = out[peer], .size = sent};
-            transfers[count++] = (struct ranks_transfer){.peer = peer,
-                                                         .tag = turn,
-                                                         .bytes = in[peer],
-                                                         .size = size_between(peer, own->rank, turn)};
+            transfers[count++] =
+                (struct ranks_transfer){.peer = peer,
+                                        .tag = turn,
+                                        .bytes = in[peer],
+                                        .size = size_between(peer, own->rank, turn)};
         }
-        own->status =
-            own->tcp.link.exchange(own->tcp.link.context, transfers, count, &own->error);
+        own->status = own->tcp.link.exchange(own->tcp.link.context, transfers, count, &own->error);
         for (uint32_t peer = 0; peer < RANKS && own->status == STATUS_OK; peer++) {
             const size_t got = size_between(peer, own->rank, turn);
 
@@ -212,7 +214,7 @@ static void test_four_ranks_send_each_other_all_at_once(void **state)
     close_all(ranks, RANKS);
 }
 
-/* ---- strangers ----------------------------------------------------------------------------------- */
+/* ---- strangers --------------------------------------------------------------------------- */
 
 static int call(const char *at)
 {
@@ -268,7 +270,7 @@ static void test_a_rank_with_another_secret_does_not_come_in(void **state)
     close_all(ranks, 2);
 }
 
-/* ---- what comes over a connection that stands ---------------------------------------------------- */
+/* ---- what comes over a connection that stands -------------------------------------------- */
 
 /* What rank 0 finds when it waits for eight bytes of rank 1 under tag 7. */
 static enum status hear(struct one_rank *rank, uint8_t bytes[8])
@@ -279,7 +281,7 @@ static enum status hear(struct one_rank *rank, uint8_t bytes[8])
     return rank->tcp.link.exchange(rank->tcp.link.context, &heard, 1, &rank->error);
 }
 
-static void say(struct one_rank *rank, const struct ranks_frame *frame, const struct secret_key *key)
+static void say(struct one_rank *rank, const struct ranks_frame *frame, const struct ranks_key *key)
 {
     uint8_t message[RANKS_FRAME_SIZE + 8];
 
@@ -290,7 +292,7 @@ static void say(struct one_rank *rank, const struct ranks_frame *frame, const st
 
 static void test_a_message_without_the_seal_is_dropped_and_counted(void **state)
 {
-    const struct secret_key wrong = {.bytes = "wrong"};
+    const struct ranks_key wrong = {.bytes = "wrong"};
     const struct ranks_frame frame = {.from = 1, .tag = 7, .size = 8};
     struct one_rank ranks[2];
     uint8_t bytes[8];
@@ -329,7 +331,8 @@ static void test_a_message_of_another_place_ends_the_run(void **state)
     (void)state;
     check_other_place(&(struct ranks_frame){.from = 1, .tag = 8, .size = 8}, text);
     check_other_place(&(struct ranks_frame){.from = 1, .tag = 7, .step = 1, .size = 8}, text);
-    check_other_place(&(struct ranks_frame){.from = 1, .tag = 7, .job.bytes = {1}, .size = 8}, text);
+    check_other_place(&(struct ranks_frame){.from = 1, .tag = 7, .job.bytes = {1}, .size = 8},
+                      text);
     check_other_place(&(struct ranks_frame){.from = 2, .tag = 7, .size = 8}, text);
     check_other_place(&(struct ranks_frame){.from = 1, .tag = 7, .size = 7},
                       "sent what is no message of this place");
@@ -366,7 +369,7 @@ static void test_the_limit_follows_the_last_steps(void **state)
     assert_int_equal(ranks_tcp_limit(&tcp), 60);
 }
 
-/* ---- agreement ---------------------------------------------------------------------------------- */
+/* ---- agreement --------------------------------------------------------------------------- */
 
 static struct ranks_word forged;
 
@@ -407,7 +410,8 @@ static void test_other_versions_and_byte_orders_are_refused_by_name(void **state
     (void)state;
     check_word(LOCKSTEP_VERSION, RANKS_BYTE_ORDER, NULL);
     check_word("0.0.7", RANKS_BYTE_ORDER, "rank 1 (127.0.0.1) runs version 0.0.7, and rank 0 runs");
-    check_word(LOCKSTEP_VERSION, 0x04030201u, "rank 1 (127.0.0.1) is a machine of another byte order");
+    check_word(LOCKSTEP_VERSION, 0x04030201u,
+               "rank 1 (127.0.0.1) is a machine of another byte order");
 }
 
 int main(int argc, char **argv)

@@ -79,9 +79,9 @@ static enum status exchange(void *context, const struct ranks_transfer *transfer
             struct message *message = take(links, transfers[i].peer, end->link.rank);
 
             if (message->tag != transfers[i].tag || message->size != transfers[i].size) {
-                status = error_set(error, STATUS_BAD_FORMAT, "tag %u of %zu bytes, not %u of %zu",
-                                   message->tag, message->size, transfers[i].tag,
-                                   transfers[i].size);
+                status =
+                    error_set(error, STATUS_BAD_FORMAT, "tag %u of %zu bytes, not %u of %zu",
+                              message->tag, message->size, transfers[i].tag, transfers[i].size);
             } else {
                 memcpy(transfers[i].bytes, message->bytes, message->size);
             }
