@@ -128,6 +128,8 @@ const char *status_name(enum status status)
         return "device";
     case STATUS_STOPPED:
         return "stopped";
+    case STATUS_RANK_LOST:
+        return "rank-lost";
     }
     return "unknown";
 }

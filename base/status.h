@@ -23,6 +23,7 @@ enum status {
     STATUS_UNREACHABLE, /* an endpoint did not answer, or not in time */
     STATUS_DEVICE,      /* an accelerator is missing, refused or failed */
     STATUS_STOPPED,     /* the user or the system asked for a clean stop */
+    STATUS_RANK_LOST,   /* another rank of a training is gone, silent or elsewhere */
 };
 
 /*

@@ -17,6 +17,7 @@
 #include "client/job_new_options.h"
 #include "client/judge/held_out_every.h"
 #include "client/recipe/recipe_options.h"
+#include "client/show/job_ranks.h"
 #include "client/show/job_sheet.h"
 #include "client/tokens/job_rows.h"
 #include "client/tokens/job_tokens.h"
@@ -607,26 +608,35 @@ static void print_receipt(struct sheet *sheet, const struct job *job, const stru
     receipt_release(&receipt);
 }
 
-/* tokens is NULL where nobody looked at them, path and checked where the job is not new; base is
- * the folder of a new job, or NULL. */
+/* What a file and a new job have in common. options: of a new job. */
+static enum status fill_sheet(struct sheet *sheet, const struct job *job,
+                              const struct options *options, struct error *error)
+{
+    struct step_memory memory;
+
+    TRY(step_memory_plan(&memory, job->tape, error));
+    sheet_merge(sheet, job_json(job));
+    sheet_set(sheet, "step_memory", step_memory_json(&memory));
+    sheet_set(sheet, "precision", job_precision_json(job->tape));
+    job_sheet_print(sheet, job, &memory);
+    held_out_every_show(sheet, job, options);
+    return STATUS_OK;
+}
+
+/* tokens is NULL where nobody looked at them; base is the folder of the job, or NULL. */
 static int emit_job(struct command_context *context, const struct job *job, const char *path,
                     const struct job_tokens *tokens, const char *base,
                     const struct graph_checked *checked)
 {
-    struct step_memory memory;
     struct sheet sheet;
     struct error error;
 
     error_init(&error);
-    if (step_memory_plan(&memory, job->tape, &error) != STATUS_OK) {
+    sheet_init(&sheet);
+    if (fill_sheet(&sheet, job, context->options, &error) != STATUS_OK) {
+        sheet_release(&sheet);
         return command_fail(context, &error);
     }
-    sheet_init(&sheet);
-    sheet_merge(&sheet, job_json(job));
-    sheet_set(&sheet, "step_memory", step_memory_json(&memory));
-    sheet_set(&sheet, "precision", job_precision_json(job->tape));
-    job_sheet_print(&sheet, job, &memory);
-    held_out_every_show(&sheet, job, path == NULL ? NULL : context->options);
     if (tokens != NULL) {
         sheet_set(&sheet, "largest_token", json_integer(tokens->largest));
         if (tokens->masked) {
@@ -638,14 +648,10 @@ static int emit_job(struct command_context *context, const struct job *job, cons
     if (base != NULL) {
         print_beside(&sheet, base);
     }
-    if (checked != NULL) {
-        graph_check_show(&sheet, checked);
-    }
-    if (path != NULL) {
-        print_receipt(&sheet, job, context->options);
-        sheet_set(&sheet, "path", json_string(path));
-        sheet_print(&sheet, "written to   %s\n", path);
-    }
+    graph_check_show(&sheet, checked);
+    print_receipt(&sheet, job, context->options);
+    sheet_set(&sheet, "path", json_string(path));
+    sheet_print(&sheet, "written to   %s\n", path);
     return command_show(context, &sheet);
 }
 
@@ -693,8 +699,31 @@ const struct option_spec job_new_show_options[JOB_NEW_SHOW_OPTIONS] = {
      .value = "FILE",
      .help = "write the constants (.safetensors), for 'job new --constants'",
      .command_line_only = true},
+    {.name = "ranks",
+     .heading = "machine",
+     .kind = OPTION_TEXT,
+     .value = "N",
+     .help = "say what N ranks that train it together would send ('prover run --ranks')",
+     .command_line_only = true},
     CHAIN_LEDGER_OPTIONS,
 };
+
+/* *ranks 0: nobody asks. */
+static enum status find_wire(uint32_t *ranks, struct rank_wire *wire, const struct job *job,
+                             const struct options *options, struct error *error)
+{
+    const char *text = options_text(options, "ranks");
+    char *end = NULL;
+
+    *ranks = text == NULL ? 0 : (uint32_t)strtoul(text, &end, 10);
+    if (text == NULL) {
+        return STATUS_OK;
+    }
+    if (text[0] < '1' || text[0] > '9' || *end != '\0' || strlen(text) > 4) {
+        return error_set(error, STATUS_USAGE, "--ranks %.40s is no number of ranks", text);
+    }
+    return rank_step_wire(wire, job->tape, *ranks, error);
+}
 
 static enum status save_parts(const struct job *job, const struct options *options,
                               struct error *error)
@@ -711,8 +740,29 @@ static enum status save_parts(const struct job *job, const struct options *optio
     return STATUS_OK;
 }
 
+/* ranks 0: nobody asks how many would share it. */
+static int show_job(struct command_context *context, const struct job *job, uint32_t ranks,
+                    const struct rank_wire *wire)
+{
+    struct sheet sheet;
+    struct error error;
+
+    error_init(&error);
+    sheet_init(&sheet);
+    if (fill_sheet(&sheet, job, NULL, &error) != STATUS_OK) {
+        sheet_release(&sheet);
+        return command_fail(context, &error);
+    }
+    if (ranks > 0) {
+        job_ranks_show(&sheet, wire, ranks);
+    }
+    return command_show(context, &sheet);
+}
+
 int job_new_show(struct command_context *context)
 {
+    struct rank_wire wire;
+    uint32_t ranks = 0;
     struct job *job = NULL;
     char *text = NULL;
     struct error error;
@@ -726,6 +776,7 @@ int job_new_show(struct command_context *context)
     error_init(&error);
     TRY_OUT(job_read(&job, context->options->arguments[0], &error));
     TRY_OUT(save_parts(job, context->options, &error));
+    TRY_OUT(find_wire(&ranks, &wire, job, context->options, &error));
     if (options_flag(context->options, "program")) {
         TRY_OUT(tape_text(&text, job->tape, &error));
     }
@@ -735,7 +786,7 @@ out:
     } else if (text != NULL) {
         code = command_say(context, json_pack("{s:s}", "tape", text), "%s", text);
     } else {
-        code = emit_job(context, job, NULL, NULL, NULL, NULL);
+        code = show_job(context, job, ranks, &wire);
     }
     free(text);
     job_free(job);

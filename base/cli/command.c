@@ -53,6 +53,8 @@ enum command_exit command_exit_of(enum status status)
     case STATUS_DEVICE:
     case STATUS_STOPPED:
         return COMMAND_UNKNOWN;
+    case STATUS_RANK_LOST:
+        return COMMAND_RANK_LOST;
     }
     return COMMAND_UNKNOWN;
 }

@@ -19,11 +19,12 @@
 
 /* The exit codes of every command. */
 enum command_exit {
-    COMMAND_OK = 0,       /* done; proven */
-    COMMAND_REFUSED = 1,  /* refused; refuted */
-    COMMAND_UNKNOWN = 2,  /* not known, not reachable, not possible now */
-    COMMAND_USAGE = 3,    /* the command line makes no sense */
-    COMMAND_DIVERGED = 4, /* a training was done as agreed, and ended with numbers that are none */
+    COMMAND_OK = 0,        /* done; proven */
+    COMMAND_REFUSED = 1,   /* refused; refuted */
+    COMMAND_UNKNOWN = 2,   /* not known, not reachable, not possible now */
+    COMMAND_USAGE = 3,     /* the command line makes no sense */
+    COMMAND_DIVERGED = 4,  /* a training was done as agreed, and ended with numbers that are none */
+    COMMAND_RANK_LOST = 5, /* a rank of a training is gone: start again with those that are left */
 };
 
 struct command_context;

@@ -288,9 +288,10 @@ void help_program(FILE *out, const struct command_group *const *groups, size_t g
                            groups[i]->commands[j].summary);
         }
     }
-    fputs("\n\"lockstep COMMAND --help\" tells more. Exit codes: 0 ok, 1 refused or refuted,\n"
-          "2 cannot tell or cannot reach, 3 usage, 4 a training diverged.\n",
-          out);
+    fputs(
+        "\n\"lockstep COMMAND --help\" tells more. Exit codes: 0 ok, 1 refused or refuted,\n"
+        "2 cannot tell or cannot reach, 3 usage, 4 a training diverged, 5 a rank of one is gone.\n",
+        out);
 }
 
 /* ---- the manual page -------------------------------------------------------------------- */

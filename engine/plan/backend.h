@@ -20,6 +20,7 @@ struct backend;
 
 struct machine_options {
     const struct backend *backend; /* NULL: the CPU's */
+    const void *backend_plan;      /* what its open() takes beside these; most take nothing */
     uint32_t device;               /* CUDA: which one, from 0 */
     uint32_t device_count;         /* more than 1: split the step over devices[] */
     uint32_t devices[MACHINE_DEVICES_MAX];

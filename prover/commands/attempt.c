@@ -69,7 +69,9 @@ static struct confined_plan plan_of(const struct command_context *context,
                                  .keep = attempt_keep(context, bundle_job(attempt->bundle)),
                                  .every = options_number(options, "keep-every"),
                                  .falsifies = options_given(options, "falsify"),
-                                 .falsify = options_number(options, "falsify")};
+                                 .falsify = options_number(options, "falsify"),
+                                 .ranks = attempt->launch.place.rank_count,
+                                 .listener = attempt->launch.listener};
 
     (void)snprintf(plan.folder, sizeof(plan.folder), "%s", bundle_path(attempt->bundle));
     return plan;
@@ -106,6 +108,7 @@ enum status attempt_begin(uint64_t *step_ns, struct attempt *attempt,
     TRY_OUT(prepare_bundle(context, attempt, error));
     TRY_OUT(hand_over(attempt, error));
     TRY_OUT(bundle_step_count(&steps, attempt->bundle, error));
+    TRY_OUT(ranks_launch_begin(&attempt->launch, error));
     TRY_OUT(start_trainer(step_ns, attempt, context, attempt->with_ledger && steps == 0, error));
 out:
     if (status != STATUS_OK && attempt->is_new) {
@@ -144,7 +147,8 @@ void attempt_keep_signature(void *context, uint64_t segment, const uint8_t *sign
     }
 }
 
-/* One that was ended from outside is started again, as often as it gets further. */
+/* One that was ended from outside is started again, as often as it gets further. The other ranks
+ * of one that had some have ended with it. */
 static enum status train_on(struct train_result *result, struct command_context *context,
                             struct attempt *attempt, const struct trainer_watch *watch,
                             const struct run_progress *shown, struct error *error)
@@ -157,7 +161,8 @@ static enum status train_on(struct train_result *result, struct command_context 
 
         trainer_close(attempt->trainer);
         attempt->trainer = NULL;
-        if (!died || shown->steps == first || stop_requested(&attempt->stop)) {
+        if (!died || shown->steps == first || stop_requested(&attempt->stop) ||
+            attempt->launch.place.rank_count > 1) {
             return status;
         }
         log_warn(context->log, "device", "%s; another goes on from the last checkpoint",

@@ -9,6 +9,7 @@
 #include "base/io/stop.h"
 #include "proofs/bundle/stop_rule.h"
 #include "proofs/run/data_paths.h"
+#include "prover/commands/ranks_launch.h"
 #include "prover/commands/run_progress.h"
 #include "prover/commands/serve_commands.h"
 #include "prover/confined/trainer.h"
@@ -29,7 +30,13 @@ struct attempt {
     struct stop stop;
     struct notify notify;
     struct machine_options machine;
+    struct ranks_launch launch; /* where several ranks train */
 };
+
+#define ATTEMPT_NONE                                                                               \
+    {                                                                                              \
+        .stop.descriptor = -1, .notify.descriptor = -1, .launch.listener = -1                      \
+    }
 
 /* Checkpoints to keep. */
 uint64_t attempt_keep(const struct command_context *context, const struct job *job);

@@ -76,6 +76,7 @@ static const struct option_spec run_options[] = {
      .kind = OPTION_FLAG,
      .help = "compute only once what all micro-batches of a step share, and what follows from "
              "frozen weights alone: more memory, less time, the same bits"},
+    RANKS_OPTIONS,
     SERVE_BESIDE_OPTION,
     JOB_PAGE_OPTION,
     {.name = "keep",
@@ -407,18 +408,29 @@ static enum status start_attempt(struct attempt *attempt, struct command_context
     TRY(access_machine(&attempt->machine, context, error));
     attempt->machine.recompute = options_flag(context->options, "recompute");
     attempt->machine.hoist = options_flag(context->options, "hoist");
-    return STATUS_OK;
+    return ranks_launch_read(&attempt->launch, &attempt->machine, context->options, error);
+}
+
+static bool is_other_rank(const struct attempt *attempt)
+{
+    return attempt->launch.place.rank > 0;
 }
 
 static int end_attempt(struct attempt *attempt, struct command_context *context, enum status status,
                        struct error *error)
 {
-    int code =
-        status == STATUS_OK ? run_bundle(attempt, context, error) : command_fail(context, error);
+    int code = COMMAND_OK;
+
+    if (status != STATUS_OK) {
+        code = command_fail(context, error);
+    } else if (!is_other_rank(attempt)) {
+        code = run_bundle(attempt, context, error);
+    }
 
     run_sight_close(attempt->sight);
     session_close(&attempt->session);
     trainer_close(attempt->trainer);
+    ranks_launch_end(&attempt->launch);
     serve_beside_close(attempt->beside);
     data_paths_close(&attempt->data);
     stop_close(&attempt->stop);
@@ -429,12 +441,20 @@ static int end_attempt(struct attempt *attempt, struct command_context *context,
     return code;
 }
 
+/* Of a rank that is not rank 0: it has job, data and machine, and no bundle and no ledger. */
+static enum status follow_ranks(struct attempt *attempt, struct command_context *context,
+                                const struct job *job, struct bundle *bundle, struct error *error)
+{
+    TRY(access_data(&attempt->data, job, bundle, context->options, error));
+    return ranks_launch_follow(&attempt->launch, job, &attempt->data, &attempt->machine, error);
+}
+
 /* Everything that can fail comes before the bundle is made: a mistake leaves none behind. */
 static int run_job(struct command_context *context)
 {
     const char *job_path = context->options->arguments[0];
     const char *given = options_text(context->options, "bundle");
-    struct attempt attempt = {.stop.descriptor = -1, .notify.descriptor = -1};
+    struct attempt attempt = ATTEMPT_NONE;
     struct ledger_retry retry;
     struct policy policy;
     char folder[FILE_PATH_MAX];
@@ -448,6 +468,11 @@ static int run_job(struct command_context *context)
     }
     TRY_OUT(job_read(&attempt.job, job_path, &error));
     TRY_OUT(start_attempt(&attempt, context, &error));
+    TRY_OUT(ranks_launch_check(&attempt.launch, attempt.job, &attempt.machine, &error));
+    if (is_other_rank(&attempt)) {
+        TRY_OUT(follow_ranks(&attempt, context, attempt.job, NULL, &error));
+        goto out;
+    }
     TRY_OUT(check_machine(context, attempt.job, &attempt.machine, given,
                           options_flag(context->options, "ignore-requirements"), &error));
     TRY_OUT(check_first_state(context, attempt.job, &error));
@@ -472,6 +497,9 @@ out:
 /* Of a job file; or of a key, whose files are fetched. */
 static int run_run(struct command_context *context)
 {
+    if (run_by_key_wanted(context) && options_given(context->options, "ranks")) {
+        return command_usage(context, "--ranks takes a job file: 'lockstep job fetch' gets it");
+    }
     return run_by_key_wanted(context) ? run_by_key(context, run_job, UINT64_MAX, true)
                                       : run_job(context);
 }
@@ -512,14 +540,24 @@ static enum status open_bundle(struct bundle **bundle, const char *folder, struc
 static int run_resume(struct command_context *context)
 {
     const char *folder = context->options->arguments[0];
-    struct attempt attempt = {.stop.descriptor = -1, .notify.descriptor = -1};
+    struct attempt attempt = ATTEMPT_NONE;
     struct error error;
     enum status status;
 
     error_init(&error);
+    TRY_OUT(ranks_launch_read(&attempt.launch, &attempt.machine, context->options, &error));
+    if (is_other_rank(&attempt)) {
+        TRY_OUT(start_attempt(&attempt, context, &error));
+        TRY_OUT(bundle_open(&attempt.bundle, folder, BUNDLE_READ, &error));
+        TRY_OUT(
+            follow_ranks(&attempt, context, bundle_job(attempt.bundle), attempt.bundle, &error));
+        goto out;
+    }
     TRY_OUT(open_bundle(&attempt.bundle, folder, &error));
     TRY_OUT(access_unlock(attempt.bundle, context->options, &error));
     TRY_OUT(start_attempt(&attempt, context, &error));
+    TRY_OUT(
+        ranks_launch_check(&attempt.launch, bundle_job(attempt.bundle), &attempt.machine, &error));
     TRY_OUT(
         check_machine(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
     TRY_OUT(require_first_state(context, attempt.bundle, &error));

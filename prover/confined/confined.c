@@ -47,12 +47,14 @@ enum status confined_start(struct confined *child, const char *word, const char 
     whole.machine.backend = NULL;
     whole.machine.spare = NULL;
     whole.machine.timed = NULL;
+    whole.machine.backend_plan = NULL;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
         TRY_OUT(error_set_errno(error, "no socket for the process that %s", does));
     }
     child->socket = ends[0];
-    TRY_OUT(spawn_program(&child->process, SPAWN_SELF, words,
-                          &(struct spawn_files){ends[1], ends[1], -1}, error));
+    TRY_OUT(spawn_program(
+        &child->process, SPAWN_SELF, words,
+        &(struct spawn_files){ends[1], ends[1], plan->ranks > 1 ? plan->listener : -1}, error));
     /* One that is gone already is found by the next read. */
     (void)send_plan(child, &whole, data);
 out:

@@ -18,14 +18,12 @@ struct confined_child {
 /* Is this process such a child? word: what for. */
 bool confined_child_asked(int argc, char *const *argv, const char *word);
 
-/*
- * Reads the plan and confines this process, while it has one thread. quarters: of the machine's
- * memory, which the work may take beside the machine. false: there is no plan.
- */
-MUST_CHECK bool confined_child_begin(struct confined_child *child, uint32_t quarters);
+/* Reads the plan; confined_child_confine() follows. false: there is no plan. */
+MUST_CHECK bool confined_child_begin(struct confined_child *child);
 void confined_child_end(struct confined_child *child); /* wipes the bundle's key */
 
-/* Limits this process, and on the CPU keeps it from all but these files. */
+/* Limits this process, while it has one thread, and on the CPU keeps it from all but these files.
+ * quarters: of the machine's memory, which the work may take beside the machine. */
 void confined_child_confine(const struct confined_plan *plan, const char *const *data,
                             uint32_t quarters);
 

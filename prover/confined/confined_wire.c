@@ -78,7 +78,7 @@ void confined_wire_put_error(struct confined_message *message, const struct erro
 
 void confined_wire_get_error(struct error *error, const struct confined_message *message)
 {
-    const bool known = message->status <= (uint32_t)STATUS_STOPPED;
+    const bool known = message->status <= (uint32_t)STATUS_RANK_LOST;
 
     error->status = known ? (enum status)message->status : STATUS_IO;
     memcpy(error->text, message->text, sizeof(error->text));

@@ -35,6 +35,8 @@ struct confined_plan {
     uint64_t every;
     bool falsifies;
     uint64_t falsify;
+    uint32_t ranks; /* that train together, this one the first; 0 or 1: it trains alone */
+    int listener;   /* where the others call; the child has it as SPAWN_FURTHER */
 
     /* Of a tracer. */
     uint64_t step;

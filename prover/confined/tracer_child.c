@@ -179,7 +179,8 @@ int tracer_child_serve(void)
     struct tracer_child *child = calloc(1, sizeof(*child));
     enum status status = STATUS_NO_MEMORY;
 
-    if (child != NULL && confined_child_begin(&child->base, QUARTERS)) {
+    if (child != NULL && confined_child_begin(&child->base)) {
+        confined_child_confine(&child->base.plan, child->base.paths, QUARTERS);
         status = trace_all(child);
         traced_step_close(&child->traced);
     }

@@ -7,8 +7,12 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "base/io/spawn.h"
 #include "proofs/run/step_time.h"
 #include "prover/confined/confined_child.h"
+#include "prover/ranks/ranks_agree.h"
+#include "prover/ranks/ranks_machine.h"
+#include "prover/ranks/ranks_place.h"
 #include "prover/train/gpu_meter.h"
 #include "prover/train/train.h"
 
@@ -21,6 +25,8 @@ struct trainer_child {
     struct run run;
     struct stop stop;
     struct gpu_meter meter;
+    struct ranks_tcp tcp;           /* where ranks train together */
+    struct ranks_machine_plan plan; /* likewise */
     uint64_t steps;
     uint64_t final; /* segments, as the command said last */
 };
@@ -122,6 +128,58 @@ static void say_done(struct trainer_child *child, const struct train_result *res
 
 /* ---- what it does ------------------------------------------------------------------------- */
 
+static bool has_ranks(const struct trainer_child *child)
+{
+    return child->base.plan.ranks > 1;
+}
+
+/* The other ranks come before this process is confined: it makes no connection later. */
+static enum status meet_ranks(struct trainer_child *child, struct error *error)
+{
+    const char *secret = getenv(RANKS_SECRET_VARIABLE);
+    enum status status;
+
+    if (!has_ranks(child)) {
+        return STATUS_OK;
+    }
+    TRY(ranks_tcp_open(&child->tcp, 0, child->base.plan.ranks, error));
+    status = ranks_meet_all(&child->tcp, SPAWN_FURTHER, secret == NULL ? "" : secret,
+                            CONFINED_CHILD_SOCKET, error);
+    (void)unsetenv(RANKS_SECRET_VARIABLE);
+    return status;
+}
+
+/* The machine of all ranks, or the one of this process. */
+static enum status open_run(struct trainer_child *child, struct error *error)
+{
+    const struct confined_plan *plan = &child->base.plan;
+    const struct job *job = bundle_job(child->bundle);
+    struct machine_options options = plan->machine;
+    enum status status;
+
+    if (has_ranks(child)) {
+        child->plan =
+            (struct ranks_machine_plan){.tcp = &child->tcp, .job = job->id, .own = plan->machine};
+        options = ranks_machine_options(&child->plan);
+    }
+    status = run_open(&child->run, job, child->base.paths, plan->data_count, &options, error);
+    return status != STATUS_OK && has_ranks(child) && !child->tcp.agreed
+               ? ranks_agree(&child->tcp, &job->id, status, error)
+               : status;
+}
+
+/* "cpu avx512, 1 thread, 4 ranks" */
+static void describe_machine(char *text, size_t size, const struct trainer_child *child)
+{
+    size_t used;
+
+    run_describe(text, size, &child->base.plan.machine);
+    used = strlen(text);
+    if (has_ranks(child)) {
+        (void)snprintf(text + used, size - used, ", %u ranks", child->base.plan.ranks);
+    }
+}
+
 static enum status open_all(struct trainer_child *child, struct error *error)
 {
     const struct confined_plan *plan = &child->base.plan;
@@ -132,9 +190,8 @@ static enum status open_all(struct trainer_child *child, struct error *error)
     if (plan->has_key) {
         TRY(bundle_unlock(child->bundle, &plan->key, error));
     }
-    TRY(run_open(&child->run, bundle_job(child->bundle), child->base.paths, plan->data_count,
-                 &plan->machine, error));
-    run_describe(device, sizeof(device), &child->run.options);
+    TRY(open_run(child, error));
+    describe_machine(device, sizeof(device), child);
     return bundle_set_device(child->bundle, device, error);
 }
 
@@ -175,7 +232,7 @@ static enum status train_all(struct train_result *result, struct trainer_child *
     TRY(bundle_step_count(&child->steps, child->bundle, error));
     say_ready(child);
     TRY(wait_for_go(child, error));
-    options.gpu = gpu_meter_open(&child->meter, &child->run.options,
+    options.gpu = gpu_meter_open(&child->meter, &plan->machine,
                                  bundle_job(child->bundle)->segment_length, child->bundle, NULL);
     return train(result, child->bundle, &child->run, &options, error);
 }
@@ -189,13 +246,16 @@ int trainer_child_serve(void)
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     error_init(&error);
-    if (child != NULL && confined_child_begin(&child->base, QUARTERS)) {
+    if (child != NULL && confined_child_begin(&child->base)) {
         child->stop.descriptor = -1;
-        status = train_all(&result, child, &error);
+        status = meet_ranks(child, &error);
+        confined_child_confine(&child->base.plan, child->base.paths, QUARTERS);
+        status = status == STATUS_OK ? train_all(&result, child, &error) : status;
         error.status = status;
         say_done(child, &result, &error);
         gpu_meter_close(&child->meter);
         run_close(&child->run);
+        ranks_tcp_close(&child->tcp);
         bundle_close(child->bundle);
     }
     if (child != NULL) {

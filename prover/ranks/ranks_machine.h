@@ -1,0 +1,30 @@
+/*
+ * ranks_machine.h - the ranks of a run as one machine: rank 0 calls it as any other, and the others
+ * follow what it does.
+ *
+ * Every rank has all states. What rank 0 writes into a state is sent to the others before the next
+ * step. The roots of the states are dealt out by size: each rank hashes its own, and rank 0 joins
+ * them.
+ */
+#ifndef PROVER_RANKS_RANKS_MACHINE_H
+#define PROVER_RANKS_RANKS_MACHINE_H
+
+#include "engine/plan/backend.h"
+#include "prover/ranks/ranks_tcp.h"
+
+/* What the backend's open() finds in the machine's options. */
+struct ranks_machine_plan {
+    struct ranks_tcp *tcp;
+    struct digest job;
+    struct machine_options own; /* of each rank's own machine */
+};
+
+extern const struct backend backend_ranks;
+
+/* Options that open the ranks' machine; the plan must outlive it. */
+struct machine_options ranks_machine_options(const struct ranks_machine_plan *plan);
+
+/* Of a rank that is not rank 0: does what rank 0 does, until that ends the run. */
+MUST_CHECK enum status ranks_machine_follow(struct machine *machine, struct error *error);
+
+#endif /* PROVER_RANKS_RANKS_MACHINE_H */

@@ -1,0 +1,172 @@
+/* ranks_place.c - see ranks_place.h. */
+#include "prover/ranks/ranks_place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hex.h"
+#include "engine/ranks/ranks_plan.h"
+
+#define OWN_RANK  "LOCKSTEP_RANK"
+#define OWN_COUNT "LOCKSTEP_RANK_COUNT"
+#define OWN_AT    "LOCKSTEP_RANKS_AT"
+
+/* The variables of one launcher. */
+struct rank_launcher {
+    const char *rank;
+    const char *count;
+    const char *local;
+    const char *local_count;
+};
+
+static const struct rank_launcher own_launcher = {OWN_RANK, OWN_COUNT, OWN_RANK, OWN_COUNT};
+static const struct rank_launcher slurm = {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL};
+static const struct rank_launcher of_mpi[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+};
+
+static bool read_number(uint32_t *number, const char *text)
+{
+    char *end = NULL;
+    const unsigned long value = text == NULL ? 0 : strtoul(text, &end, 10);
+
+    *number = (uint32_t)value;
+    return text != NULL && text[0] >= '0' && text[0] <= '9' && *end == '\0' && value <= RANKS_MAX;
+}
+
+static enum status read_launcher(struct ranks_place *place, const struct rank_launcher *launcher,
+                                 struct error *error)
+{
+    if (!read_number(&place->rank, getenv(launcher->rank)) ||
+        !read_number(&place->rank_count, getenv(launcher->count)) ||
+        place->rank >= place->rank_count) {
+        return error_set(error, STATUS_USAGE,
+                         "%s and %s do not say which rank of how many (%d at most) this is",
+                         launcher->rank, launcher->count, RANKS_MAX);
+    }
+    if (!read_number(&place->local, getenv(launcher->local))) {
+        place->local = 0;
+    }
+    if (launcher->local_count == NULL ||
+        !read_number(&place->local_count, getenv(launcher->local_count))) {
+        place->local_count = 0;
+    }
+    return STATUS_OK;
+}
+
+/* A launcher of others has said which rank this is; it must say where rank 0 is too. */
+static enum status take_at(struct ranks_place *place, const char *at, struct error *error)
+{
+    if (place->rank_count == 1) {
+        return STATUS_OK;
+    }
+    if (at == NULL) {
+        (void)error_set(error, STATUS_USAGE,
+                        "this is rank %u of %u, and where rank 0 listens is not said", place->rank,
+                        place->rank_count);
+        error_advise(error, "ranks send over TCP, not through MPI: add --ranks-at HOST:PORT, the "
+                            "machine of rank 0");
+        return STATUS_USAGE;
+    }
+    if (strlen(at) >= RANKS_PLACE_MAX) {
+        return error_set(error, STATUS_USAGE, "--ranks-at: the place is too long");
+    }
+    (void)snprintf(place->at, sizeof(place->at), "%s", at);
+    return STATUS_OK;
+}
+
+static enum status read_option(struct ranks_place *place, const char *option, const char *at,
+                               struct error *error)
+{
+    if (!read_number(&place->rank_count, option) || place->rank_count == 0) {
+        return error_set(error, STATUS_USAGE, "--ranks %.40s: a number from 1 to %d, or slurm",
+                         option, RANKS_MAX);
+    }
+    place->launches = place->rank_count > 1;
+    place->local_count = place->rank_count;
+    (void)snprintf(place->at, sizeof(place->at), "%.*s", RANKS_PLACE_MAX - 1,
+                   at == NULL ? RANKS_LOCAL_PLACE : at);
+    return STATUS_OK;
+}
+
+enum status ranks_place_read(struct ranks_place *place, const char *option, const char *at,
+                             struct error *error)
+{
+    *place = (struct ranks_place){.rank_count = 1};
+    if (getenv(OWN_RANK) != NULL) {
+        TRY(read_launcher(place, &own_launcher, error));
+        return take_at(place, getenv(OWN_AT), error);
+    }
+    if (option != NULL && strcmp(option, "slurm") == 0) {
+        TRY(read_launcher(place, &slurm, error));
+        return take_at(place, at, error);
+    }
+    for (size_t i = 0; i < sizeof(of_mpi) / sizeof(of_mpi[0]); i++) {
+        if (getenv(of_mpi[i].rank) != NULL) {
+            TRY(read_launcher(place, &of_mpi[i], error));
+            if (option != NULL) {
+                return error_set(error, STATUS_USAGE,
+                                 "%s says that this is rank %u of %u: leave --ranks out",
+                                 of_mpi[i].rank, place->rank, place->rank_count);
+            }
+            return take_at(place, at, error);
+        }
+    }
+    if (getenv("PMIX_RANK") != NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "PMIX_RANK is there, and nothing says of how many "
+                         "ranks: under Slurm add --ranks slurm");
+    }
+    return option == NULL ? STATUS_OK : read_option(place, option, at, error);
+}
+
+enum status ranks_place_secret(const char **secret, const struct ranks_place *place,
+                               struct error *error)
+{
+    uint8_t bytes[RANKS_KEY_SIZE];
+    char text[HEX_SIZE(RANKS_KEY_SIZE)];
+
+    *secret = getenv(RANKS_SECRET_VARIABLE);
+    if (*secret != NULL && (*secret)[0] != '\0') {
+        return STATUS_OK;
+    }
+    if (!place->launches) {
+        (void)error_set(error, STATUS_USAGE, "rank %u has no secret to share with the others",
+                        place->rank);
+        error_advise(error, "set " RANKS_SECRET_VARIABLE " to one long random text for all ranks");
+        return STATUS_USAGE;
+    }
+    TRY(secret_random(bytes, sizeof(bytes), error));
+    hex_encode(text, bytes, sizeof(bytes));
+    if (setenv(RANKS_SECRET_VARIABLE, text, 1) != 0) {
+        return error_set_errno(error, "no room for a secret of ranks");
+    }
+    secret_wipe(bytes, sizeof(bytes));
+    secret_wipe(text, sizeof(text));
+    *secret = getenv(RANKS_SECRET_VARIABLE);
+    return STATUS_OK;
+}
+
+enum status ranks_place_tell(const struct ranks_place *place, uint32_t rank, const char *at,
+                             struct error *error)
+{
+    char number[16];
+    char count[16];
+
+    (void)snprintf(number, sizeof(number), "%u", rank);
+    (void)snprintf(count, sizeof(count), "%u", place->rank_count);
+    return setenv(OWN_RANK, number, 1) == 0 && setenv(OWN_COUNT, count, 1) == 0 &&
+                   setenv(OWN_AT, at, 1) == 0
+               ? STATUS_OK
+               : error_set_errno(error, "no room to tell a rank its number");
+}
+
+void ranks_place_forget(void)
+{
+    (void)unsetenv(OWN_RANK);
+    (void)unsetenv(OWN_COUNT);
+    (void)unsetenv(OWN_AT);
+}

@@ -1,0 +1,41 @@
+/*
+ * ranks_place.h - which rank of how many a process is, and where rank 0 listens: from the options
+ * and from what a launcher has put into the environment.
+ *
+ * mpirun is known by OMPI_COMM_WORLD_RANK and PMI_RANK. SLURM_PROCID counts only where the options
+ * say so: a job script that runs one program under Slurm is no rank. `--ranks N` makes this process
+ * rank 0 of N on this machine; it starts the others itself and tells them by LOCKSTEP_RANK.
+ */
+#ifndef PROVER_RANKS_RANKS_PLACE_H
+#define PROVER_RANKS_RANKS_PLACE_H
+
+#include "prover/ranks/ranks_meet.h"
+
+#define RANKS_SECRET_VARIABLE "LOCKSTEP_RANKS_SECRET"
+#define RANKS_LOCAL_PLACE     "127.0.0.1:0"
+
+struct ranks_place {
+    uint32_t rank;
+    uint32_t rank_count;  /* 1: this process trains alone */
+    uint32_t local;       /* of the ranks of this machine */
+    uint32_t local_count; /* 0: not known */
+    bool launches;        /* this process starts the others */
+    char at[RANKS_PLACE_MAX];
+};
+
+/* option: of --ranks; at: of --ranks-at; NULL where they are not given. */
+MUST_CHECK enum status ranks_place_read(struct ranks_place *place, const char *option,
+                                        const char *at, struct error *error);
+
+/* The secret that all ranks share; the rank that starts the others makes one if there is none. */
+MUST_CHECK enum status ranks_place_secret(const char **secret, const struct ranks_place *place,
+                                          struct error *error);
+
+/* Tells a rank that is started next, through the environment, where it stands. */
+MUST_CHECK enum status ranks_place_tell(const struct ranks_place *place, uint32_t rank,
+                                        const char *at, struct error *error);
+
+/* Takes what was told back out of the environment. */
+void ranks_place_forget(void);
+
+#endif /* PROVER_RANKS_RANKS_PLACE_H */

@@ -1,0 +1,277 @@
+"""Goal: `prover run --ranks N` has the state roots of one process after every step, for every model
+and every N; a lost rank ends the run with its number and exit code 5, and any other number of ranks
+goes on to the same bits; ranks that differ refuse each other by name before the first step.
+Method: the built program. Tiny jobs of four groups on 1, 2, 3 and 4 ranks, roots compared step by
+step; one bundle of four ranks is audited by one thread. Ranks are killed with SIGKILL. Ranks that a
+launcher would start are started by hand, with its variables, and with another job, other data and
+another secret."""
+
+import glob
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+sys.dont_write_bytecode = True
+
+import processes  # noqa: E402
+import program  # noqa: E402
+import tap  # noqa: E402
+import tiny_llama  # noqa: E402
+from program import DATA, LOCKSTEP, ask, call, path  # noqa: E402
+
+GROUPS = ["--accumulate", "8", "--accumulate-group", "2"]
+COURSE = ["--steps", "6", "--segment-steps", "3", "--warmup", "0"]
+TEXT = ["--data", DATA, "--width", "16", "--heads", "2", "--layers", "1", "--length", "8",
+        "--batch", "2", "--vocabulary", "128"]
+IMAGES = ["--data", "fixtures/images/shapes.npy", "--labels",
+          "fixtures/images/shapes-labels.npy", "--batch", "4"]
+IMAGE_FILES = [IMAGES[1], IMAGES[3]]
+WAIT_MAX_S = 60
+
+
+def new_job(name, *words):
+    ask("job", "new", *words, *COURSE, *GROUPS, "--out", path(name))
+    return path(name)
+
+
+def run_words(verb, what, bundle, files, ranks):
+    words = ["prover", verb, what, *(["--bundle", bundle] if verb == "run" else [])]
+    for name in files:
+        words += ["--data", name]
+    return words + ([] if ranks is None else ["--ranks", str(ranks)])
+
+
+def roots(bundle):
+    steps = ask("bundle", "steps", bundle, "--count", "100000")["steps"]
+    return [(step["state_root"], step["loss"], step["held_out_loss"]) for step in steps]
+
+
+def same_on_all(name, files, *words):
+    job = new_job(name + ".job", *words)
+    wanted = None
+    for ranks in 1, 2, 3, 4:
+        bundle = path("%s.%d" % (name, ranks))
+        call(*run_words("run", job, bundle, files, ranks), "--threads", "1")
+        found = roots(bundle)
+        assert len(found) == 6, found
+        wanted = wanted or found
+        assert found == wanted, (name, ranks, found, wanted)
+    return bundle
+
+
+def test_gpt2_has_the_roots_of_one_process():
+    bundle = same_on_all("gpt2", [DATA], "--model", "gpt2", *TEXT, "--dropout", "0.1")
+    answer = ask("audit", bundle, "--threads", "1")["audits"]
+    assert [audit["answer"] for audit in answer] == ["proven"], answer
+
+
+def test_llama_with_held_out_rows_has_the_roots_of_one_process():
+    same_on_all("llama", [DATA, DATA], "--model", "llama", *TEXT, "--eval", DATA, "--eval-every", "2")
+
+
+def test_mlp_and_convnet_have_the_roots_of_one_process():
+    same_on_all("mlp", IMAGE_FILES, "--model", "mlp", *IMAGES)
+    same_on_all("convnet", IMAGE_FILES, "--model", "convnet", *IMAGES)
+
+
+def test_adapters_have_the_roots_of_one_process():
+    tiny_llama.write(path("base"), num_hidden_layers=1, hidden_size=32, intermediate_size=64)
+    base = path("base/model.safetensors")
+    same_on_all("lora", [DATA, base], "--base", path("base"), "--lora", "2", "--data", DATA,
+                "--data-type", "u8", "--length", "8", "--batch", "2")
+
+
+# ---- lost ranks ---------------------------------------------------------------------------------
+
+def followers(parent):
+    """The ranks that a command started: its children with its own command line."""
+    found = []
+    for place in glob.glob("/proc/[0-9]*/status"):
+        try:
+            fields = processes.fields_of(place)
+            with open(place[:-6] + "cmdline", "rb") as line:
+                own = b"--ranks" in line.read().split(b"\0")
+        except OSError:
+            continue
+        if own and fields["PPid"] == str(parent.pid):
+            found.append(int(place.split("/")[2]))
+    return sorted(found)
+
+
+def until(question, what):
+    end = time.monotonic() + WAIT_MAX_S
+    while not question():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def test_a_killed_rank_ends_the_run_and_others_go_on():
+    job = path("long.job")
+    ask("job", "new", "--model", "gpt2", *TEXT, *GROUPS, "--steps", "160", "--segment-steps", "20",
+        "--out", job)
+    call(*run_words("run", job, path("long.one"), [DATA], None))
+    wanted = roots(path("long.one"))
+    bundle = path("long.run")
+    verb = "run"
+    for ranks in 3, 4, 2:
+        words = run_words(verb, job if verb == "run" else bundle, bundle, [DATA], ranks)
+        before = len(roots(bundle)) if verb == "resume" else 0
+        process = processes.start([LOCKSTEP, *words, "--threads", "1"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        until(lambda: len(followers(process)) == ranks - 1, "the other ranks")
+        until(lambda: os.path.exists(bundle) and len(roots(bundle)) > before + 3, "some steps")
+        os.kill(followers(process)[0], 9)
+        said = process.communicate(timeout=WAIT_MAX_S)[1].decode()
+        assert process.returncode == 5, (process.returncode, said)
+        assert "rank 1 (127.0.0.1) has hung up" in said, said
+        verb = "resume"
+    call(*run_words("resume", bundle, bundle, [], 4))
+    assert roots(bundle) == wanted
+
+
+def test_rank_0_dies_and_leaves_nobody():
+    job = path("long.job")
+    process = processes.start([LOCKSTEP, *run_words("run", job, path("dead.run"), [DATA], 3)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: len(followers(process)) == 2, "the other ranks")
+    others = followers(process)
+    process.kill()
+    process.wait()
+    until(lambda: all(is_gone(other) for other in others), "ranks stayed")
+
+
+def is_gone(process):
+    try:
+        return processes.fields_of("/proc/%d/status" % process)["State"].startswith("Z")
+    except OSError:
+        return True
+
+
+# ---- ranks of a launcher ---------------------------------------------------------------------------
+
+def free_port():
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return made.getsockname()[1]
+
+
+def launch(ranks):
+    """ranks: for each its words and what its environment has beside the launcher's variables."""
+    place = "127.0.0.1:%d" % free_port()
+    started = []
+    for rank, (words, more) in enumerate(ranks):
+        environment = {**os.environ, "OMPI_COMM_WORLD_RANK": str(rank),
+                       "OMPI_COMM_WORLD_SIZE": str(len(ranks)),
+                       "LOCKSTEP_RANKS_SECRET": "one word", **more}
+        started.append(processes.start([LOCKSTEP, *words, "--ranks-at", place, "--threads", "1"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                       stdin=subprocess.DEVNULL, env=environment))
+    return [(*process.communicate(timeout=WAIT_MAX_S + 60), process.returncode) for process in started]
+
+
+def test_ranks_of_mpirun_are_those_of_its_variables():
+    job = path("gpt2.job")
+    words = run_words("run", job, path("mpi.run"), [DATA], None)
+    for out, error, code in launch([(words, {})] * 3):
+        assert code == 0, (out, error)
+    assert roots(path("mpi.run")) == roots(path("gpt2.1"))
+
+
+def test_a_real_mpirun_starts_ranks():
+    launcher = shutil.which("mpirun") or shutil.which("mpiexec.hydra")
+    if launcher is None:
+        raise tap.Skip("no mpirun here: openmpi-bin or mpich has one")
+    opens = subprocess.run([launcher, "--version"], stdout=subprocess.PIPE).stdout
+    words = ["--oversubscribe"] if b"Open MPI" in opens or b"OpenRTE" in opens else []
+    environment = {"LOCKSTEP_RANKS_SECRET": "one word", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    subprocess.run([launcher, *words, "-n", "3", LOCKSTEP,
+                    *run_words("run", path("gpt2.job"), path("launched.run"), [DATA], None),
+                    "--ranks-at", "127.0.0.1:%d" % free_port(), "--threads", "1"], check=True,
+                   env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT_MAX_S + 60)
+    assert roots(path("launched.run")) == roots(path("gpt2.1"))
+
+
+def test_ranks_that_differ_refuse_each_other_by_name():
+    good = run_words("run", path("gpt2.job"), path("differ.run"), [DATA], None)
+    other_job = run_words("run", path("llama.job"), path("differ.run"), [DATA, DATA], None)
+    with open(DATA, "rb") as source, open(path("other.u8"), "wb") as target:
+        target.write(source.read()[::-1])
+    other_data = run_words("run", path("gpt2.job"), path("differ.run"), [path("other.u8")], None)
+    for bad, text in ((other_job, "rank 1 (127.0.0.1) has another job: "),
+                      (other_data, "rank 1 (127.0.0.1): %s is not the job's" % path("other.u8"))):
+        said = launch([(good, {}), (bad, {}), (good, {})])
+        assert [code for _, _, code in said] == [1, 1, 1], said
+        assert text in said[0][1].decode(), said[0]
+        assert text in said[2][1].decode(), said[2]
+        assert not os.path.exists(path("differ.run")), "something was left behind"
+
+
+def test_a_size_that_does_not_agree_is_refused():
+    good = run_words("run", path("gpt2.job"), path("size.run"), [DATA], None)
+    said = launch([(good, {}), (good, {"OMPI_COMM_WORLD_SIZE": "3"})])
+    assert said[0][2] == 1 and "started as one of 3 ranks, and rank 0 as one of 2" in said[0][1].decode(), said
+
+
+# ---- refusals --------------------------------------------------------------------------------------
+
+def refused(text, *words, wanted=1, environment=None):
+    said = call(*words, wanted=wanted, environment=environment).stderr.decode()
+    assert text in said, said
+
+
+def test_what_ranks_cannot_share_is_refused_by_name():
+    plain = path("plain.job")
+    ask("job", "new", "--model", "gpt2", *TEXT, *COURSE, "--out", plain)
+    run = run_words("run", plain, path("never.run"), [DATA], 2)
+    refused("the job has no groups of micro-batches", *run)
+    refused("--accumulate-group", *run)
+    job = path("gpt2.job")
+    refused("4 groups of micro-batches, fewer than 5 ranks",
+            *run_words("run", job, path("never.run"), [DATA], 5))
+    refused("a number from 1 to 1024, or slurm",
+            *run_words("run", job, path("never.run"), [DATA], "many"), wanted=3)
+    one = run_words("run", job, path("never.run"), [DATA], None)
+    mpi = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}
+    refused("not through MPI: add --ranks-at", *one, wanted=3, environment=mpi)
+    refused("LOCKSTEP_RANKS_SECRET", *one, "--ranks-at", "127.0.0.1:1", wanted=3, environment=mpi)
+    refused("SLURM_PROCID and SLURM_NTASKS do not say",
+            *run_words("run", job, path("never.run"), [DATA], "slurm"), wanted=3)
+    assert not os.path.exists(path("never.run"))
+
+
+def test_slurm_counts_only_where_the_options_say_so():
+    slurm = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}
+    call(*run_words("run", path("gpt2.job"), path("alone.run"), [DATA], None), environment=slurm)
+    assert roots(path("alone.run")) == roots(path("gpt2.1"))
+
+
+def test_job_show_says_what_goes_over_the_wire():
+    shown = ask("job", "show", path("gpt2.job"), "--ranks", "4")["ranks"]
+    parameters = shown["parameters"]
+    # four subtrees of four ranks: (N - 1) / N of 8 bytes a parameter and rank, of all four 24
+    assert shown["wire_bytes"] == 24 * parameters, shown
+    refused("fewer than 5 ranks", "job", "show", path("gpt2.job"), "--ranks", "5")
+
+
+if __name__ == "__main__":
+    sys.exit(program.main([
+        test_gpt2_has_the_roots_of_one_process,
+        test_llama_with_held_out_rows_has_the_roots_of_one_process,
+        test_mlp_and_convnet_have_the_roots_of_one_process,
+        test_adapters_have_the_roots_of_one_process,
+        test_a_killed_rank_ends_the_run_and_others_go_on,
+        test_rank_0_dies_and_leaves_nobody,
+        test_ranks_of_mpirun_are_those_of_its_variables,
+        test_a_real_mpirun_starts_ranks,
+        test_ranks_that_differ_refuse_each_other_by_name,
+        test_a_size_that_does_not_agree_is_refused,
+        test_what_ranks_cannot_share_is_refused_by_name,
+        test_slurm_counts_only_where_the_options_say_so,
+        test_job_show_says_what_goes_over_the_wire,
+    ]))
