@@ -616,6 +616,8 @@ static int emit_job(struct command_context *context, const struct job *job, cons
     }
     if (checked != NULL) {
         graph_check_show(&sheet, checked);
+    } else {
+        graph_check_show_noted(&sheet, job);
     }
     if (path != NULL) {
         sheet_set(&sheet, "path", json_string(path));

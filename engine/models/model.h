@@ -268,6 +268,9 @@ struct model {
     uint32_t places;          /* of a tape that decodes: where each token stands; or TENSOR_NONE */
     uint32_t attention_count;
     struct model_attention *attentions;
+    /* Of a graph: lines "at TENSOR MODULE" and "end TENSOR", by which what is made from that tensor
+     * on is of a module of the program, or of none. NULL: nobody says, or they are very many. */
+    char *modules;
 };
 
 MUST_CHECK enum status model_build(struct model *model, const struct model_options *options,

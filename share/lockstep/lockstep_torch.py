@@ -27,6 +27,7 @@ import math
 import os
 import struct
 import sys
+import warnings
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -2342,13 +2343,17 @@ def _exact(number):
 
 
 def _found(program):
-    """program(double): as binary64; as PyTorch computes it where the program insists on that."""
+    """program(double): as binary64; as PyTorch computes it where the program insists on that, which
+    is said here and in the graph. Returns what it gives, and in which type."""
     try:
-        return program(True)
+        return program(True), "f64"
     except Refused:
         raise
-    except Exception:  # noqa: B902 - all that a program of another's raises
-        return program(False)
+    except Exception as error:  # noqa: B902 - all that a program of another's raises
+        found = program(False)
+        warnings.warn("the program does not run in float64 (%s: %s): the first step of a job is "
+                      "held to PyTorch's float32" % (type(error).__name__, error), stacklevel=4)
+        return found, "f32"
 
 
 def _example(tensor, double):
@@ -2577,7 +2582,7 @@ def _compare(one, other, what):
                       "or a draw became a constant" % what)
 
 
-def _write(made, name, batch, expected):
+def _write(made, name, batch, expected, precision):
     """The graph, and beside it what is given: weights, first states, what is frozen, the example."""
     _check_names(set(made.lines) & (set(made.weights) | set(made.frozen)) | set(batch), batch)
     examples = {} if not expected else {
@@ -2586,6 +2591,8 @@ def _write(made, name, batch, expected):
     _save_tensors(name + ".safetensors", {**made.weights, **made.frozen, **examples})
     with open(name + ".graph", "w", encoding="ascii") as file:
         file.write(made.text)
+        if expected:
+            file.write("expect %s\n" % precision)
         for line, numbers in expected:
             file.write("expect %%%d %s\n" % (made.number[id(line)],
                                             " ".join(_exact(number) for number in numbers)))
@@ -2601,7 +2608,7 @@ def export(module, loss, batch, name, evaluate=True, check=True):
     evaluate: the graph also says what the loss is in eval mode, for held-out data (--eval). check:
     it has what PyTorch finds in binary64 on this batch, to which `job new` holds its first step."""
     _check_rows(batch)
-    value, gradients, states = _find_training(module, loss, batch)
+    (value, gradients, states), precision = _find_training(module, loss, batch)
     kinds = {}
     made = _record(module, loss, batch, states, evaluate, kinds)
     again = _record(module, loss, {key: tensor.roll(1, 0) for key, tensor in batch.items()}, states,
@@ -2609,7 +2616,7 @@ def export(module, loss, batch, name, evaluate=True, check=True):
     _compare(made, again, "the rows of the batch are in another order")
     expected = [(made.loss, [value])] + [
         (made.lines[key], {**gradients, **states}[key]) for key in made.weights]
-    _write(made, name, batch, expected if check else [])
+    _write(made, name, batch, expected if check else [], precision)
     return made.without
 
 
@@ -2638,7 +2645,7 @@ def export_step(function, state, name, batch=None, check=True):
             made = called({key: _example(one, double) for key, one in state.items()},
                           {key: _example(one, double) for key, one in batch.items()})
         return {key: _measure(made[key]) for key in state}
-    found = _found(program)
+    found, precision = _found(program)
     kinds = {}
 
     def record(batch):
@@ -2667,4 +2674,5 @@ def export_step(function, state, name, batch=None, check=True):
     made = recorded(batch)
     again = recorded({key: tensor.roll(1, 0) for key, tensor in batch.items()})
     _compare(made, again, "it is run once more")
-    _write(made, name, batch, [(made.lines[key], found[key]) for key in state] if check else [])
+    _write(made, name, batch, [(made.lines[key], found[key]) for key in state] if check else [],
+           precision)

@@ -354,10 +354,34 @@ static enum status write_after(struct graph_writer *graph, const struct graph_li
     return say_line(graph, line, error);
 }
 
+/* The first word of a place is the module. What is said of no module yet ends where it began. */
+static void note_module(struct graph_writer *graph, const char *module)
+{
+    if (module != NULL) {
+        buffer_add_format(&graph->places, "at %u %.*s\n", graph->builder->tape.tensor_count,
+                          GRAPH_PLACE_MAX, module);
+    } else if (graph->placed) {
+        buffer_add_format(&graph->places, "end %u\n", graph->builder->tape.tensor_count);
+    }
+    graph->placed = module != NULL;
+}
+
+/* Is it the module that the place has already? */
+static bool is_same_module(const struct graph_writer *graph, const char *module)
+{
+    const size_t size = strlen(module);
+
+    return graph->placed && strncmp(graph->place, module, size) == 0 &&
+           (graph->place[size] == ' ' || graph->place[size] == '\0');
+}
+
 static enum status write_place(struct graph_writer *graph, const struct graph_line *line)
 {
     size_t size = 0;
 
+    if (line->count > 1 && !is_same_module(graph, line->words[1])) {
+        note_module(graph, line->words[1]);
+    }
     graph->place[0] = '\0';
     for (uint32_t i = 1; i < line->count && size < GRAPH_PLACE_MAX; i++) {
         size += (size_t)snprintf(graph->place + size, GRAPH_PLACE_MAX + 1 - size, "%s%s",
@@ -492,11 +516,34 @@ static void end_step(struct graph_writer *graph)
     }
 }
 
+/* A pass over held-out data goes on behind what the model has. */
+static void take_places(struct graph_writer *graph)
+{
+    buffer_init(&graph->places, GRAPH_PLACES_MAX);
+    if (graph->writer->model->modules != NULL) {
+        buffer_add_text(&graph->places, graph->writer->model->modules);
+    }
+}
+
+static void give_places(struct graph_writer *graph)
+{
+    struct model *model = graph->writer->model;
+
+    note_module(graph, NULL);
+    free(model->modules);
+    model->modules = NULL;
+    if (graph->places.status == STATUS_OK && graph->places.size > 0) {
+        model->modules = strdup(buffer_text(&graph->places));
+    }
+    buffer_release(&graph->places);
+}
+
 void write_graph(struct model_writer *writer)
 {
     struct graph_writer graph = {
         .writer = writer, .builder = writer->builder, .room = GRAPH_ROOM, .loss = TENSOR_NONE};
     struct error error;
+    enum status status;
 
     error_init(&error);
     graph.ids = calloc(GRAPH_ROOM, sizeof(*graph.ids));
@@ -504,7 +551,10 @@ void write_graph(struct model_writer *writer)
         builder_fail(graph.builder, STATUS_NO_MEMORY, "no memory for a graph");
         return;
     }
-    if (write_lines(&graph, &error) != STATUS_OK) {
+    take_places(&graph);
+    status = write_lines(&graph, &error);
+    give_places(&graph);
+    if (status != STATUS_OK) {
         writer->builder->error = error;
     } else if (writer->pass != NULL) {
         write_held_out_loss(writer, graph.loss);
