@@ -285,39 +285,6 @@ static void freeze(struct lora *lora, const struct weights *weights)
     lora->files = weights;
 }
 
-/*
- * Runs a step of the job as it would be without calibration. The optimizer and the number of
- * micro-batches say nothing of the products: the smallest are taken.
- */
-static enum status calibrate_model(struct calibration *calibration, struct model_options options,
-                                   const struct job_terms *terms, const char *const *files,
-                                   size_t count, const char *base, struct error *error)
-{
-    struct first_state first = {0};
-    struct data_paths paths = {0};
-    struct model model = {0};
-    struct job *job = NULL;
-    enum status status;
-
-    options.optimizer = OPTIMIZER_SGD;
-    options.accumulate = 1;
-    options.group = 0;
-    TRY_OUT(model_build(&model, &options, error));
-    TRY_OUT(job_from_model(&job, &model, terms, error));
-    TRY_OUT(data_paths_of_files(&paths, job->tape, files, count, error));
-    if (job->first_state_given) {
-        TRY_OUT(first_state_open(&first, job->tape, base, error));
-    }
-    TRY_OUT(calibrate(calibration, job, (const char *const *)paths.of, paths.count,
-                      job->first_state_given ? &first : NULL, error));
-out:
-    first_state_close(&first);
-    data_paths_close(&paths);
-    job_free(job);
-    model_release(&model);
-    return status;
-}
-
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -430,7 +397,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     terms->model = name;
     if (base != NULL && model_options.preference == 0.0 &&
         strcmp(options_text(options, "calibrate"), "step") == 0) {
-        TRY_OUT(calibrate_model(&calibration, model_options, terms, files, count,
+        TRY_OUT(calibrate_model(&calibration, &model_options, terms, files, count,
                                 first_state_of(options), error));
         model_release(&model);
         model_options.calibration = &calibration;

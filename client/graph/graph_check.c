@@ -45,6 +45,7 @@ static enum status build_example(struct check *check, const struct graph *graph,
 
     check->graph = *graph;
     check->graph.example = true;
+    check->graph.freeze = NULL; /* all gradients are looked at */
     for (uint32_t i = 0; i < graph->input_count; i++) {
         check->graph.inputs[i].file_dtype = graph->inputs[i].dtype;
     }

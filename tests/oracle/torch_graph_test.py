@@ -295,6 +295,7 @@ def a_first_step_that_is_not_pytorchs_is_refused():
     said = job(text, 0)
     assert "first step   as PyTorch's: the loss within" in said and " of 0.0001, gradients" in said
     assert " of 0.02, gradients within" in job(text, 0, "--bits", "14")
+    job(text, 0, "--bits", "14", "--calibrate", "step", "--freeze", "wte.*", "--accumulate", "2")
     job(expecting(0, lambda words: []), 0)  # as graphs were that did not say in which precision
     said = job(expecting(1, lambda words: [" ".join(words[:2] + ["0x4010000000000000"])]), 1)
     assert "its loss is" in said and "not 4" in said, said

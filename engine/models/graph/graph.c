@@ -82,6 +82,65 @@ enum status graph_read(struct graph *graph, const char *text, size_t size, struc
                : error_set(error, STATUS_BAD_FORMAT, "the graph has no input and no state");
 }
 
+/* ---- what is frozen ----------------------------------------------------------- */
+
+/* Adds the parameter to the number of each pattern that it fits; does it fit one? */
+static bool count_fits(uint32_t *fits, const struct recipe_rules *patterns, const char *name)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < patterns->count; i++) {
+        const bool fit = recipe_fits(patterns->rules[i].pattern, name);
+
+        fits[i] += fit;
+        any = any || fit;
+    }
+    return any;
+}
+
+enum status graph_freeze(struct graph *graph, const struct recipe_rules *patterns,
+                         struct error *error)
+{
+    uint32_t fits[RECIPE_RULES_MAX] = {0};
+    struct graph_declared declared;
+    struct graph_lines lines;
+    struct graph_line line;
+    uint32_t trained = 0;
+    bool found = patterns->count > 0;
+
+    TRY(graph_lines_begin(&lines, graph->text, graph->size, error));
+    while (found) {
+        TRY(graph_line_next(&line, &found, &lines, error));
+        if (!found || !graph_word_declares(graph_line_word(&line))) {
+            break;
+        }
+        if (graph_line_word(&line) == GRAPH_PARAM) {
+            TRY(graph_declared(&declared, &line, error));
+            trained += !count_fits(fits, patterns, declared.name);
+        }
+    }
+    for (uint32_t i = 0; i < patterns->count; i++) {
+        if (fits[i] == 0) {
+            return error_set(error, STATUS_USAGE, "no parameter has a name like '%s'",
+                             patterns->rules[i].pattern);
+        }
+    }
+    if (patterns->count > 0 && trained == 0) {
+        return error_set(error, STATUS_USAGE, "all parameters are frozen: nothing is trained");
+    }
+    graph->freeze = patterns;
+    graph->frozen = graph->frozen || patterns->count > 0;
+    return STATUS_OK;
+}
+
+/* Does a parameter of that name stay as it is? */
+static bool is_frozen(const struct graph *graph, const char *name)
+{
+    uint32_t fits[RECIPE_RULES_MAX] = {0};
+
+    return graph->freeze != NULL && count_fits(fits, graph->freeze, name);
+}
+
 /* ---- batches ---------------------------------------------------------------- */
 
 /* The rows of a batch of the input's data, the same rows of each input: as a job draws them of its
@@ -250,10 +309,10 @@ static enum status write_declared(struct graph_writer *graph, uint32_t *id,
 
     if (word == GRAPH_INPUT) {
         *id = write_input(graph, graph->count);
-    } else if (word == GRAPH_PARAM) {
+    } else if (word == GRAPH_PARAM && !is_frozen(graph->writer->options->graph, declared.name)) {
         *id = write_shaped_parameter(graph->writer, declared.name, declared.rank, declared.dims,
                                      (struct init){.kind = INIT_NONE});
-    } else if (word == GRAPH_FROZEN) {
+    } else if (word != GRAPH_STATE) {
         *id = write_shaped_frozen(graph->writer, declared.name, declared.dtype, declared.rank,
                                   declared.dims);
     } else {
