@@ -17,6 +17,7 @@
 #include "client/job_new_options.h"
 #include "client/judge/held_out_every.h"
 #include "client/recipe/recipe_options.h"
+#include "client/show/job_modules.h"
 #include "client/show/job_ranks.h"
 #include "client/show/job_sheet.h"
 #include "client/tokens/job_rows.h"
@@ -262,39 +263,6 @@ static void freeze(struct lora *lora, const struct weights *weights)
     lora->files = weights;
 }
 
-/*
- * Runs a step of the job as it would be without calibration. The optimizer and the number of
- * micro-batches say nothing of the products: the smallest are taken.
- */
-static enum status calibrate_model(struct calibration *calibration, struct model_options options,
-                                   const struct job_terms *terms, const char *const *files,
-                                   size_t count, const char *base, struct error *error)
-{
-    struct first_state first = {0};
-    struct data_paths paths = {0};
-    struct model model = {0};
-    struct job *job = NULL;
-    enum status status;
-
-    options.optimizer = OPTIMIZER_SGD;
-    options.accumulate = 1;
-    options.group = 0;
-    TRY_OUT(model_build(&model, &options, error));
-    TRY_OUT(job_from_model(&job, &model, terms, error));
-    TRY_OUT(data_paths_of_files(&paths, job->tape, files, count, error));
-    if (job->first_state_given) {
-        TRY_OUT(first_state_open(&first, job->tape, base, error));
-    }
-    TRY_OUT(calibrate(calibration, job, (const char *const *)paths.of, paths.count,
-                      job->first_state_given ? &first : NULL, error));
-out:
-    first_state_close(&first);
-    data_paths_close(&paths);
-    job_free(job);
-    model_release(&model);
-    return status;
-}
-
 static uint64_t least_of(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -407,7 +375,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     terms->model = name;
     if (base != NULL && model_options.preference == 0.0 &&
         strcmp(options_text(options, "calibrate"), "step") == 0) {
-        TRY_OUT(calibrate_model(&calibration, model_options, terms, files, count,
+        TRY_OUT(calibrate_model(&calibration, &model_options, terms, files, count,
                                 first_state_of(options), error));
         model_release(&model);
         model_options.calibration = &calibration;
@@ -687,6 +655,11 @@ const struct option_spec job_new_show_options[JOB_NEW_SHOW_OPTIONS] = {
      .kind = OPTION_FLAG,
      .help = "print the whole program, one operation a line",
      .command_line_only = true},
+    {.name = "modules",
+     .heading = "result",
+     .kind = OPTION_FLAG,
+     .help = "show each module of the program with its tensors, and not a few joined ones",
+     .command_line_only = true},
     {.name = "save-tape",
      .heading = "result",
      .kind = OPTION_TEXT,
@@ -750,6 +723,12 @@ static int show_job(struct command_context *context, const struct job *job, uint
     error_init(&error);
     sheet_init(&sheet);
     if (fill_sheet(&sheet, job, NULL, &error) != STATUS_OK) {
+        sheet_release(&sheet);
+        return command_fail(context, &error);
+    }
+    graph_check_show_noted(&sheet, job);
+    if (job_modules_show(&sheet, job, options_flag(context->options, "modules"), &error) !=
+        STATUS_OK) {
         sheet_release(&sheet);
         return command_fail(context, &error);
     }

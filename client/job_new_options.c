@@ -165,8 +165,8 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "HOW",
      .choices = "step|none",
      .fallback = "step",
-     .help = "with --base: watch one step, shift channels that differ much, and give products that "
-             "are still far from exact 22 bits"},
+     .help = "with --base, or where it is said with --graph: watch one step, shift channels that "
+             "differ much, and give products that are still far from exact 22 bits"},
     {.name = "batch",
      .heading = "training",
      .often = true,
@@ -370,7 +370,10 @@ static const struct {
     {"lora-stabilized", FROM_BASE},
     {"lora-plus", FROM_BASE},
     {"train-whole", FROM_BASE},
-    {"calibrate", FROM_BASE},
+    {"calibrate", FROM_BASE | FROM_GRAPH},
+    {"freeze", FROM_GRAPH},
+    {"tape", FROM_TAPE},
+    {"graph", FROM_GRAPH},
     {"target", FROM_BASE},
     {"dpo", FROM_BASE},
     {"adapter", FROM_BASE},
@@ -574,6 +577,7 @@ static enum status read_graph(struct model_options *model, const struct options 
     TRY(check_belongings(options, FROM_GRAPH, "a graph: its program is fixed", error));
     model_options_default(model, MODEL_MLP);
     read_training(model, options);
+    model->evaluation = model->masked = false; /* a config file may say so of other jobs */
     if (!options_given(options, "bits")) {
         model->precision.bits = 22;
         model->precision.block = 0;

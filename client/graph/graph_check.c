@@ -7,23 +7,21 @@
 #include <string.h>
 
 #include "engine/models/graph/graph_expected.h"
+#include "proofs/job/job_notes.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
 
 /* What a step may be off, by the bits of its products. A gradient's share is of its norm, and of a
  * hundredth of the whole gradient where it is smaller: where ReLU or a pool is about to change
- * over, single elements go the other way. */
-struct tolerance {
-    double loss;
-    double gradient;
-    double state;
-};
+ * over, single elements go the other way. It is the same where PyTorch computed in binary32: that
+ * is off by a small part of it. */
 #define LEAST_GRADIENT 0.01
 #define LEAST_LOSS     1e-3 /* of a loss near zero */
 
-static struct tolerance tolerance_of(uint32_t bits)
+static struct graph_apart tolerance_of(uint32_t bits)
 {
-    return bits >= 22 ? (struct tolerance){1e-4, 1e-2, 1e-4} : (struct tolerance){2e-2, 0.1, 2e-2};
+    return bits >= 22 ? (struct graph_apart){1e-4, 1e-2, 1e-4}
+                      : (struct graph_apart){2e-2, 0.1, 2e-2};
 }
 
 struct check {
@@ -35,7 +33,6 @@ struct check {
     struct run run;
     struct first_state first;
     struct data_paths paths;
-    struct tolerance tolerance;
 };
 
 /* ---- the step --------------------------------------------------------------- */
@@ -48,6 +45,7 @@ static enum status build_example(struct check *check, const struct graph *graph,
 
     check->graph = *graph;
     check->graph.example = true;
+    check->graph.freeze = NULL; /* all gradients are looked at */
     for (uint32_t i = 0; i < graph->input_count; i++) {
         check->graph.inputs[i].file_dtype = graph->inputs[i].dtype;
     }
@@ -185,9 +183,9 @@ static enum status compare_tensors(struct graph_checked *checked, const struct c
         const double least = wanted->state ? 1e-6 : LEAST_GRADIENT * sqrt(whole);
         const double off = distance_of(&wanted->measure, &check->found[i]);
         const double apart = off == 0.0 ? 0.0 : off / fmax(norm, least);
-        double *most = wanted->state ? &checked->states : &checked->gradients;
+        double *most = wanted->state ? &checked->found.states : &checked->found.gradients;
 
-        if (!(apart <= (wanted->state ? check->tolerance.state : check->tolerance.gradient))) {
+        if (!(apart <= (wanted->state ? checked->allowed.states : checked->allowed.gradients))) {
             return refuse_tensor(wanted, apart, error);
         }
         *most = fmax(*most, apart);
@@ -204,8 +202,8 @@ static enum status compare_loss(struct graph_checked *checked, struct check *che
 
     TRY(run_loss(&bits, &check->run, error));
     memcpy(&found, &bits, sizeof(found));
-    checked->loss = fabs((double)found - wanted) / fmax(fabs(wanted), LEAST_LOSS);
-    if (checked->loss <= check->tolerance.loss) {
+    checked->found.loss = fabs((double)found - wanted) / fmax(fabs(wanted), LEAST_LOSS);
+    if (checked->found.loss <= checked->allowed.loss) {
         return STATUS_OK;
     }
     (void)error_set(error, STATUS_REFUSED,
@@ -236,15 +234,18 @@ enum status graph_check(struct graph_checked *checked, const struct graph *graph
                         const struct model_options *options, const char *weights,
                         struct error *error)
 {
-    struct check check = {.tolerance = tolerance_of(options->precision.bits)};
+    struct check check = {.run = {0}};
     enum status status;
 
-    *checked = (struct graph_checked){.looked = true, .has_loss = graph->trains};
+    *checked = (struct graph_checked){.looked = true,
+                                      .has_loss = graph->trains,
+                                      .allowed = tolerance_of(options->precision.bits)};
     TRY(graph_expected_read(&check.expected, graph, error));
     if (!check.expected.given) {
         return STATUS_OK;
     }
     checked->made = true;
+    checked->single = check.expected.single;
     TRY_OUT(build_example(&check, graph, options, error));
     TRY_OUT(make_job(&check, error));
     TRY_OUT(run_example(&check, weights, error));
@@ -260,8 +261,34 @@ out:
     return status;
 }
 
+/* ---- what is said of it --------------------------------------------------------- */
+
+static json_t *apart_json(const struct graph_apart *apart, bool has_loss)
+{
+    return json_pack("{s:o, s:o, s:f}", "loss", has_loss ? json_real(apart->loss) : json_null(),
+                     "gradients", has_loss ? json_real(apart->gradients) : json_null(), "states",
+                     apart->states);
+}
+
+/* Takes what was found and what may be, which is NULL where they are one. */
+static void show_precision(struct sheet *sheet, json_t *said, json_t *allowed, bool single)
+{
+    (void)json_object_set_new(said, "reference", json_string(single ? "float32" : "float64"));
+    if (allowed != NULL) {
+        (void)json_object_set_new(said, "allowed", allowed);
+    }
+    sheet_set(sheet, "first_step", said);
+    if (single) {
+        sheet_print(sheet, "             PyTorch computed it in float32, not in float64: the "
+                           "program does not run in that\n");
+    }
+}
+
 void graph_check_show(struct sheet *sheet, const struct graph_checked *checked)
 {
+    const struct graph_apart *found = &checked->found;
+    const struct graph_apart *allowed = &checked->allowed;
+
     if (!checked->looked) {
         return;
     }
@@ -270,18 +297,46 @@ void graph_check_show(struct sheet *sheet, const struct graph_checked *checked)
         sheet_print(sheet, "first step   not checked: the graph does not say what PyTorch found\n");
         return;
     }
-    sheet_set(sheet, "first_step",
-              json_pack("{s:o, s:o, s:f}", "loss",
-                        checked->has_loss ? json_real(checked->loss) : json_null(), "gradients",
-                        checked->has_loss ? json_real(checked->gradients) : json_null(), "states",
-                        checked->states));
     sheet_print(sheet, "first step   as PyTorch's:");
     if (checked->has_loss) {
-        sheet_print(sheet, " the loss within %.1g, gradients within %.1g", checked->loss,
-                    checked->gradients);
+        sheet_print(sheet, " the loss within %.1g of %g, gradients within %.1g of %g", found->loss,
+                    allowed->loss, found->gradients, allowed->gradients);
     }
-    if (checked->states > 0.0 || !checked->has_loss) {
-        sheet_print(sheet, "%s states within %.1g", checked->has_loss ? "," : "", checked->states);
+    if (found->states > 0.0 || !checked->has_loss) {
+        sheet_print(sheet, "%s states within %.1g of %g", checked->has_loss ? "," : "",
+                    found->states, allowed->states);
     }
-    sheet_print(sheet, "\n");
+    sheet_print(sheet, " that may be\n");
+    show_precision(sheet, apart_json(found, checked->has_loss),
+                   apart_json(allowed, checked->has_loss), checked->single);
+}
+
+void graph_check_note(struct buffer *notes, const struct graph_checked *checked)
+{
+    const struct graph_apart *allowed = &checked->allowed;
+
+    if (checked->made) {
+        buffer_add_format(notes, "first-step %s %g %g %g\n", checked->single ? "f32" : "f64",
+                          allowed->loss, allowed->gradients, allowed->states);
+    }
+}
+
+void graph_check_show_noted(struct sheet *sheet, const struct job *job)
+{
+    const char *notes = job->notes;
+    struct job_note note;
+
+    if (!job_notes_next(&note, &notes) || note.kind != JOB_NOTE_FIRST_STEP) {
+        return;
+    }
+    const struct graph_apart allowed = {note.loss, note.gradients, note.states};
+    const bool has_loss = job->tape->loss != TENSOR_NONE;
+
+    sheet_print(sheet, "first step   held to PyTorch's by the maker of the job:");
+    if (has_loss) {
+        sheet_print(sheet, " the loss may be %g off, gradients %g,", note.loss, note.gradients);
+    }
+    sheet_print(sheet, " states %g\n", note.states);
+    show_precision(sheet, json_pack("{s:o}", "allowed", apart_json(&allowed, has_loss)), NULL,
+                   note.single);
 }

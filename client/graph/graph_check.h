@@ -10,15 +10,22 @@
 
 #include "base/sheet/sheet.h"
 #include "engine/models/graph/graph.h"
+#include "proofs/job/job.h"
 
-/* How far the step was from PyTorch's, relatively; of gradients and of states the farthest. */
+/* Of a step, relatively; of gradients and of states the farthest. */
+struct graph_apart {
+    double loss;
+    double gradients;
+    double states;
+};
+
 struct graph_checked {
     bool looked; /* it is a job of a graph */
     bool made;   /* false: the graph does not say what a first step makes */
     bool has_loss;
-    double loss;
-    double gradients;
-    double states;
+    bool single; /* PyTorch computed in binary32: the program does not run in binary64 */
+    struct graph_apart found;
+    struct graph_apart allowed;
 };
 
 /* Runs the step with the bits of the options and refuses what is too far, naming the tensor and
@@ -28,5 +35,9 @@ MUST_CHECK enum status graph_check(struct graph_checked *checked, const struct g
                                    struct error *error);
 
 void graph_check_show(struct sheet *sheet, const struct graph_checked *checked);
+
+/* The same for the notes of the job (job_notes.h), and from there. */
+void graph_check_note(struct buffer *notes, const struct graph_checked *checked);
+void graph_check_show_noted(struct sheet *sheet, const struct job *job);
 
 #endif /* CLIENT_GRAPH_GRAPH_CHECK_H */

@@ -9,6 +9,8 @@
 #include "engine/models/graph/graph.h"
 #include "proofs/format/dataset.h"
 #include "proofs/job/first_state.h"
+#include "proofs/job/job_notes.h"
+#include "proofs/run/calibrate.h"
 #include "proofs/run/run.h"
 
 #define EVAL_BATCHES 16 /* where nobody says how many */
@@ -149,9 +151,11 @@ static enum status check_steps(const struct graph *graph, const struct options *
                                struct error *error)
 {
     static const char *const names[] = {
-        "optimizer", "schedule",   "rate",        "rate-min", "warmup",     "decay",
-        "beta1",     "beta2",      "epsilon",     "clip",     "accumulate", "accumulate-group",
-        "eval",      "eval-every", "eval-batches"};
+        "optimizer",  "schedule",         "rate",   "rate-min",      "rate-of",
+        "warmup",     "warmup-share",     "cycles", "power",         "cooldown",
+        "decay",      "decay-of",         "freeze", "beta1",         "beta2",
+        "epsilon",    "momentum",         "clip",   "gradient-norm", "equilibrate",
+        "accumulate", "accumulate-group", "eval",   "eval-every",    "eval-batches"};
 
     for (size_t i = 0; !graph->trains && i < sizeof(names) / sizeof(names[0]); i++) {
         if (options_flagged(options, names[i])) {
@@ -204,31 +208,60 @@ out:
     return status;
 }
 
+/* Modules that are too many for the notes are left out. */
+static enum status write_notes(struct buffer *notes, const struct graph_checked *checked,
+                               const struct model *model, struct error *error)
+{
+    graph_check_note(notes, checked);
+    if (model->modules != NULL && notes->size + strlen(model->modules) <= JOB_NOTES_MAX) {
+        buffer_add_text(notes, model->modules);
+    }
+    return buffer_check(notes, error, "the notes of the job");
+}
+
 static enum status make_of_text(struct job **job, struct graph_checked *checked,
                                 struct job_terms *terms, struct model_options *options_of_model,
                                 struct graph *graph, const struct options *options,
                                 struct error *error)
 {
     struct graph_files files = {.count = 0};
+    struct calibration calibration = {0};
     struct model model = {0};
     struct digest *roots = NULL;
+    struct buffer notes;
     enum status status;
 
     TRY(check_steps(graph, options, error));
     if (!graph->trains) {
         options_of_model->accumulate = 1;
     }
+    TRY(graph_freeze(graph, &options_of_model->recipe.frozen, error));
     TRY(find_files(&files, options_of_model, graph, options, error));
     options_of_model->graph = graph;
+    buffer_init(&notes, 2 * JOB_NOTES_MAX);
     TRY_OUT(model_build(&model, options_of_model, error));
     TRY_OUT(run_file_roots(terms, &roots, model.tape, files.of, files.count, error));
     TRY_OUT(find_weights(terms, model.tape, options, error));
+    if (options_given(options, "calibrate") &&
+        strcmp(options_text(options, "calibrate"), "step") == 0) {
+        TRY_OUT(calibrate_model(&calibration, options_of_model, terms, files.of, files.count,
+                                options_text(options, "first-state"), error));
+        model_release(&model);
+        options_of_model->calibration = &calibration;
+        TRY_OUT(model_build(&model, options_of_model, error));
+    }
     TRY_OUT(
         graph_check(checked, graph, options_of_model, options_text(options, "first-state"), error));
+    TRY_OUT(write_notes(&notes, checked, &model, error));
+    terms->notes = buffer_text(&notes);
     TRY_OUT(job_from_model(job, &model, terms, error));
 out:
+    terms->notes = NULL;
+    buffer_release(&notes);
     free(roots);
     model_release(&model);
+    options_of_model->calibration = NULL;
+    calibration_release(&calibration);
     return status;
 }
 

@@ -139,17 +139,43 @@ static enum status take_rule(struct recipe_rule *rule, const char *text, const c
                : error_set(error, STATUS_USAGE, "--%s: '%.40s' is no number", option, equals + 1);
 }
 
+static enum status count_rules(size_t *count, const struct options *options, const char *option,
+                               struct error *error)
+{
+    *count = options_list_count(options, option);
+    return *count <= RECIPE_RULES_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "--%s: %zu times; at most %d", option, *count,
+                           RECIPE_RULES_MAX);
+}
+
 static enum status take_rules(struct recipe_rules *rules, const struct options *options,
                               const char *option, struct error *error)
 {
-    const size_t count = options_list_count(options, option);
+    size_t count;
 
-    if (count > RECIPE_RULES_MAX) {
-        return error_set(error, STATUS_USAGE, "--%s: %zu times; at most %d", option, count,
-                         RECIPE_RULES_MAX);
-    }
+    TRY(count_rules(&count, options, option, error));
     for (size_t i = 0; i < count; i++) {
         TRY(take_rule(&rules->rules[i], options_list_item(options, option, i), option, error));
+    }
+    rules->count = (uint32_t)count;
+    return STATUS_OK;
+}
+
+static enum status take_patterns(struct recipe_rules *rules, const struct options *options,
+                                 const char *option, struct error *error)
+{
+    size_t count;
+
+    TRY(count_rules(&count, options, option, error));
+    for (size_t i = 0; i < count; i++) {
+        const char *text = options_list_item(options, option, i);
+
+        if (text[0] == '\0' || strlen(text) >= RECIPE_PATTERN_MAX) {
+            return error_set(error, STATUS_USAGE, "--%s %.60s: a pattern has 1 to %d letters",
+                             option, text, RECIPE_PATTERN_MAX - 1);
+        }
+        (void)snprintf(rules->rules[i].pattern, sizeof(rules->rules[i].pattern), "%s", text);
     }
     rules->count = (uint32_t)count;
     return STATUS_OK;
@@ -222,7 +248,8 @@ enum status recipe_options_read(struct model_options *model, const struct option
     take_real(&recipe->z_loss, options, "z-loss");
     recipe->gradient_norm = options_flag(options, "gradient-norm");
     TRY(take_rules(&recipe->rates, options, "rate-of", error));
-    return take_rules(&recipe->decays, options, "decay-of", error);
+    TRY(take_rules(&recipe->decays, options, "decay-of", error));
+    return take_patterns(&recipe->frozen, options, "freeze", error);
 }
 
 /* ---- once the data is measured ------------------------------------------------------- */

@@ -79,6 +79,12 @@
         RECIPE_NUMBER("decay", "weight decay of matrices (default: 0.1; with --base 0)"),          \
         RECIPE_RULES("decay-of", "the same of tensors by their names, also of vectors; as in "     \
                                  "--rate-of"),                                                     \
+        {.name = "freeze",                                                                         \
+         .heading = "training",                                                                    \
+         .kind = OPTION_LIST,                                                                      \
+         .value = "PATTERN",                                                                       \
+         .help = "with --graph: leave the tensors whose name is like PATTERN as they are; they "   \
+                 "are data then, of the file of --first-state"},                                   \
         RECIPE_NUMBER("beta1",                                                                     \
                       "share of the first moment that stays (adamw, lion; default: 0.9)"),         \
         RECIPE_NUMBER("beta2", "share of the second moment that stays, of lion of its moment "     \
@@ -96,7 +102,7 @@
         .name = "gradient-norm", .heading = "training", .kind = OPTION_FLAG,                       \
         .help = "keep the norm of each step's gradient in the state; 'bundle steps' shows it"      \
     }
-#define RECIPE_OPTION_COUNT 20
+#define RECIPE_OPTION_COUNT 21
 
 /* Once the folder of a base has been read, and whether it has adapters. */
 MUST_CHECK enum status recipe_options_read(struct model_options *model,

@@ -298,6 +298,9 @@ struct model {
     struct model_attention *attentions;
     uint32_t slice_count; /* of a receipt: the logits of its positions, slice by slice */
     uint32_t *slices;
+    /* Of a graph: lines "at TENSOR MODULE" and "end TENSOR", by which what is made from that tensor
+     * on is of a module of the program, or of none. NULL: nobody says, or they are very many. */
+    char *modules;
 };
 
 MUST_CHECK enum status model_build(struct model *model, const struct model_options *options,

@@ -294,6 +294,8 @@ void model_release(struct model *model)
     free(model->constants);
     free(model->attentions);
     free(model->slices);
+    free(model->modules);
+    model->modules = NULL;
     model->tape = NULL;
     model->parameters = model->frozen = NULL;
     model->constants = NULL;

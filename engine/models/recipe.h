@@ -62,6 +62,7 @@ struct recipe {
     float *listed;              /* SCHEDULE_LISTED: `steps` rates; borrowed by models */
     struct recipe_rules rates;  /* where the schedule stands highest */
     struct recipe_rules decays; /* also of vectors */
+    struct recipe_rules frozen; /* of a graph: tensors that stay as they are; values say nothing */
     double plus;                /* B of an adapter learns so many times as fast: LoRA+; 0: as A */
     double smoothing;           /* of labels: this share is spread over the whole vocabulary */
     double z_loss;              /* times the square of the logarithm of the sum of exponentials */

@@ -15,6 +15,7 @@ void job_free(struct job *job)
     }
     free(job->constants);
     free(job->data_roots);
+    free(job->notes);
     free(job);
 }
 

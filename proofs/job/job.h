@@ -42,6 +42,7 @@ struct job {
     /* For people; printable ASCII, or "". */
     char title[JOB_TITLE_MAX + 1];
     char model[JOB_TITLE_MAX + 1]; /* the name of the model */
+    char *notes;                   /* of the maker (job_notes.h), or NULL */
     /* Derived: */
     uint8_t header[JOB_HEADER_SIZE];
     struct digest id;

@@ -6,6 +6,7 @@
 
 #include "engine/rules/rule.h"
 #include "proofs/commit/element.h"
+#include "proofs/job/job_notes.h"
 
 enum status job_check_rules(const struct job *job, struct error *error)
 {
@@ -44,6 +45,7 @@ enum status job_check_terms(const struct job *job, struct error *error)
     TRY(job_check_rules(job, error));
     TRY(job_check_text(job->title, "title", error));
     TRY(job_check_text(job->model, "name of the model", error));
+    TRY(job_notes_check(job->notes, job->tape, error));
     if (job->steps == 0 || job->steps > JOB_STEPS_MAX || job->segment_length == 0 ||
         job->segment_length > job->steps) {
         return error_set(error, STATUS_BAD_FORMAT,

@@ -21,8 +21,9 @@
  *             32d   the roots of the data tensors, in the tape's order
  *             1     1: the first state is given as a checkpoint; 0: it is drawn
  *             8     the seed of the tape's draws; 0 where the first state is given
- *             1+n   only where one of them is not empty: the title; then
+ *             1+n   only where one of these is not empty: the title; then
  *             1+n   the name of the model
+ *             4+n   only where there are some: the notes (job_notes.h)
  */
 #include "proofs/job/job_file.h"
 
@@ -38,6 +39,7 @@
 #include "proofs/commit/descriptor.h"
 #include "proofs/hash/sha256.h"
 #include "proofs/job/job_check.h"
+#include "proofs/job/job_notes.h"
 
 /* Where the parts of the header stand, as the table above has them. */
 enum {
@@ -86,9 +88,13 @@ static enum status encode_body(struct buffer *bytes, const struct job *job, stru
     }
     buffer_add_u8(bytes, job->first_state_given);
     buffer_add_u64(bytes, job->seed);
-    if (job->title[0] != '\0' || job->model[0] != '\0') {
+    if (job->title[0] != '\0' || job->model[0] != '\0' || job->notes != NULL) {
         add_text(bytes, job->title);
         add_text(bytes, job->model);
+    }
+    if (job->notes != NULL) {
+        buffer_add_u32(bytes, (uint32_t)strlen(job->notes));
+        buffer_add_text(bytes, job->notes);
     }
     return buffer_check(bytes, error, "the job file");
 }
@@ -297,6 +303,25 @@ static enum status read_text(char text[JOB_TITLE_MAX + 1], struct reader *reader
                            reader->at, what);
 }
 
+static enum status read_notes(struct job *job, struct reader *reader, struct error *error)
+{
+    const uint32_t size = reader_u32(reader);
+
+    if (size == 0 || size > JOB_NOTES_MAX || size > reader_left(reader)) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "before byte %zu: notes of %u bytes; they have 1 to %u, all of them there",
+                         reader->at, size, JOB_NOTES_MAX);
+    }
+    job->notes = calloc(1, (size_t)size + 1);
+    if (job->notes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the notes of a job");
+    }
+    reader_copy(reader, (uint8_t *)job->notes, size);
+    return strlen(job->notes) == size
+               ? job_notes_check(job->notes, job->tape, error)
+               : error_set(error, STATUS_BAD_FORMAT, "the notes of the job hold a byte 0");
+}
+
 static enum status read_texts(struct job *job, struct reader *reader, struct error *error)
 {
     if (reader_left(reader) == 0) {
@@ -304,6 +329,9 @@ static enum status read_texts(struct job *job, struct reader *reader, struct err
     }
     TRY(read_text(job->title, reader, "title", error));
     TRY(read_text(job->model, reader, "name of the model", error));
+    if (reader_left(reader) > 0) {
+        return read_notes(job, reader, error);
+    }
     return job->title[0] != '\0' || job->model[0] != '\0'
                ? STATUS_OK
                : error_set(error, STATUS_BAD_FORMAT,

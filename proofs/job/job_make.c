@@ -58,6 +58,13 @@ static struct job *job_of_terms(const struct job_terms *terms)
     job->first_state_root = terms->first_state_root;
     take_text(job->title, terms->title);
     take_text(job->model, terms->model);
+    if (terms->notes != NULL && terms->notes[0] != '\0') {
+        job->notes = strdup(terms->notes);
+        if (job->notes == NULL) {
+            job_free(job);
+            return NULL;
+        }
+    }
     return job;
 }
 

@@ -18,6 +18,7 @@ struct job_terms {
     struct digest first_state_root;
     const char *title; /* for people, as in job.h; NULL: none */
     const char *model;
+    const char *notes; /* job_notes.h; NULL: none */
 };
 
 /*

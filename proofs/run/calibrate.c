@@ -9,6 +9,7 @@
 #include "engine/ops/contraction.h"
 #include "engine/ops/element.h"
 #include "proofs/run/channel_rule.h"
+#include "proofs/run/data_paths.h"
 
 enum {
     SAMPLES = 8,        /* rows of each operand whose products are computed */
@@ -556,4 +557,34 @@ void calibration_release(struct calibration *calibration)
     free(calibration->shifts);
     free(calibration->products);
     *calibration = (struct calibration){0};
+}
+
+enum status calibrate_model(struct calibration *calibration, const struct model_options *given,
+                            const struct job_terms *terms, const char *const *files, size_t count,
+                            const char *first_state, struct error *error)
+{
+    struct model_options options = *given;
+    struct first_state first = {0};
+    struct data_paths paths = {0};
+    struct model model = {0};
+    struct job *job = NULL;
+    enum status status;
+
+    options.optimizer = OPTIMIZER_SGD;
+    options.accumulate = 1;
+    options.group = 0;
+    TRY_OUT(model_build(&model, &options, error));
+    TRY_OUT(job_from_model(&job, &model, terms, error));
+    TRY_OUT(data_paths_of_files(&paths, job->tape, files, count, error));
+    if (job->first_state_given) {
+        TRY_OUT(first_state_open(&first, job->tape, first_state, error));
+    }
+    TRY_OUT(calibrate(calibration, job, (const char *const *)paths.of, paths.count,
+                      job->first_state_given ? &first : NULL, error));
+out:
+    first_state_close(&first);
+    data_paths_close(&paths);
+    job_free(job);
+    model_release(&model);
+    return status;
 }

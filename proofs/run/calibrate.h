@@ -14,6 +14,7 @@
 
 #include "engine/models/model.h"
 #include "proofs/job/first_state.h"
+#include "proofs/job/job_make.h"
 #include "proofs/run/run.h"
 
 /*
@@ -25,6 +26,16 @@
 MUST_CHECK enum status calibrate(struct calibration *calibration, const struct job *job,
                                  const char *const *paths, size_t path_count,
                                  const struct first_state *first, struct error *error);
+
+/*
+ * The same of the job that these options and terms make. The optimizer and the number of
+ * micro-batches say nothing of the products: the smallest are taken. files: of the job's data, in
+ * the tape's order. first_state: where a given one lies.
+ */
+MUST_CHECK enum status calibrate_model(struct calibration *calibration,
+                                       const struct model_options *given,
+                                       const struct job_terms *terms, const char *const *files,
+                                       size_t count, const char *first_state, struct error *error);
 void calibration_release(struct calibration *calibration);
 
 #endif /* PROOFS_RUN_CALIBRATE_H */

@@ -19,6 +19,7 @@ except ImportError:
     sys.exit(77)
 
 import copy  # noqa: E402
+import warnings  # noqa: E402
 
 import lockstep_torch as lockstep  # noqa: E402
 import torch_programs as programs  # noqa: E402
@@ -140,6 +141,63 @@ def refuse_to_load(module):
         assert "wte.weight" in str(error), error
     else:
         raise AssertionError("weights of another shape are loaded")
+
+
+def adapters_are_added_to_the_weights_beside_them():
+    module = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Linear(4, 2))
+    before = copy.deepcopy(module)
+    a, b = torch.randn(3, 6), torch.randn(4, 3)
+    wrong = {"0.lora_A.weight": torch.randn(3, 5), "0.lora_B.weight": b}
+    for tensors, scale, words in (
+            ({"0.lora_A.weight": a, "0.lora_B.weight": b}, None, "scale=alpha / rank"),
+            ({"0.lora_A.weight": a}, 2.0, "no lora_B"), (wrong, 2.0, "does not fit"),
+            ({"5.lora_A.weight": a, "5.lora_B.weight": b}, 2.0, "no '5.weight'")):
+        lockstep._save_tensors(path("adapters.safetensors"), tensors)
+        try:
+            lockstep.load(module, path("adapters.safetensors"), scale)
+        except lockstep.Refused as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
+        assert torch.equal(module[0].weight, before[0].weight)
+    lockstep._save_tensors(path("adapters.safetensors"),
+                           {"0.lora_A.weight": a, "0.lora_B.weight": b})
+    left = lockstep.load(module, path("adapters.safetensors"), 2.0)
+    assert left == ["0.bias", "1.weight", "1.bias"], left
+    assert torch.allclose(module[0].weight, before[0].weight + 2 * b @ a)
+
+
+def a_gpt2_of_a_job_is_a_module():
+    """Its logits are those of the job."""
+    tokens = torch.tensor([(7 * i * i + i) % 50 for i in range(17)])
+    with open(path("gpt2.u8"), "wb") as file:
+        file.write(bytes(tokens.tolist()))  # one window
+    size = ["--model", "gpt2", "--data", path("gpt2.u8"), "--vocabulary", "50", "--layers", "2",
+            "--heads", "4", "--width", "32", "--length", "16", "--batch", "1", "--bits", "22"]
+    ask("job", "new", *size, "--steps", "3", "--rate", "0.05", "--out", path("gpt2.job"))
+    ask("prover", "run", path("gpt2.job"), "--data", path("gpt2.u8"), "--bundle", path("gpt2.run"))
+    module = lockstep.gpt2(path("gpt2.run"), 4)
+    weights = path("gpt2.safetensors")
+    lockstep._save_tensors(weights, dict(module.named_parameters()))
+    ask("job", "new", *size, "--inference", "--first-state", weights, "--steps", "1", "--out",
+        path("answers.job"))
+    ask("prover", "run", path("answers.job"), "--first-state", weights, "--data", path("gpt2.u8"),
+        "--bundle", path("answers.run"))
+    answers = lockstep._newest(path("answers.run"))[0]["answers"].reshape(16, 50)
+    with torch.no_grad():
+        apart = float((module(tokens[:16]) - answers).norm() / answers.norm())
+    print("# logits are %.1e apart" % apart)
+    assert apart < 1e-5, apart
+    lockstep._save_tensors(weights, {key: one for key, one in module.named_parameters()
+                                     if key != "h.1.ln_1.bias"})
+    for given, heads, words in ((weights, 4, "no 'h.1.ln_1.bias'"), (path("gpt2.run"), 3, "3 heads"),
+                                (path("adapters.safetensors"), 1, "no GPT-2")):
+        try:
+            lockstep.gpt2(given, heads)
+        except lockstep.Refused as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
 
 
 def states_go_from_step_to_step_and_load():
@@ -291,13 +349,19 @@ def a_first_step_that_is_not_pytorchs_is_refused():
         lines[at:at + 1] = change(lines[at].split(" "))
         return "\n".join(lines)
 
-    assert "first step   as PyTorch's: the loss within" in job(text, 0)
-    job(text, 0, "--bits", "14")
-    said = job(expecting(0, lambda words: [" ".join(words[:2] + ["0x4010000000000000"])]), 1)
+    said = job(text, 0)
+    assert "first step   as PyTorch's: the loss within" in said and " of 0.0001, gradients" in said
+    assert " of 0.02, gradients within" in job(text, 0, "--bits", "14")
+    job(text, 0, "--bits", "14", "--calibrate", "step", "--freeze", "wte.*", "--accumulate", "2")
+    job(expecting(0, lambda words: []), 0)  # as graphs were that did not say in which precision
+    said = job(expecting(1, lambda words: [" ".join(words[:2] + ["0x4010000000000000"])]), 1)
     assert "its loss is" in said and "not 4" in said, said
     wte = [line.split(" ")[0] for line in text.split("\n") if " param wte.weight " in line][0]
     number = [line.split(" ")[1] for line in text.split("\n")
               if line.startswith("expect ")].index(wte)
+    for word, what in (("f16", "may say f64 or f32"), ("f32\nexpect f32", "may say f64 or f32")):
+        said = job(expecting(0, lambda words: ["expect " + word]), 1)
+        assert what in said, said
     said = job(expecting(number, lambda words: [" ".join(words[:4] + words[5:] + words[4:5])]), 1)
     assert "gradient of 'wte.weight', first read at wte torch_programs.py:" in said, said
     said = job(expecting(number, lambda words: [" ".join(words[:2] + ["0x3ff0000000000000"] +
@@ -305,13 +369,13 @@ def a_first_step_that_is_not_pytorchs_is_refused():
     assert "gradient of 'wte.weight'" in said, said
     for was, other in ((" gelu ", " relu "), (" 0x3eb504f3 12 =", " 0x3f000000 12 =")):
         assert "the first step is not PyTorch's" in job(text.replace(was, other), 1), was
-    said = job(expecting(1, lambda words: []), 1)
+    said = job(expecting(2, lambda words: []), 1)
     assert "no line 'expect' says" in said, said
-    said = job(expecting(1, lambda words: [" ".join(words)] * 2), 1)
+    said = job(expecting(2, lambda words: [" ".join(words)] * 2), 1)
     assert "two lines 'expect'" in said, said
-    said = job(expecting(1, lambda words: [" ".join(words[:-1])]), 1)
+    said = job(expecting(2, lambda words: [" ".join(words[:-1])]), 1)
     assert "'expect' takes the loss and a number" in said, said
-    said = job(expecting(1, lambda words: [" ".join(words[:2] + ["0x7ff0000000000000"] +
+    said = job(expecting(2, lambda words: [" ".join(words[:2] + ["0x7ff0000000000000"] +
                                                     words[3:])]), 1)
     assert "not finite" in said, said
     lockstep.export(module, loss, batch, path("first"), check=False)
@@ -319,6 +383,36 @@ def a_first_step_that_is_not_pytorchs_is_refused():
         text = file.read()
     assert "expect" not in text
     assert "not checked" in job(text, 0)
+
+
+def a_first_step_in_float32_is_said():
+    """A program that does not run in float64 is compared with float32, and nobody is left to think
+    otherwise: not who exports it, nor who reads the graph, makes the job, or is shown it."""
+    module, loss, batch = programs.make("mlp")
+
+    def insists(module, **batch):
+        if any(rows.dtype == torch.float64 for rows in batch.values()):
+            raise TypeError("rows of float32, please")
+        return loss(module, **batch)
+
+    for name, program, precision in (("wide", loss, "64"), ("narrow", insists, "32")):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            _, words, _, _ = export(name, module, program, batch)
+        assert ["float32, please" in str(one.message) for one in told] == [True] * (
+            precision == "32"), told
+        with open(path(name + ".graph"), encoding="ascii") as file:
+            assert "expect f%s\n" % precision in file.read()
+        for bits, allowed in (("22", [1e-4, 1e-2, 1e-4]), ("14", [2e-2, 0.1, 2e-2])):
+            job = path("%s.%s.job" % (name, bits))
+            made = call("job", "new", *words, "--bits", bits, "--out", job).stdout.decode()
+            shown = call("job", "show", job).stdout.decode()
+            assert ("in float32, not in float64" in made, "in float32, not in float64" in shown) == (
+                precision == "32",) * 2, (made, shown)
+            assert "the loss may be %g off, gradients %g," % tuple(allowed[:2]) in shown, shown
+            first = ask("job", "show", job)["first_step"]
+            assert first == {"reference": "float" + precision, "allowed": dict(
+                zip(("loss", "gradients", "states"), allowed))}, first
 
 
 def detach_that_is_lost_is_refused():
@@ -428,10 +522,12 @@ def a_damaged_graph_is_refused_by_its_line():
 
 if __name__ == "__main__":
     sys.exit(main([programs_are_those_of_pytorch, a_run_is_proved_and_loads,
+                   adapters_are_added_to_the_weights_beside_them, a_gpt2_of_a_job_is_a_module,
                    states_go_from_step_to_step_and_load,
                    held_out_data_are_looked_at_in_eval_mode, states_are_strict,
                    one_value_is_next_of_one_state,
-                   a_first_step_that_is_not_pytorchs_is_refused, detach_that_is_lost_is_refused,
+                   a_first_step_that_is_not_pytorchs_is_refused,
+                   a_first_step_in_float32_is_said, detach_that_is_lost_is_refused,
                    exported_decoders_have_the_operations_of_built_in_ones,
                    what_has_no_line_is_refused, names_that_a_job_gives_itself_are_refused,
                    a_damaged_graph_is_refused_by_its_line]))

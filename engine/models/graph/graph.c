@@ -82,6 +82,65 @@ enum status graph_read(struct graph *graph, const char *text, size_t size, struc
                : error_set(error, STATUS_BAD_FORMAT, "the graph has no input and no state");
 }
 
+/* ---- what is frozen ----------------------------------------------------------- */
+
+/* Adds the parameter to the number of each pattern that it fits; does it fit one? */
+static bool count_fits(uint32_t *fits, const struct recipe_rules *patterns, const char *name)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < patterns->count; i++) {
+        const bool fit = recipe_fits(patterns->rules[i].pattern, name);
+
+        fits[i] += fit;
+        any = any || fit;
+    }
+    return any;
+}
+
+enum status graph_freeze(struct graph *graph, const struct recipe_rules *patterns,
+                         struct error *error)
+{
+    uint32_t fits[RECIPE_RULES_MAX] = {0};
+    struct graph_declared declared;
+    struct graph_lines lines;
+    struct graph_line line;
+    uint32_t trained = 0;
+    bool found = patterns->count > 0;
+
+    TRY(graph_lines_begin(&lines, graph->text, graph->size, error));
+    while (found) {
+        TRY(graph_line_next(&line, &found, &lines, error));
+        if (!found || !graph_word_declares(graph_line_word(&line))) {
+            break;
+        }
+        if (graph_line_word(&line) == GRAPH_PARAM) {
+            TRY(graph_declared(&declared, &line, error));
+            trained += !count_fits(fits, patterns, declared.name);
+        }
+    }
+    for (uint32_t i = 0; i < patterns->count; i++) {
+        if (fits[i] == 0) {
+            return error_set(error, STATUS_USAGE, "no parameter has a name like '%s'",
+                             patterns->rules[i].pattern);
+        }
+    }
+    if (patterns->count > 0 && trained == 0) {
+        return error_set(error, STATUS_USAGE, "all parameters are frozen: nothing is trained");
+    }
+    graph->freeze = patterns;
+    graph->frozen = graph->frozen || patterns->count > 0;
+    return STATUS_OK;
+}
+
+/* Does a parameter of that name stay as it is? */
+static bool is_frozen(const struct graph *graph, const char *name)
+{
+    uint32_t fits[RECIPE_RULES_MAX] = {0};
+
+    return graph->freeze != NULL && count_fits(fits, graph->freeze, name);
+}
+
 /* ---- batches ---------------------------------------------------------------- */
 
 /* The rows of a batch of the input's data, the same rows of each input: as a job draws them of its
@@ -250,10 +309,10 @@ static enum status write_declared(struct graph_writer *graph, uint32_t *id,
 
     if (word == GRAPH_INPUT) {
         *id = write_input(graph, graph->count);
-    } else if (word == GRAPH_PARAM) {
+    } else if (word == GRAPH_PARAM && !is_frozen(graph->writer->options->graph, declared.name)) {
         *id = write_shaped_parameter(graph->writer, declared.name, declared.rank, declared.dims,
                                      (struct init){.kind = INIT_NONE});
-    } else if (word == GRAPH_FROZEN) {
+    } else if (word != GRAPH_STATE) {
         *id = write_shaped_frozen(graph->writer, declared.name, declared.dtype, declared.rank,
                                   declared.dims);
     } else {
@@ -354,10 +413,34 @@ static enum status write_after(struct graph_writer *graph, const struct graph_li
     return say_line(graph, line, error);
 }
 
+/* The first word of a place is the module. What is said of no module yet ends where it began. */
+static void note_module(struct graph_writer *graph, const char *module)
+{
+    if (module != NULL) {
+        buffer_add_format(&graph->places, "at %u %.*s\n", graph->builder->tape.tensor_count,
+                          GRAPH_PLACE_MAX, module);
+    } else if (graph->placed) {
+        buffer_add_format(&graph->places, "end %u\n", graph->builder->tape.tensor_count);
+    }
+    graph->placed = module != NULL;
+}
+
+/* Is it the module that the place has already? */
+static bool is_same_module(const struct graph_writer *graph, const char *module)
+{
+    const size_t size = strlen(module);
+
+    return graph->placed && strncmp(graph->place, module, size) == 0 &&
+           (graph->place[size] == ' ' || graph->place[size] == '\0');
+}
+
 static enum status write_place(struct graph_writer *graph, const struct graph_line *line)
 {
     size_t size = 0;
 
+    if (line->count > 1 && !is_same_module(graph, line->words[1])) {
+        note_module(graph, line->words[1]);
+    }
     graph->place[0] = '\0';
     for (uint32_t i = 1; i < line->count && size < GRAPH_PLACE_MAX; i++) {
         size += (size_t)snprintf(graph->place + size, GRAPH_PLACE_MAX + 1 - size, "%s%s",
@@ -492,11 +575,34 @@ static void end_step(struct graph_writer *graph)
     }
 }
 
+/* A pass over held-out data goes on behind what the model has. */
+static void take_places(struct graph_writer *graph)
+{
+    buffer_init(&graph->places, GRAPH_PLACES_MAX);
+    if (graph->writer->model->modules != NULL) {
+        buffer_add_text(&graph->places, graph->writer->model->modules);
+    }
+}
+
+static void give_places(struct graph_writer *graph)
+{
+    struct model *model = graph->writer->model;
+
+    note_module(graph, NULL);
+    free(model->modules);
+    model->modules = NULL;
+    if (graph->places.status == STATUS_OK && graph->places.size > 0) {
+        model->modules = strdup(buffer_text(&graph->places));
+    }
+    buffer_release(&graph->places);
+}
+
 void write_graph(struct model_writer *writer)
 {
     struct graph_writer graph = {
         .writer = writer, .builder = writer->builder, .room = GRAPH_ROOM, .loss = TENSOR_NONE};
     struct error error;
+    enum status status;
 
     error_init(&error);
     graph.ids = calloc(GRAPH_ROOM, sizeof(*graph.ids));
@@ -504,7 +610,10 @@ void write_graph(struct model_writer *writer)
         builder_fail(graph.builder, STATUS_NO_MEMORY, "no memory for a graph");
         return;
     }
-    if (write_lines(&graph, &error) != STATUS_OK) {
+    take_places(&graph);
+    status = write_lines(&graph, &error);
+    give_places(&graph);
+    if (status != STATUS_OK) {
         writer->builder->error = error;
     } else if (writer->pass != NULL) {
         write_held_out_loss(writer, graph.loss);

@@ -45,6 +45,8 @@ struct graph {
     bool frozen;    /* does it name frozen weights? */
     bool trains;    /* it has parameters, and a loss; else each step makes states of states */
     bool evaluates; /* it says what is found on held-out data */
+    /* The caller sets it by graph_freeze(): parameters whose names fit stay as they are. */
+    const struct recipe_rules *freeze;
     /* The caller sets it: the tape of the first step of an example. The data of input NAME are
      * "example.NAME", one batch as it lies, and nothing is dropped. */
     bool example;
@@ -54,5 +56,10 @@ struct graph {
  * Borrows text for as long as the graph is used. */
 MUST_CHECK enum status graph_read(struct graph *graph, const char *text, size_t size,
                                   struct error *error);
+
+/* Parameters whose names fit a pattern are frozen weights. Borrows the patterns. Refuses one that
+ * none fits, and a graph of which nothing would be trained. */
+MUST_CHECK enum status graph_freeze(struct graph *graph, const struct recipe_rules *patterns,
+                                    struct error *error);
 
 #endif /* ENGINE_MODELS_GRAPH_GRAPH_H */

@@ -116,10 +116,31 @@ static enum status take_tensor(struct expectation *reader, const struct graph_li
     return STATUS_OK;
 }
 
+/* In which precision PyTorch computed what follows. */
+static enum status take_precision(struct graph_expected *expected, const struct graph_line *line,
+                                  struct error *error)
+{
+    const bool single = strcmp(line->words[1], dtype_name(DTYPE_F32)) == 0;
+
+    if (expected->given || (!single && strcmp(line->words[1], "f64") != 0)) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "line %u: the first 'expect' may say f64 or f32; others take a value and "
+                         "numbers",
+                         line->number);
+    }
+    expected->given = true;
+    expected->single = single;
+    return STATUS_OK;
+}
+
 static enum status take_expected(struct expectation *reader, const struct graph_line *line,
                                  struct error *error)
 {
     uint32_t value;
+
+    if (!line->made && line->rank == 0 && line->count == 2) {
+        return take_precision(reader->expected, line, error);
+    }
 
     if (line->made || line->rank != 0 || line->count < 3) {
         return error_set(error, STATUS_BAD_FORMAT, "line %u: 'expect' takes a value and numbers",

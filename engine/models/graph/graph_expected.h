@@ -2,8 +2,11 @@
  * graph_expected.h - what PyTorch found in the first step of a graph's example: the loss, and of
  * the gradient of each parameter and of the next value of each state a norm and eight sums.
  *
+ *     expect f64|f32
  *     expect %LOSS NUMBER
  *     expect %PARAMETER_OR_STATE NORM SUM ... SUM
+ *
+ * The first line says in which precision PyTorch computed it; without it that is binary64.
  *
  * The sums take each element with a sign that follows from its place (graph_expected_add), so that
  * the root of the mean square of their differences is about the norm of the difference.
@@ -30,7 +33,8 @@ struct graph_expected_tensor {
 };
 
 struct graph_expected {
-    bool given; /* false: the graph says nothing, and the rest is empty */
+    bool given;  /* false: the graph says nothing, and the rest is empty */
+    bool single; /* PyTorch computed it in binary32: the program did not run in binary64 */
     double loss;
     uint32_t count;
     struct graph_expected_tensor *tensors;

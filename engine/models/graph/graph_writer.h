@@ -4,10 +4,12 @@
 #ifndef ENGINE_MODELS_GRAPH_GRAPH_WRITER_H
 #define ENGINE_MODELS_GRAPH_GRAPH_WRITER_H
 
+#include "base/buffer.h"
 #include "engine/models/graph/graph_line.h"
 #include "engine/models/model_writer.h"
 
-#define GRAPH_PLACE_MAX 160 /* bytes of an "at" that an error repeats */
+#define GRAPH_PLACE_MAX  160 /* bytes of an "at" that an error repeats */
+#define GRAPH_PLACES_MAX (UINT32_C(1) << 20)
 
 /* Where a line stands. */
 enum graph_part {
@@ -37,6 +39,8 @@ struct graph_writer {
         uint32_t parts[OP_OUTPUTS_MAX];
     } split; /* the last one: its parts are lines of their own */
     char place[GRAPH_PLACE_MAX + 1];
+    struct buffer places; /* of the model */
+    bool placed;          /* the last line of them is no "end" */
 };
 
 /* Writes the call of a line; *id is the tensor that it makes. What the builder refuses is left in

@@ -304,6 +304,65 @@ static void test_false_titles_are_refused(void **state)
     assert_int_equal(parse_with_texts(large, JOB_TITLE_MAX + 3), STATUS_BAD_FORMAT);
 }
 
+static void test_notes_are_bound_and_read_back(void **state)
+{
+    static const char *const good[] = {"first-step f32 0.0001 0.01 0\n",
+                                       "at 0 a\nat 1 b.c\nend 1\n",
+                                       "first-step f64 0 1e-06 2\nend 2\n"};
+    static const char *const wrong[] = {"at 0 a",
+                                        "at 0\n",
+                                        "at 0 \n",
+                                        "at 00 a\n",
+                                        "at 1 a\nat 0 b\n",
+                                        "at 4000000000 a\n",
+                                        "at 0 a b\n",
+                                        "end 0 a\n",
+                                        "\n",
+                                        "first\n",
+                                        "first-step f16 0 0 0\n",
+                                        "first-step f32 0 0\n",
+                                        "first-step f32 0 0 nan\n",
+                                        "first-step f32 0 0 1e-6\n",
+                                        "first-step f32 0 0 -1\n",
+                                        "at 0 a\nfirst-step f32 0 0 0\n",
+                                        "at 0 \303\251\n"};
+    struct small_job_options options;
+    struct job *again = NULL;
+    struct buffer bytes;
+    struct digest last;
+    struct job *job;
+    char texts[256];
+
+    (void)state;
+    small_job_defaults(&options);
+    job = small_job_new(&options);
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        last = job->id;
+        free(job->notes);
+        job->notes = strdup(good[i]);
+        assert_int_equal(job_complete(job, NULL), STATUS_OK);
+        assert_false(digest_equal(&job->id, &last));
+        bytes = encode(job);
+        assert_int_equal(job_parse(&again, bytes.data, bytes.size, NULL), STATUS_OK);
+        assert_string_equal(again->notes, good[i]);
+        assert_true(digest_equal(&again->id, &job->id));
+        buffer_release(&bytes);
+        job_free(again);
+    }
+    job_free(job);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        const size_t size = strlen(wrong[i]);
+
+        memcpy(texts, "\0\0\0\0\0", 5);
+        texts[5] = (char)size;
+        memcpy(texts + 6, wrong[i], size);
+        assert_int_equal(parse_with_texts(texts, size + 6), STATUS_BAD_FORMAT);
+    }
+    assert_int_equal(parse_with_texts("\0\0\0\0\0\0", 6), STATUS_BAD_FORMAT);
+    assert_int_equal(parse_with_texts("\0\0\0\0\0\7end 0\n", 12), STATUS_BAD_FORMAT);
+    assert_int_equal(parse_with_texts("\0\0\0\0\0\6end 0\n", 12), STATUS_OK);
+}
+
 static void test_jobs_of_the_first_version_are_refused_by_a_sentence(void **state)
 {
     struct buffer bytes = small_file();
@@ -556,6 +615,7 @@ int main(void)
         cmocka_unit_test(test_state_that_is_given_has_no_seed),
         cmocka_unit_test(test_titles_are_bound_and_read_back),
         cmocka_unit_test(test_false_titles_are_refused),
+        cmocka_unit_test(test_notes_are_bound_and_read_back),
         cmocka_unit_test(test_jobs_of_the_first_version_are_refused_by_a_sentence),
         cmocka_unit_test(test_constants_that_are_not_finite_are_refused),
         cmocka_unit_test(test_impossible_terms_are_refused),

@@ -284,8 +284,13 @@ def read_job(data):
     need(given <= 1 and not (given and seed), "a first state that is given and drawn")
     if source.left():
         texts = [source.take(source.number("B")) for _ in range(2)]
-        need(any(texts) and all(len(text) <= 80 and text == text.strip()
-                                and all(32 <= byte < 127 for byte in text) for text in texts),
+        notes = b""
+        if source.left():
+            notes = source.take(source.number("I"))
+            need(0 < len(notes) <= 2**20 and notes.endswith(b"\n") and
+                 all(byte == 10 or 32 <= byte < 127 for byte in notes), "notes that no reader may take")
+        need(any(texts + [notes]) and all(len(text) <= 80 and text == text.strip()
+                                          and all(32 <= byte < 127 for byte in text) for text in texts),
              "a title or a name that no reader may take")
     source.end()
     job.first_root, job.id = roots[4], job_id(data[:216])
