@@ -647,12 +647,11 @@ static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
 /* Of place k of a plane: half of the line that holds it; zeros where there is none. */
 INLINE __m256i half_of(const char *lines, uint32_t k)
 {
-    return k == ROW_NONE
-               ? _mm256_setzero_si256()
-               : _mm256_loadu_si256((const __m256i *)(lines + k / 2 * (size_t)LINE_SIZE));
+    return k == ROW_NONE ? _mm256_setzero_si256()
+                         : _mm256_loadu_si256((const __m256i *)(lines + k / 2 * (size_t)LINE_SIZE));
 }
 
-static void join_lines(char *to, const char *lines, const uint32_t *order, int64_t pairs)
+static void join_half_lines(char *to, const char *lines, const uint32_t *order, int64_t pairs)
 {
     for (int64_t i = 0; i < pairs; i++, order += 2) {
         for (int h = 0; h < LINE_SIZE; h += HALF_LINE) {
@@ -679,7 +678,7 @@ static const struct contraction_isa avx2 = {
     .stream = stream_bytes,
     .row_sums = row_sums,
     .unpack = unpack_lines,
-    .join = join_lines,
+    .join = join_half_lines,
     .finish_row = finish_row,
 };
 

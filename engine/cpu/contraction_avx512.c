@@ -610,8 +610,8 @@ INLINE __m512i line_of(const char *lines, uint32_t k)
 static void join_lines(char *to, const char *lines, const uint32_t *order, int64_t pairs)
 {
     for (int64_t i = 0; i < pairs; i++, order += 2) {
-        __m512i low = _mm512_srl_epi32(line_of(lines, order[0]),
-                                       _mm_cvtsi32_si128((int)(order[0] & 1) * 16));
+        __m512i low =
+            _mm512_srl_epi32(line_of(lines, order[0]), _mm_cvtsi32_si128((int)(order[0] & 1) * 16));
         __m512i high = _mm512_sll_epi32(line_of(lines, order[1]),
                                         _mm_cvtsi32_si128((int)(~order[1] & 1) * 16));
 
