@@ -450,7 +450,7 @@ static enum status job_of_receipt(struct job **job, const struct job_terms *term
     TRY_OUT(receipt_read(&receipt, error, options_text(options, "receipt")));
     TRY_OUT(receipt_base_open(&base, options_text(options, "base"), error));
     if (!receipt_base_is(&base, &receipt, error) || !receipt_base_takes(&base, &receipt, error)) {
-        status = error->status;
+        status = STATUS_REFUSED;
         goto out;
     }
     status = receipt_job(job, NULL, &receipt, &base, terms, error);

@@ -43,10 +43,15 @@ if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
         "$dir/lora.json" >"$dir/out" 2>"$dir/err"
     code=$?
     check "a step of LoRA has PyTorch's losses" 0 'says err "from PyTorch" && says out "checkpoint"'
+    GENERATE_CASE=tiny GENERATE_TOKENS=40 timeout -k 5 300 "$TEST_BUILD/bench/generate_bench" \
+        "$dir/generate.json" >"$dir/out" 2>"$dir/err"
+    code=$?
+    check "generation has PyTorch's logits" 0 'says err "from PyTorch" && says out "tokens/s"'
 else
     skip "a step has the peers that people use, with losses like ours" "PyTorch is not here"
     skip "where bfloat16 would not end it is left out with a sentence" "PyTorch is not here"
     skip "a step held to AVX2 says so" "PyTorch is not here"
     skip "a step of LoRA has PyTorch's losses" "PyTorch is not here"
+    skip "generation has PyTorch's logits" "PyTorch is not here"
 fi
 finish

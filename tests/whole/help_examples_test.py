@@ -40,6 +40,7 @@ NOT_HERE = {
     "job new --tape": "a tape of another program",
     "prover run 0x": "tests/whole/by_ledger_test.py",
     "audit --report text.json": "tests/whole/delivery_test.py",
+    "audit answer.receipt": "tests/whole/finetune_test.py",
     "audit --workers 8": "tests/verifier/audit/audit_test.c",
     "audit --verify-report": "tests/whole/delivery_test.py",
     "ledger deploy": "tests/chain has chains",
