@@ -20,13 +20,14 @@
 #include "client/show/job_sheet.h"
 #include "client/tokens/job_rows.h"
 #include "client/tokens/job_tokens.h"
-#include "engine/models/layouts.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
 #include "proofs/job/job_precision.h"
 #include "proofs/job/tape_file.h"
+#include "proofs/model/frozen.h"
+#include "proofs/receipt/receipt_job.h"
 #include "proofs/run/calibrate.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
@@ -253,35 +254,10 @@ out:
 
 /* ---- job new ------------------------------------------------------------ */
 
-/* How the folder calls and holds a tensor. A tensor that is not there is named later. */
-static const char *find_in(enum dtype *dtype, const void *weights, const char *name)
-{
-    const struct weights_entry *entry = weights_find_plain(weights, name);
-
-    *dtype = DTYPE_F32;
-    if (entry != NULL && weights_widen(entry->entry->element)) {
-        (void)element_dtype(dtype, entry->entry->element);
-    }
-    /* Under the modules of a text part names can be too long for a tape. */
-    return entry == NULL || ((const struct weights *)weights)->text_part ? name
-                                                                         : entry->entry->name;
-}
-
-/* How the folder holds the embedding: some families scale it by a number of its type. */
-static enum dtype embedding_type(const struct weights *weights, const struct layout *layout)
-{
-    char name[TENSOR_NAME_MAX + 1];
-    enum dtype dtype;
-
-    (void)snprintf(name, sizeof(name), "%s.weight", layout->embedding);
-    (void)find_in(&dtype, weights, name);
-    return dtype;
-}
-
 /* The weights of the base stay as and where they are. */
 static void freeze(struct lora *lora, const struct weights *weights)
 {
-    lora->find = find_in;
+    lora->find = frozen_find;
     lora->files = weights;
 }
 
@@ -413,7 +389,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     count = list_files(files, rows, options, frozen ? base : NULL);
     if (base != NULL) {
         TRY_OUT(weights_open(&weights, base, error));
-        model_options.embedding_type = embedding_type(&weights, model_options.layout);
+        model_options.embedding_type = frozen_embedding_type(&weights, &model_options);
     }
     if (frozen) {
         freeze(&model_options.lora, &weights);
@@ -493,6 +469,28 @@ out:
     return status;
 }
 
+/* The one step that decides a receipt. */
+static enum status job_of_receipt(struct job **job, const struct job_terms *terms,
+                                  const struct options *options, struct error *error)
+{
+    struct receipt_base base = {0};
+    struct receipt receipt = {0};
+    enum status status;
+
+    TRY(job_new_check_receipt(options, error));
+    TRY_OUT(receipt_read(&receipt, error, options_text(options, "receipt")));
+    TRY_OUT(receipt_base_open(&base, options_text(options, "base"), error));
+    if (!receipt_base_is(&base, &receipt, error) || !receipt_base_takes(&base, &receipt, error)) {
+        status = error->status;
+        goto out;
+    }
+    status = receipt_job(job, NULL, &receipt, &base, terms, error);
+out:
+    receipt_base_close(&base);
+    receipt_release(&receipt);
+    return status;
+}
+
 static enum status make_job(struct job **job, struct graph_checked *checked,
                             const struct options *options, struct error *error)
 {
@@ -506,6 +504,9 @@ static enum status make_job(struct job **job, struct graph_checked *checked,
         .requirements.compute_capability = (uint32_t)options_number(options, "compute-capability"),
         .requirements.contraction_rate = (uint32_t)options_number(options, "contraction-rate")};
 
+    if (options_text(options, "receipt") != NULL) {
+        return job_of_receipt(job, &terms, options, error);
+    }
     terms.segment_length = least_of(terms.segment_length, terms.steps);
     if (options_text(options, "graph") != NULL) {
         return job_of_graph(job, checked, &terms, options, error);
@@ -525,7 +526,8 @@ static enum status look_at_tokens(struct job_tokens *tokens, bool *looked, const
     uint32_t id = 0;
 
     job_facts(&facts, job);
-    *looked = options_text(options, "tape") == NULL && facts.tokens > 0;
+    *looked = options_text(options, "tape") == NULL && options_text(options, "receipt") == NULL &&
+              facts.tokens > 0;
     if (!*looked) {
         return STATUS_OK;
     }

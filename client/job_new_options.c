@@ -54,6 +54,12 @@ const struct option_spec job_new_options[JOB_NEW_OPTIONS] = {
      .value = "FILE",
      .help = "train the program of this graph, which lockstep_torch.py writes of a PyTorch module; "
              "--first-state has its weights"},
+    {.name = "receipt",
+     .heading = "model",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "have the answer of this receipt ('generate --prove') proven: a job of one step, with "
+             "the weights of --base as data"},
     {.name = "constants",
      .heading = "model",
      .kind = OPTION_TEXT,
@@ -333,12 +339,14 @@ enum job_source {
     FROM_TAPE = 16,
     FROM_BASE = 32,
     FROM_GRAPH = 64,
+    FROM_RECEIPT = 128,
     FROM_CLASSIFIER = FROM_MLP | FROM_CONVNET,
     FROM_LANGUAGE = FROM_GPT2 | FROM_LLAMA,
     FROM_DECODER = FROM_LANGUAGE | FROM_BASE,
     FROM_MODEL = FROM_CLASSIFIER | FROM_LANGUAGE,
     FROM_PROGRAM = FROM_MODEL | FROM_BASE,
     FROM_TRAINING = FROM_PROGRAM | FROM_GRAPH,
+    FROM_STEPS = FROM_TRAINING | FROM_TAPE,
 };
 
 /* Options that are not listed go with every source. */
@@ -348,7 +356,12 @@ static const struct {
 } belongings[] = {
     {"constants", FROM_TAPE},
     {"model", FROM_MODEL},
-    {"base", FROM_BASE},
+    {"base", FROM_BASE | FROM_RECEIPT},
+    {"tape", FROM_TAPE},
+    {"graph", FROM_GRAPH},
+    {"data", FROM_STEPS},
+    {"steps", FROM_STEPS},
+    {"segment-steps", FROM_STEPS},
     {"first-state", FROM_MODEL | FROM_TAPE | FROM_GRAPH},
     {"mask", FROM_DECODER},
     {"lora", FROM_BASE},
@@ -363,7 +376,7 @@ static const struct {
     {"adapter", FROM_BASE},
     {"labels", FROM_CLASSIFIER},
     {"data-type", FROM_DECODER},
-    {"seed", FROM_TRAINING | FROM_TAPE},
+    {"seed", FROM_STEPS},
     {"bits", FROM_TRAINING},
     {"block", FROM_TRAINING},
     {"equilibrate", FROM_TRAINING},
@@ -421,6 +434,17 @@ static enum status check_belongings(const struct options *options, uint32_t sour
             return error_set(error, STATUS_USAGE, "--%s says nothing about %s",
                              belongings[i].option, what);
         }
+    }
+    return STATUS_OK;
+}
+
+enum status job_new_check_receipt(const struct options *options, struct error *error)
+{
+    TRY(check_belongings(options, FROM_RECEIPT, "a receipt: it is one step", error));
+    if (options_text(options, "base") == NULL) {
+        (void)error_set(error, STATUS_USAGE, "a receipt is of a model");
+        error_advise(error, "name its folder, as it was published: --base FOLDER");
+        return STATUS_USAGE;
     }
     return STATUS_OK;
 }

@@ -6,9 +6,7 @@
  */
 #include "client/generate/generate.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,142 +15,19 @@
 #include "base/io/stop.h"
 #include "base/steady.h"
 #include "client/generate/answer.h"
+#include "client/generate/generate_options.h"
 #include "client/generate/model_source.h"
+#include "client/generate/prove.h"
 #include "client/generate/question.h"
+#include "client/generate/typed_lines.h"
 #include "data/text/utf8.h"
 #include "engine/decode/decode.h"
 #include "engine/decode/sampler.h"
 #include "engine/plan/backend.h"
 #include "proofs/run/run.h"
 
-#define TOKENS_MAX     1048576
 #define CHAT_CONTEXT   4096 /* where --context says nothing */
-#define LINE_SIZE_MAX  (1u << 20)
-#define PREFILL_TOKENS 256 /* between two looks at Ctrl-C */
-
-static const struct option_spec options[] = {
-    {.name = "prompt",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "TEXT",
-     .help = "what the model goes on with; with --chat the first message",
-     .command_line_only = true},
-    {.name = "prompt-file",
-     .kind = OPTION_TEXT,
-     .value = "FILE",
-     .help = "a file with the prompt, which may have several lines",
-     .command_line_only = true},
-    {.name = "chat",
-     .heading = "data",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "NAME",
-     .help = "hold a conversation, in which each line of standard input is a message, laid out so: "
-             "auto (as the tokenizer's template says), llama2, llama3, llama3.1, qwen3, gemma3, "
-             "mistral-v1, mistral-v3",
-     .choices = "auto|llama2|llama3|llama3.1|qwen3|gemma3|mistral-v1|mistral-v3",
-     .command_line_only = true},
-    {.name = "system",
-     .heading = "data",
-     .kind = OPTION_TEXT,
-     .value = "TEXT",
-     .help = "with --chat: a system message before the conversation",
-     .command_line_only = true},
-    {.name = "date",
-     .heading = "data",
-     .kind = OPTION_TEXT,
-     .value = "TEXT",
-     .help = "with --chat: today's date, for layouts that say it (default: the template's own)",
-     .command_line_only = true},
-    {.name = "tokenizer",
-     .heading = "data",
-     .kind = OPTION_TEXT,
-     .value = "FOLDER",
-     .help = "the tokenizer's folder (default: the model's); 'bytes': tokens are bytes",
-     .command_line_only = true},
-    {.name = "base",
-     .heading = "model",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "FOLDER",
-     .help = "the folder that the training began with, for a bundle or a model file",
-     .command_line_only = true},
-    {.name = "step",
-     .heading = "model",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .help = "the state of a bundle after so many steps (default: the newest checkpoint)",
-     .command_line_only = true},
-    {.name = "tokens",
-     .heading = "answer",
-     .often = true,
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .fallback = "256",
-     .minimum = 1,
-     .maximum = TOKENS_MAX,
-     .help = "the most tokens of an answer",
-     .command_line_only = true},
-    {.name = "context",
-     .heading = "answer",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .maximum = TOKENS_MAX,
-     .help = "the most tokens of prompt and answer together, for which memory is taken; some "
-             "models stretch their positions by it (default: as many as are needed; of a "
-             "conversation 4096)",
-     .command_line_only = true},
-    {.name = "temperature",
-     .heading = "answer",
-     .often = true,
-     .kind = OPTION_REAL,
-     .value = "X",
-     .fallback = "1",
-     .help = "below 1 likely tokens become likelier; 0: always the likeliest",
-     .command_line_only = true},
-    {.name = "top-k",
-     .heading = "answer",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .fallback = "0",
-     .maximum = UINT32_MAX,
-     .help = "choose among the N likeliest tokens; 0: among all",
-     .command_line_only = true},
-    {.name = "top-p",
-     .heading = "answer",
-     .kind = OPTION_REAL,
-     .value = "X",
-     .fallback = "1",
-     .help = "choose among the likeliest tokens that have this share of the probability; 1: all",
-     .command_line_only = true},
-    {.name = "stop",
-     .heading = "answer",
-     .kind = OPTION_LIST,
-     .value = "TEXT",
-     .help = "end the answer before this text, or at the token that is called so; may be repeated",
-     .command_line_only = true},
-    {.name = "seed",
-     .heading = "training",
-     .often = true,
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .fallback = "1",
-     .help = "what tokens are drawn by: the same seed gives the same text on every machine",
-     .command_line_only = true},
-    {.name = "logits",
-     .heading = "answer",
-     .kind = OPTION_TEXT,
-     .value = "FILE",
-     .help = "write the logits that each token was chosen by, as binary32",
-     .command_line_only = true},
-    RUN_ISA_OPTION,
-    {.name = "threads",
-     .heading = "machine",
-     .kind = OPTION_INTEGER,
-     .value = "N",
-     .maximum = MACHINE_THREADS_MAX,
-     .help = "threads to compute with (default: all cores)"},
-};
+#define PREFILL_TOKENS 256  /* between two looks at Ctrl-C */
 
 struct generation {
     struct command_context *context;
@@ -167,6 +42,7 @@ struct generation {
     struct sampler_rule rule;
     uint32_t *kept; /* the tokens that the decoder has */
     FILE *logits;
+    struct prove prove;
     bool terminal;
     uint32_t answers;
 };
@@ -252,12 +128,23 @@ static enum status machine_of(struct machine_options *machine, const struct opti
     return STATUS_OK;
 }
 
+/* The most tokens that the decoder may have. A receipt's row has one more, and whole sixteens. */
+static uint32_t longest_sequence(const struct generation *generation)
+{
+    const uint32_t provable = receipt_base_longest(&generation->prove.base);
+
+    if (generation->prove.path == NULL) {
+        return model_source_longest(&generation->source);
+    }
+    return provable == 0 ? 0 : provable - 1;
+}
+
 /* The longest sequence: what is asked for, as far as the model goes. */
 static enum status context_of(uint32_t *context, const struct generation *generation, size_t prompt,
                               struct error *error)
 {
     const struct options *given = generation->context->options;
-    const uint32_t longest = model_source_longest(&generation->source);
+    const uint32_t longest = longest_sequence(generation);
     uint64_t wanted = prompt + options_number(given, "tokens");
 
     if (options_given(given, "context")) {
@@ -301,10 +188,24 @@ static enum status open_decoder(struct generation *generation, struct error *err
                         decode_vocabulary(generation->decode), error);
 }
 
+/* A receipt names the root of a folder's weights. */
+static enum status check_provable(const struct generation *generation, struct error *error)
+{
+    const struct model_source *source = &generation->source;
+
+    if (source->merged == NULL && options_text(generation->context->options, "base") == NULL) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_USAGE, "--prove is for a model in a folder of its own");
+    error_advise(error, "write one with 'bundle export --hf FOLDER --merge', and name FOLDER");
+    return STATUS_USAGE;
+}
+
 static enum status open_generation(struct generation *generation, struct error *error)
 {
     const struct options *given = generation->context->options;
     const char *logits = options_text(given, "logits");
+    const char *proof = options_text(given, "prove");
     const struct chat_layout *layout;
     struct sampler probe;
 
@@ -324,6 +225,10 @@ static enum status open_generation(struct generation *generation, struct error *
     TRY(question_init(&generation->question, error, &generation->tokenizer, layout,
                       options_text(given, "date")));
     TRY(read_stops(generation, error));
+    if (proof != NULL) {
+        TRY(check_provable(generation, error));
+        TRY(prove_open(&generation->prove, proof, generation->source.folder, error));
+    }
     if (logits != NULL) {
         generation->logits = fopen(logits, "wb");
         if (generation->logits == NULL) {
@@ -349,6 +254,7 @@ static void close_generation(struct generation *generation)
     if (generation->logits != NULL) {
         (void)fclose(generation->logits);
     }
+    prove_close(&generation->prove);
     sampler_release(&generation->sampler);
     decode_close(generation->decode);
     question_release(&generation->question);
@@ -407,35 +313,152 @@ static enum status choose_token(uint32_t *token, struct generation *generation, 
     return STATUS_OK;
 }
 
-static enum status write_answer(struct generation *generation, struct answer *answer,
-                                json_t *tokens, struct outcome *outcome, struct error *error)
+/* Takes a token as the next one of the answer. */
+static enum status accept_token(bool *ended, struct generation *generation, struct answer *answer,
+                                json_t *tokens, uint32_t token, struct outcome *outcome,
+                                struct error *error)
 {
     const uint64_t most = options_number(generation->context->options, "tokens");
 
+    outcome->tokens++;
+    (void)json_array_append_new(tokens, json_integer(token));
+    *ended = true;
+    if (answer_add(answer, token)) {
+        outcome->end = "stop";
+        return STATUS_OK;
+    }
+    TRY(buffer_check(&answer->text, error, "the answer"));
+    if (outcome->tokens == most ||
+        decode_count(generation->decode) == decode_context(generation->decode)) {
+        return STATUS_OK;
+    }
+    *ended = false;
+    return take_tokens(generation, &token, 1, error);
+}
+
+static enum status write_answer(struct generation *generation, struct answer *answer,
+                                json_t *tokens, struct outcome *outcome, struct error *error)
+{
+    bool ended = false;
+
     outcome->end = "length";
-    while (outcome->tokens < most) {
-        uint32_t token;
+    while (!ended) {
+        uint32_t token = 0;
 
         if (stop_requested(&generation->stop)) {
             outcome->end = "interrupted";
             return STATUS_OK;
         }
         TRY(choose_token(&token, generation, error));
-        outcome->tokens++;
-        (void)json_array_append_new(tokens, json_integer(token));
-        if (answer_add(answer, token)) {
-            outcome->end = "stop";
-            return STATUS_OK;
-        }
-        TRY(buffer_check(&answer->text, error, "the answer"));
-        if (outcome->tokens == most ||
-            decode_count(generation->decode) == decode_context(generation->decode)) {
-            return STATUS_OK;
-        }
-        TRY(take_tokens(generation, &token, 1, error));
+        TRY(accept_token(&ended, generation, answer, tokens, token, outcome, error));
     }
     return STATUS_OK;
 }
+
+/* ---- a receipt ------------------------------------------------------------- */
+
+static enum status take_receipt(struct generation *generation, const json_t *tokens,
+                                const struct outcome *outcome, struct error *error)
+{
+    const struct encoder *encoder = &generation->question.encoder;
+    const size_t count = json_array_size(tokens);
+    uint32_t *answer = calloc(count + 1, sizeof(*answer));
+    enum status status;
+
+    if (answer == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %zu tokens", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        answer[i] = (uint32_t)json_integer_value(json_array_get(tokens, i));
+    }
+    status = prove_take(&generation->prove, encoder->ids, outcome->prompt_tokens, answer,
+                        (uint32_t)count, &generation->sampler.rule, &generation->stops, error);
+    free(answer);
+    return status;
+}
+
+/* The answer once more from its tokens. */
+static void repeat_answer(struct answer *answer, const json_t *tokens)
+{
+    const struct answer again = *answer;
+
+    answer_release(answer);
+    answer_init(answer, again.tokenizer, again.stops, again.out, again.terminal);
+    for (size_t i = 0; i < json_array_size(tokens); i++) {
+        (void)answer_add(answer, (uint32_t)json_integer_value(json_array_get(tokens, i)));
+    }
+}
+
+/* Goes on from a token of the answer with another. */
+static enum status correct_answer(struct generation *generation, struct answer *answer,
+                                  json_t *tokens, uint32_t at, uint32_t token,
+                                  struct outcome *outcome, struct error *error)
+{
+    bool ended;
+
+    while (json_array_size(tokens) > at) {
+        (void)json_array_remove(tokens, json_array_size(tokens) - 1);
+    }
+    repeat_answer(answer, tokens);
+    decode_forget(generation->decode, outcome->prompt_tokens + at);
+    generation->sampler.drawn = at + 1;
+    outcome->tokens = at;
+    outcome->end = "length";
+    TRY(accept_token(&ended, generation, answer, tokens, token, outcome, error));
+    return ended ? STATUS_OK : write_answer(generation, answer, tokens, outcome, error);
+}
+
+/* Runs the step that decides the receipt, until it chooses what the answer has. */
+static enum status prove_answer(struct generation *generation, struct answer *answer,
+                                json_t *tokens, struct outcome *outcome, struct error *error)
+{
+    struct prove *prove = &generation->prove;
+    struct machine_options machine;
+
+    TRY(machine_of(&machine, generation->context->options, error));
+    for (prove->corrections = 0;; prove->corrections++) {
+        uint32_t at;
+        uint32_t token;
+
+        if (strcmp(outcome->end, "interrupted") == 0) {
+            return error_set(error, STATUS_STOPPED, "no receipt: the answer was interrupted");
+        }
+        TRY(take_receipt(generation, tokens, outcome, error));
+        TRY(prove_find(&at, &token, prove, &machine, error));
+        if (at == outcome->tokens) {
+            return prove_write(prove, &machine, error);
+        }
+        if (prove->corrections == PROVE_CORRECTIONS_MAX) {
+            return error_set(error, STATUS_REFUSED,
+                             "no receipt: after %d corrections the step still chooses another "
+                             "token, number %u of the answer",
+                             PROVE_CORRECTIONS_MAX, at);
+        }
+        TRY(correct_answer(generation, answer, tokens, at, token, outcome, error));
+    }
+}
+
+/* Proves the answer, where a receipt is wanted, and prints what was held back till then. */
+static enum status end_answer(struct generation *generation, struct answer *answer, json_t *tokens,
+                              struct outcome *outcome, struct error *error)
+{
+    enum status status = STATUS_OK;
+
+    if (generation->prove.path != NULL) {
+        status = prove_answer(generation, answer, tokens, outcome, error);
+        answer->out = command_people(generation->context);
+        repeat_answer(answer, tokens);
+    }
+    TRY(answer_end(answer, status == STATUS_OK ? error : NULL));
+    if (status == STATUS_OK && generation->prove.path != NULL && answer->out != NULL) {
+        (void)fflush(answer->out);
+        fprintf(stderr, "\n%s: %" PRIu32 " tokens are proven, %" PRIu32 " of them corrected\n",
+                generation->prove.path, outcome->tokens, generation->prove.corrections);
+    }
+    return status;
+}
+
+/* ---- the report ------------------------------------------------------------ */
 
 /* U+FFFD in place of what is no UTF-8. The caller releases it. */
 static void make_valid(struct buffer *valid, const struct buffer *text)
@@ -460,15 +483,19 @@ static int report_json(struct generation *generation, const struct buffer *text,
 {
     const double seconds = outcome->seconds_writing;
 
-    return command_say(generation->context,
-                       json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f}", "text",
-                                 json_stringn(buffer_text(text), text->size), "tokens", tokens,
-                                 "end", outcome->end, "prompt_tokens",
-                                 (json_int_t)outcome->prompt_tokens, "seed",
-                                 (json_int_t)generation->sampler.rule.seed, "seconds_reading",
-                                 outcome->seconds_reading, "tokens_per_second",
-                                 seconds > 0.0 ? outcome->tokens / seconds : 0.0),
-                       "%s", "");
+    json_t *json = json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f}", "text",
+                             json_stringn(buffer_text(text), text->size), "tokens", tokens, "end",
+                             outcome->end, "prompt_tokens", (json_int_t)outcome->prompt_tokens,
+                             "seed", (json_int_t)generation->sampler.rule.seed, "seconds_reading",
+                             outcome->seconds_reading, "tokens_per_second",
+                             seconds > 0.0 ? outcome->tokens / seconds : 0.0);
+
+    if (generation->prove.path != NULL) {
+        (void)json_object_set_new(json, "receipt", json_string(generation->prove.path));
+        (void)json_object_set_new(json, "corrected",
+                                  json_integer((json_int_t)generation->prove.corrections));
+    }
+    return command_say(generation->context, json, "%s", "");
 }
 
 /* Answers the question, and keeps the answer in a conversation. */
@@ -483,7 +510,8 @@ static enum status answer_question(struct generation *generation, struct outcome
     enum status status;
 
     *outcome = (struct outcome){.end = "interrupted"};
-    answer_init(&answer, &generation->tokenizer, &generation->stops, command_people(context),
+    answer_init(&answer, &generation->tokenizer, &generation->stops,
+                generation->prove.path != NULL ? NULL : command_people(context),
                 generation->terminal);
     sampler_restart(&generation->sampler, generation->rule.seed + generation->answers++);
     TRY_OUT(read_question(generation, outcome, error));
@@ -493,7 +521,7 @@ static enum status answer_question(struct generation *generation, struct outcome
         TRY_OUT(write_answer(generation, &answer, tokens, outcome, error));
     }
     outcome->seconds_writing = steady_seconds() - start;
-    TRY_OUT(answer_end(&answer, error));
+    TRY_OUT(end_answer(generation, &answer, tokens, outcome, error));
     make_valid(&valid, &answer.text);
     TRY_OUT(buffer_check(&valid, error, "the answer"));
     if (generation->question.layout != NULL) {
@@ -514,59 +542,6 @@ out:
 }
 
 /* ---- a conversation ------------------------------------------------------- */
-
-/* Lines of standard input, which a Ctrl-C may end. */
-struct lines {
-    char *bytes;
-    size_t size;
-    size_t from;
-    bool ended;
-};
-
-/* Waits for more bytes; false: the end, or Ctrl-C. */
-static bool read_more(struct lines *lines, struct stop *stop)
-{
-    struct pollfd watched[2] = {{STDIN_FILENO, POLLIN, 0}, {stop->descriptor, POLLIN, 0}};
-    ssize_t count;
-
-    memmove(lines->bytes, lines->bytes + lines->from, lines->size - lines->from);
-    lines->size -= lines->from;
-    lines->from = 0;
-    if (lines->ended || lines->size == LINE_SIZE_MAX ||
-        (poll(watched, 2, -1) < 0 && errno != EINTR) || stop_requested(stop)) {
-        return false;
-    }
-    count = read(STDIN_FILENO, lines->bytes + lines->size, LINE_SIZE_MAX - lines->size);
-    lines->ended = count <= 0;
-    lines->size += count > 0 ? (size_t)count : 0;
-    return count > 0;
-}
-
-/* The next line, without its end; NULL: there is none. */
-static const char *next_line(size_t *size, struct lines *lines, struct stop *stop)
-{
-    for (;;) {
-        char *start = lines->bytes + lines->from;
-        const size_t left = lines->size - lines->from;
-        const char *end = memchr(start, '\n', left);
-
-        if (end != NULL) {
-            *size = (size_t)(end - start);
-            lines->from += *size + 1;
-            *size -= *size > 0 && start[*size - 1] == '\r';
-            return start;
-        }
-        if (!read_more(lines, stop)) {
-            if (stop_requested(stop) || lines->size == lines->from) {
-                return NULL;
-            }
-            *size = lines->size - lines->from;
-            start = lines->bytes + lines->from;
-            lines->from = lines->size;
-            return start;
-        }
-    }
-}
 
 static enum status say_message(struct generation *generation, const char *text, size_t size,
                                struct outcome *outcome, int *code, struct error *error)
@@ -595,7 +570,7 @@ static enum status hold_conversation(struct generation *generation, const char *
     const struct options *given = generation->context->options;
     const char *system = options_text(given, "system");
     const bool asks = isatty(STDIN_FILENO) && command_people(generation->context) != NULL;
-    struct lines lines = {.bytes = malloc(LINE_SIZE_MAX)};
+    struct typed_lines lines = {.bytes = malloc(TYPED_LINE_SIZE_MAX)};
     struct outcome outcome = {.end = ""};
     enum status status = STATUS_OK;
 
@@ -610,7 +585,7 @@ static enum status hold_conversation(struct generation *generation, const char *
             if (asks) {
                 fprintf(stderr, "> ");
             }
-            prompt = next_line(&size, &lines, &generation->stop);
+            prompt = typed_lines_next(&size, &lines, &generation->stop);
         }
         if (prompt == NULL || *code != COMMAND_OK) {
             break;
@@ -635,6 +610,11 @@ static enum status check_options(const struct options *given, struct error *erro
         if (options_text(given, "chat") == NULL && options_given(given, of_chats[i])) {
             return error_set(error, STATUS_USAGE, "--%s says nothing without --chat", of_chats[i]);
         }
+    }
+    if (options_text(given, "prove") != NULL && options_text(given, "logits") != NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "--logits with --prove: the tokens are those of the step, and not of the "
+                         "logits of a decoder");
     }
     if (options_text(given, "prompt") != NULL && options_text(given, "prompt-file") != NULL) {
         return error_set(error, STATUS_USAGE, "one of --prompt and --prompt-file is enough");
@@ -719,8 +699,8 @@ static const struct command commands[] = {
      .example = "lockstep generate base --prompt 'Once upon a time' --tokens 50\n"
                 "lockstep generate tune.run --base base --prompt 'Is 7 prime?' --temperature 0\n"
                 "lockstep generate tuned --chat auto --system 'Answer in one sentence.'",
-     .options = options,
-     .option_count = sizeof(options) / sizeof(options[0]),
+     .options = generate_options,
+     .option_count = GENERATE_OPTIONS,
      .run = generate_run},
 };
 

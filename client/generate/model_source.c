@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "engine/models/layouts.h"
+#include "proofs/model/frozen.h"
 
 static const struct weights *names_of(const struct model_source *source)
 {
@@ -129,46 +129,22 @@ uint32_t model_source_longest(const struct model_source *source)
                                                                      : config->positions;
 }
 
-/* How the files call and hold a tensor. One that is not there is named when it is read. */
+/* How the files call and hold a tensor; of a merged model it is binary32. */
 static const char *find_weight(enum dtype *dtype, const void *files, const char *name)
 {
     const struct model_source *source = files;
-    const struct weights *weights = names_of(source);
-    const struct weights_entry *entry = weights_find_plain(weights, name);
+    const char *named = frozen_find(dtype, names_of(source), name);
 
-    *dtype = DTYPE_F32;
-    if (source->merged == NULL && entry != NULL && weights_widen(entry->entry->element)) {
-        (void)element_dtype(dtype, entry->entry->element);
-    }
-    /* Under the modules of a text part names can be too long for a tape. */
-    return entry == NULL || weights->text_part ? name : entry->entry->name;
-}
-
-/* Some families scale the embedding by a number of its type: that of the base, as in training. */
-static enum dtype embedding_type(const struct model_source *source)
-{
-    const struct model_options *model = &source->config.model;
-    const char *embedding = model->layout != NULL ? model->layout->embedding : NULL;
-    char name[TENSOR_NAME_MAX + 1];
-    const struct weights_entry *entry;
-    enum dtype dtype = DTYPE_F32;
-
-    if (embedding == NULL) {
-        return DTYPE_F32;
-    }
-    (void)snprintf(name, sizeof(name), "%s.weight", embedding);
-    entry = weights_find_plain(names_of(source), name);
-    if (entry != NULL && weights_widen(entry->entry->element)) {
-        (void)element_dtype(&dtype, entry->entry->element);
-    }
-    return dtype;
+    *dtype = source->merged != NULL ? DTYPE_F32 : *dtype;
+    return named;
 }
 
 struct model_options model_source_options(const struct model_source *source)
 {
     struct model_options options = source->config.model;
 
-    options.embedding_type = embedding_type(source);
+    /* That of the base, as in training. */
+    options.embedding_type = frozen_embedding_type(names_of(source), &options);
     options.lora = (struct lora){.find = find_weight, .files = source};
     return options;
 }

@@ -156,7 +156,8 @@ static uint32_t write_part(const struct decoder *decoder, const char *name, cons
 
     (void)snprintf(whole, sizeof(whole), "%s.%s", name, end);
     return (lora->rank != 0 && !adapters_leave(decoder->options, name)) ||
-                   decoder->options->decoding != 0 || decoder->writer->reference != NULL
+                   decoder->options->decoding != 0 || decoder->options->receipt != NULL ||
+                   decoder->writer->reference != NULL
                ? write_frozen(decoder->writer, whole, rows, columns)
                : write_parameter(decoder->writer, whole, rows, columns, init);
 }
@@ -568,25 +569,30 @@ static uint32_t write_layer(const struct decoder *decoder, uint32_t x, uint32_t 
     return add_to(decoder, after, y);
 }
 
-/* The logits. head is the embedding, which a head may share. */
-static uint32_t write_head(const struct decoder *decoder, uint32_t x, uint32_t head)
+/* The last norm, and the parameters of the head, which may share the embedding. */
+static uint32_t begin_head(const struct decoder *decoder, struct decoder_head *head, uint32_t x,
+                           uint32_t embedding)
 {
     const struct model_options *options = decoder->options;
     const struct layout *layout = decoder->layout;
-    bool bias = layout->head_bias;
 
     x = write_norm(decoder, layout->last_norm, x, options->width);
-    if (!options->tied_head) {
-        head = decoder_matrix(decoder, layout->head, options->vocabulary, options->width,
-                              DECODER_DEVIATION);
-    }
-    uint32_t shift =
-        bias ? write_vector(decoder, layout->head, "bias", options->vocabulary, INIT_AT_ZERO)
-             : TENSOR_NONE;
+    head->weight = options->tied_head ? embedding
+                                      : decoder_matrix(decoder, layout->head, options->vocabulary,
+                                                       options->width, DECODER_DEVIATION);
+    head->shift = layout->head_bias ? write_vector(decoder, layout->head, "bias",
+                                                   options->vocabulary, INIT_AT_ZERO)
+                                    : TENSOR_NONE;
+    return x;
+}
 
-    uint32_t y = build_linear(decoder->builder, x, head);
+uint32_t decoder_logits(const struct decoder *decoder, uint32_t x, const struct decoder_head *head)
+{
+    const struct model_options *options = decoder->options;
+    const struct layout *layout = decoder->layout;
+    uint32_t y = build_linear(decoder->builder, x, head->weight);
 
-    y = bias ? build_add(decoder->builder, y, shift, 1) : y;
+    y = head->shift == TENSOR_NONE ? y : build_add(decoder->builder, y, head->shift, 1);
     if (decoder_has_adapter(decoder, layout->head, false)) {
         const struct adapted adapted = {layout->head, options->width, options->vocabulary, false};
 
@@ -602,7 +608,8 @@ void write_decoder(struct model_writer *writer)
     struct decoder decoder = decoder_of(writer);
     uint32_t tokens;
     uint32_t targets;
-    uint32_t head;
+    uint32_t embedding;
+    struct decoder_head head;
 
     check_sizes(&decoder);
     if (!builder_failed(writer->builder) && decoder.layout->positions == NULL) {
@@ -616,7 +623,7 @@ void write_decoder(struct model_writer *writer)
         return;
     }
     write_token_batch(writer, &tokens, &targets);
-    uint32_t x = embed(&decoder, &head, tokens);
+    uint32_t x = embed(&decoder, &embedding, tokens);
 
     for (uint32_t layer = 0; layer < options->layers && !builder_failed(writer->builder); layer++) {
         char scope[MODEL_SCOPE_MAX];
@@ -627,5 +634,10 @@ void write_decoder(struct model_writer *writer)
     }
     write_scope(writer, "");
     writer->penalty = decoder_balance(&decoder);
-    write_end(writer, write_head(&decoder, x, head), targets);
+    x = begin_head(&decoder, &head, x, embedding);
+    if (options->receipt != NULL) {
+        decoder_write_receipt(&decoder, x, &head);
+        return;
+    }
+    write_end(writer, decoder_logits(&decoder, x, &head), targets);
 }

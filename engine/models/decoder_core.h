@@ -46,6 +46,17 @@ uint32_t decoder_activate(const struct decoder *decoder, uint32_t x);
 bool decoder_has_adapter(const struct decoder *decoder, const char *name, bool linear);
 uint32_t decoder_linear(const struct decoder *decoder, uint32_t x, const struct linear *linear);
 
+/* What makes logits of what the last norm gives. */
+struct decoder_head {
+    uint32_t weight;
+    uint32_t shift; /* TENSOR_NONE: it has none */
+};
+uint32_t decoder_logits(const struct decoder *decoder, uint32_t x, const struct decoder_head *head);
+
+/* The step that decides a receipt, from what the last norm gives (receipt.c). */
+void decoder_write_receipt(const struct decoder *decoder, uint32_t x,
+                           const struct decoder_head *head);
+
 /* Layers that add to the residual stream start smaller in some layouts. */
 double decoder_last_deviation(const struct decoder *decoder);
 

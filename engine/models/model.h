@@ -110,6 +110,31 @@ struct calibration {
     struct calibrated_shift *shifts;
 };
 
+/*
+ * A finished row of tokens, and how its answer was chosen: what a receipt claims. A step of the
+ * model decides it (receipt.c, docs/FINETUNE.md); each position of the answer has two thresholds of
+ * the probability, which are 0 where a rule is off.
+ */
+#define RECEIPT_TOKENS_MAX     65536
+#define RECEIPT_VOCABULARY_MAX (1u << 24)
+#define RECEIPT_SLICE          64 /* positions whose logits are made together; draws of one stream */
+struct receipt_row {
+    uint32_t *tokens; /* the prompt, and the answer behind it */
+    uint32_t count;
+    uint32_t prompt;     /* tokens of it, one or more */
+    float temperature;   /* 0: the likeliest; then the other rules are off */
+    uint32_t top_k;      /* 0: off */
+    float top_p;         /* 1: off */
+    uint64_t seed;       /* of the draws */
+    float *thresholds_p; /* one for each token of the answer */
+    float *thresholds_k;
+};
+
+/* The tokens of the step: those of the row, on a multiple of 16. */
+uint32_t receipt_row_length(const struct receipt_row *row);
+/* How many conditions there are: all of them hold, or the row is refuted. */
+uint32_t receipt_row_conditions(const struct receipt_row *row);
+
 struct layout; /* layouts.h */
 struct graph;  /* graph.h */
 
@@ -128,6 +153,9 @@ struct model_options {
     /* A job that evaluates: forward only, without dropout. Its state holds the logits of the batch
      * ("answers") and the sum of all losses ("loss_sum"), so each step commits to them. */
     bool evaluation;
+    /* A job of one step that decides a receipt: of an evaluation, without data but the weights,
+     * which lie in files (lora.find). Its state holds how many conditions hold ("held"). */
+    const struct receipt_row *receipt;
     /* A tape of `length` tokens that stand somewhere in one sequence of at most this many: their
      * places are an input, and so is what attention gives, which is made outside of the tape from
      * keys and values that were kept (model.attentions). Weights are data in the types of their
@@ -268,6 +296,8 @@ struct model {
     uint32_t places;          /* of a tape that decodes: where each token stands; or TENSOR_NONE */
     uint32_t attention_count;
     struct model_attention *attentions;
+    uint32_t slice_count; /* of a receipt: the logits of its positions, slice by slice */
+    uint32_t *slices;
 };
 
 MUST_CHECK enum status model_build(struct model *model, const struct model_options *options,

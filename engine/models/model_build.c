@@ -183,6 +183,7 @@ static enum status check_options(const struct model_options *options, struct err
     if (options->inference) {
         return STATUS_OK;
     }
+    TRY(check_receipt(options, error));
     if (options->steps == 0 || options->steps > STEPS_MAX) {
         return error_set(error, STATUS_USAGE, "%u steps; must be from 1 to %u", options->steps,
                          STEPS_MAX);
@@ -292,10 +293,12 @@ void model_release(struct model *model)
     }
     free(model->constants);
     free(model->attentions);
+    free(model->slices);
     model->tape = NULL;
     model->parameters = model->frozen = NULL;
     model->constants = NULL;
     model->attentions = NULL;
-    model->attention_count = 0;
+    model->slices = NULL;
+    model->attention_count = model->slice_count = 0;
     model->parameter_count = model->frozen_count = model->constant_count = 0;
 }

@@ -348,6 +348,13 @@ void write_token_batch(struct model_writer *writer, uint32_t *tokens, uint32_t *
         }
         return;
     }
+    if (options->receipt != NULL) {
+        *tokens = write_constant(writer, "tokens", DTYPE_U32, 1, options->length,
+                                 receipt_row_tokens(options->receipt));
+        writer->tokens = *tokens;
+        *targets = TENSOR_NONE;
+        return;
+    }
     if (writer->reference != NULL) {
         *tokens = writer->reference->tokens;
         *targets = writer->reference->targets;

@@ -98,6 +98,11 @@ uint32_t write_attention_outside(struct model_writer *writer, const uint32_t qkv
 /* The rows of a table that has one for each place of the sequence: those of the tokens. */
 uint32_t write_rows_of_places(struct model_writer *writer, uint32_t table);
 
+/* Refuses a row that no receipt has (receipt.c). */
+MUST_CHECK enum status check_receipt(const struct model_options *options, struct error *error);
+/* The tokens of its step, with zeros behind the row. NULL: no memory. */
+uint32_t *receipt_row_tokens(const struct receipt_row *row);
+
 /* Ends every model: the loss, the reverse pass and the update; or the output. */
 void write_end(struct model_writer *writer, uint32_t logits, uint32_t targets);
 

@@ -17,6 +17,7 @@
 #include "verifier/audit/transactions.h"
 #include "verifier/commands/audit_evidence.h"
 #include "verifier/commands/audit_lineage.h"
+#include "verifier/commands/audit_receipt.h"
 #include "verifier/commands/audit_report.h"
 #include "verifier/commands/audit_setup.h"
 #include "verifier/commands/commands.h"
@@ -30,6 +31,14 @@ static const struct option_spec options[] = {
      .value = "FILE",
      .help = "a data file of the job; once for each, in the job's order (default: where the "
              "bundle's own solver had it)"},
+    {.name = "base",
+     .heading = "model",
+     .often = true,
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "the arguments are receipts of answers ('lockstep generate --prove'): the published "
+             "folder of the model that they are about",
+     .command_line_only = true},
     {.name = "sample",
      .heading = "evidence",
      .often = true,
@@ -346,6 +355,9 @@ static int run_audit(struct command_context *context)
         return command_usage(context, "--%s says nothing without --lineage",
                              audit_lineage_stray(context->options));
     }
+    if (audit_receipt_wanted(context)) {
+        return audit_receipts(context);
+    }
     if (signs && !as_json) {
         return command_usage(context, "--sign signs a report: name it with --report FILE.json");
     }
@@ -390,7 +402,7 @@ out:
 
 static const struct command commands[] = {
     {.name = "audit",
-     .summary = "replay bundles offline and say whether they are true",
+     .summary = "replay bundles, or the step of a receipt, offline and say whether they are true",
      .description =
          "Runs the steps of each bundle again, from its job, its data and its checkpoints, and "
          "compares every state with the journal. Exit code 0: proven, every wanted step "
@@ -404,13 +416,18 @@ static const struct command commands[] = {
          "carries your signature, which --verify-report checks; --transactions asks a ledger for "
          "what "
          "it has of the job. --workers shares the segments of each "
-         "bundle among several processes.",
-     .arguments = "BUNDLE...",
+         "bundle among several processes. A receipt is proven or refuted by one step of the model "
+         "in --base over its tokens. With --lineage the arguments are the parts of one pedigree: "
+         "each link between them is checked from its bytes, and a certificate says what was "
+         "proven, what is taken on trust and what is missing.",
+     .arguments = "BUNDLE|RECEIPT|FILE...",
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
          "text.run\nlockstep audit --report text.json --sign text.run\n"
          "lockstep audit --verify-report text.json\nlockstep audit --workers 8 --threads 1 "
-         "long.run",
+         "long.run\nlockstep audit answer.receipt --base Llama-3.2-1B\n"
+         "lockstep audit --lineage Llama-3.2-1B chats tune.run tuned answer.receipt \\\n"
+         "    --attest tuned.dsse --attest-key key.pem",
      .options = options,
      .option_count = sizeof(options) / sizeof(options[0]),
      .run = run_audit},

@@ -41,6 +41,11 @@ static enum status check_options(const struct options *options, struct error *er
         error_advise(error, "name the data among the other files");
         return STATUS_USAGE;
     }
+    if (options_text(options, "base") != NULL) {
+        (void)error_set(error, STATUS_USAGE, "--base says nothing with --lineage");
+        error_advise(error, "name the base among the other files");
+        return STATUS_USAGE;
+    }
     if (options_flag(options, "transactions")) {
         return error_set(error, STATUS_USAGE, "--transactions says nothing with --lineage");
     }
@@ -102,6 +107,7 @@ static enum status trace_lineage(struct lineage **lineage, struct command_contex
     struct progress progress;
     struct stop stop = {.descriptor = -1};
     const struct lineage_options wanted = {.audit = &audit_options,
+                                           .machine = &machine,
                                            .sources = options_text(options, "sources"),
                                            .tokenizer = options_text(options, "tokenizer")};
     enum status status;

@@ -10,7 +10,8 @@
      .often = true,                                                                                \
      .kind = OPTION_FLAG,                                                                          \
      .help = "the arguments are the parts of one pedigree: base, packed rows, bundles, exported "  \
-             "models; say of each link whether its bytes hold, and what is taken on trust",        \
+             "models, receipts; say of each link whether its bytes hold, and what is taken on "    \
+             "trust",                                                                              \
      .command_line_only = true},                                                                   \
         {.name = "sources",                                                                        \
          .heading = "data",                                                                        \

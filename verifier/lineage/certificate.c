@@ -12,7 +12,7 @@
 #define PAGE_SIZE_MAX (UINT64_C(64) << 20)
 
 static const char *const kind_names[] = {"unknown",     "model",       "adapters", "state",
-                                         "packed-rows", "run",         "tokens"};
+                                         "packed-rows", "run",         "receipt",  "tokens"};
 
 static const struct {
     enum lineage_role role;
@@ -20,7 +20,9 @@ static const struct {
 } roles[] = {{LINEAGE_BASE, "base"},
              {LINEAGE_DATA, "data"},
              {LINEAGE_TRAINING, "training"},
-             {LINEAGE_PRODUCT, "product"}};
+             {LINEAGE_PRODUCT, "product"},
+             {LINEAGE_ANSWER, "answer"},
+             {LINEAGE_ASKED, "asked"}};
 
 /* ---- for programs --------------------------------------------------------------- */
 

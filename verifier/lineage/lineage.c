@@ -5,6 +5,7 @@
 
 #include "verifier/lineage/lineage_parts.h"
 #include "verifier/lineage/lineage_product.h"
+#include "verifier/lineage/lineage_receipt.h"
 #include "verifier/lineage/lineage_rows.h"
 #include "verifier/lineage/lineage_run.h"
 
@@ -25,8 +26,8 @@ static void say_bases(struct lineage *lineage)
     for (size_t i = 0; i < lineage->count; i++) {
         const struct lineage_item *item = &lineage->items[i];
 
-        if ((item->roles & (LINEAGE_BASE | LINEAGE_PRODUCT)) == LINEAGE_BASE &&
-            item->kind != LINEAGE_RUN) {
+        if ((item->roles & (LINEAGE_BASE | LINEAGE_ASKED)) != 0 &&
+            (item->roles & LINEAGE_PRODUCT) == 0 && item->kind != LINEAGE_RUN) {
             lineage_parts_say(lineage, LINEAGE_TRUSTED, item->path,
                               "that it is what its publisher published: compare its root or its "
                               "SHA-256");
@@ -44,6 +45,9 @@ static void say_missing(struct lineage *lineage)
     }
     if (count_roles(lineage, LINEAGE_PRODUCT) == 0) {
         lineage_parts_say(lineage, LINEAGE_MISSING, "", "the files of the trained model");
+    }
+    if (count_roles(lineage, LINEAGE_ANSWER) == 0) {
+        lineage_parts_say(lineage, LINEAGE_MISSING, "", "the receipt of an answer");
     }
 }
 
@@ -82,6 +86,11 @@ static enum status trace_items(struct lineage *lineage, struct error *error)
 
         if (model && !lineage_parts_is_blamed(lineage, item->path)) {
             TRY(lineage_product_check(lineage, i, error));
+        }
+    }
+    for (size_t i = 0; i < lineage->count; i++) {
+        if (lineage->items[i].kind == LINEAGE_RECEIPT) {
+            TRY(lineage_receipt_check(lineage, &lineage->items[i], error));
         }
     }
     return STATUS_OK;

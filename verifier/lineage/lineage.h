@@ -15,7 +15,8 @@
 #define LINEAGE_FILES_MAX 64
 
 struct lineage_options {
-    const struct audit_options *audit; /* how runs are run again */
+    const struct audit_options *audit; /* how runs are run again, */
+    const struct machine_options *machine; /* and the step of an answer */
     const char *sources;               /* the folder of the data's sources; NULL: as the manifest */
     const char *tokenizer;             /* likewise */
 };

@@ -15,6 +15,7 @@
 #include "proofs/format/base_config.h"
 #include "proofs/hash/sha256.h"
 #include "proofs/model/model_root.h"
+#include "proofs/receipt/receipt.h"
 
 enum {
     PIECE_SIZE = 1 << 20,
@@ -210,8 +211,9 @@ static enum status find_kind(struct lineage_item *item, struct error *error)
                                "%s is no folder of a model, of adapters, of packed rows or of a run",
                                item->path);
     }
-    item->kind =
-        text_ends_with(item->path, ".safetensors") ? LINEAGE_MODEL : LINEAGE_TOKENS;
+    item->kind = text_ends_with(item->path, ".safetensors") ? LINEAGE_MODEL
+                 : receipt_is(item->path)                   ? LINEAGE_RECEIPT
+                                                            : LINEAGE_TOKENS;
     return STATUS_OK;
 }
 
@@ -264,6 +266,7 @@ static enum status open_item(struct lineage_item *item, struct error *error)
         }
         return open_weights(item, error);
     }
+    case LINEAGE_RECEIPT:
     case LINEAGE_TOKENS:
     case LINEAGE_UNKNOWN:
         break;

@@ -21,6 +21,7 @@ enum lineage_kind {
     LINEAGE_STATE,       /* a checkpoint or a model file of ours */
     LINEAGE_ROWS,        /* a folder of packed rows */
     LINEAGE_RUN,         /* a bundle */
+    LINEAGE_RECEIPT,     /* of an answer */
     LINEAGE_TOKENS,      /* any other file: data without a manifest */
 };
 
@@ -30,6 +31,8 @@ enum lineage_role {
     LINEAGE_DATA = 2,
     LINEAGE_TRAINING = 4,
     LINEAGE_PRODUCT = 8,
+    LINEAGE_ANSWER = 16,
+    LINEAGE_ASKED = 32, /* what answered */
 };
 
 struct lineage_item {

@@ -12,6 +12,7 @@
 #include "verifier/lineage/lineage_parts.h"
 
 #define DATA_TAG "lockstep.data.v1"
+#define SUBJECTS (LINEAGE_PRODUCT | LINEAGE_ANSWER)
 
 /* The last part of a path, without a slash at its end: no folder of somebody's machine. */
 static void short_name(char name[FILE_PATH_MAX], const char *path)
@@ -80,7 +81,7 @@ static void add_row_root(json_t *digests, const struct manifest *manifest, const
     }
 }
 
-/* Each file of the item by its SHA-256; of a product those that were compared. Our root stands beside that of the only file that it is of,
+/* Each file of the item by its SHA-256; of a subject those that were proven. Our root stands beside that of the only file that it is of,
  * or else with the name of the item alone. */
 static void add_files(json_t *list, const struct lineage_item *item)
 {
@@ -93,7 +94,7 @@ static void add_files(json_t *list, const struct lineage_item *item)
         const char *name = strict_json_text_or(file, "name", "");
         json_t *digests;
 
-        if ((item->roles & LINEAGE_PRODUCT) != 0 && json_object_get(file, "proven") == NULL) {
+        if ((item->roles & SUBJECTS) != 0 && json_object_get(file, "proven") == NULL) {
             continue;
         }
         digests = json_pack("{s:s}", "sha256", strict_json_text_or(file, "sha256", ""));
@@ -145,7 +146,7 @@ static json_t *make_subjects(const struct lineage *lineage)
     json_t *subjects = json_array();
 
     for (size_t i = 0; i < lineage->count; i++) {
-        if ((lineage->items[i].roles & LINEAGE_PRODUCT) != 0) {
+        if ((lineage->items[i].roles & SUBJECTS) != 0) {
             add_files(subjects, &lineage->items[i]);
         }
     }
@@ -159,7 +160,7 @@ static json_t *make_dependencies(const struct lineage *lineage)
     for (size_t i = 0; i < lineage->count; i++) {
         const struct lineage_item *item = &lineage->items[i];
 
-        if ((item->roles & LINEAGE_PRODUCT) == 0) {
+        if ((item->roles & SUBJECTS) == 0) {
             add_files(list, item);
         }
         if (item->kind == LINEAGE_ROWS) {

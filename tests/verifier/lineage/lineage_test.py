@@ -19,7 +19,7 @@ import tiny_llama  # noqa: E402
 import tokenizers  # noqa: E402
 from program import ask, call, folder, main, path  # noqa: E402
 
-GIVEN = ["base", "packed", "tune.run", "adapter", "tuned", "tuned.bf16", "state.safetensors"]
+GIVEN = ["base", "packed", "tune.run", "adapter", "tuned", "tuned.bf16", "state.safetensors", "answer.receipt"]
 MERGES = ("t h", "th e", "i n", "p r", "i m", "im e", "pr ime")
 
 
@@ -50,6 +50,8 @@ def prepare():
          "bf16", "--step", "2")
     call("bundle", "export", "tune.run", "--hf", "mean", "--base", "base", "--merge", "--average", "2")
     shutil.copy("tune.run/checkpoints/000000000004.safetensors", "state.safetensors")
+    call("generate", "tuned", "--chat", "llama3", "--prompt", "Is 7 prime?", "--tokens", "8", "--seed", "3",
+         "--prove", "answer.receipt")
     subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", "key.pem"],
                    check=True, stderr=subprocess.DEVNULL)
     subprocess.run(["openssl", "ec", "-in", "key.pem", "-pubout", "-out", "public.pem"], check=True,
@@ -77,9 +79,12 @@ def test_a_whole_pedigree_is_proven():
         "tuned: is what the state of tune.run after 8 steps makes, byte for byte",
         "tuned.bf16: is what the state of tune.run after 2 steps makes, byte for byte",
         "state.safetensors: is what the state of tune.run after 4 steps makes, byte for byte",
+        "answer.receipt: tuned answered so: one step holds the 8 tokens of the answer to the rule, "
+        + found["proven"][-1]["says"].rsplit(", ", 1)[1],
     ], found["proven"]
     assert not found["missing"] and len(found["trusted"]) == 2, found
-    assert [given["roles"] for given in found["given"]] == [["base"], ["data"], ["training"]] + 4 * [["product"]]
+    assert [given["roles"] for given in found["given"]] == [
+        ["base"], ["data"], ["training"], ["product"], ["product", "asked"], ["product"], ["product"], ["answer"]]
     steps = ask("bundle", "steps", "tune.run")["steps"]
     looks = {step["step"] + 1: step["held_out_loss"] for step in steps}
     assert {one["state_after"]: one["loss"] for one in found["held_out"]} == {n: looks[n] for n in (2, 4, 8)}
@@ -144,6 +149,9 @@ def test_one_changed_byte_is_found_and_named():
             ("adapter/adapter_config.json", 20, "adapter", ""),
             ("state.safetensors", -1, "state.safetensors", "it has another root"),
             ("tune.run/job", 300, "tune.run", ""),
+            ("answer.receipt", 0, "answer.receipt", ""),
+            ("answer.receipt", 60, "answer.receipt", ""),
+            ("answer.receipt", -10, "answer.receipt", ""),
     ):
         with flipped(name, place):
             found = lineage(wanted=1)
@@ -170,7 +178,8 @@ def test_what_was_not_given_is_missing_and_what_is_no_part_is_refuted():
     found = lineage(given=["packed", "tune.run"], wanted=2)
     assert any("its data 'model.layers" in one for one in sentences(found, "missing")), found
     found = lineage(given=["base", "packed", "tune.run"])
-    assert sentences(found, "missing") == [": the files of the trained model"], found
+    assert sentences(found, "missing") == [": the files of the trained model",
+                                           ": the receipt of an answer"], found
     tiny_llama.write("other", hidden_size=16, intermediate_size=32, num_hidden_layers=1)
     with open("other.u8", "wb") as file:
         file.write(b"nobody reads this")
