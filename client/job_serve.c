@@ -174,8 +174,8 @@ static enum status show_all_data(struct serving *serving, const struct job *job,
         bool found = tape->tensors[id].role != ROLE_DATA;
 
         for (uint32_t i = 0; i < serving->data.count && !found; i++) {
-            found = show_data(serving, &tape->tensors[id], &job->data_roots[at],
-                              serving->data.of[i]);
+            found =
+                show_data(serving, &tape->tensors[id], &job->data_roots[at], serving->data.of[i]);
         }
         if (!found) {
             (void)error_set(error, STATUS_REFUSED, "no file of --data holds the job's data '%s'",

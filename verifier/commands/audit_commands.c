@@ -158,8 +158,7 @@ static void audit_path(struct audit_result *result, struct report *report,
     enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
 
     if (status == STATUS_OK) {
-        status =
-            audit_setup(&audit_options, &machine, sources, context, &progress, stop, error);
+        status = audit_setup(&audit_options, &machine, sources, context, &progress, stop, error);
     }
     if (status == STATUS_OK) {
         status = find_data(&data, bundle, context->options, error);

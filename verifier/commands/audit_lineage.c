@@ -88,8 +88,7 @@ static enum status write_attestation(const char *path, const struct lineage *lin
     buffer_init(&statement, STATEMENT_SIZE_MAX);
     buffer_init(&envelope, ENVELOPE_SIZE_MAX);
     TRY_OUT(statement_write(&statement, lineage, error));
-    TRY_OUT(
-        envelope_write(&envelope, STATEMENT_MEDIA, &statement, keys->pem, keys->signer, error));
+    TRY_OUT(envelope_write(&envelope, STATEMENT_MEDIA, &statement, keys->pem, keys->signer, error));
     status = file_write(path, error, envelope.data, envelope.size, 0644);
 out:
     buffer_release(&envelope);

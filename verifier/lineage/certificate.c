@@ -11,18 +11,15 @@
 
 #define PAGE_SIZE_MAX (UINT64_C(64) << 20)
 
-static const char *const kind_names[] = {"unknown",     "model",       "adapters", "state",
-                                         "packed-rows", "run",         "receipt",  "tokens"};
+static const char *const kind_names[] = {"unknown",     "model", "adapters", "state",
+                                         "packed-rows", "run",   "receipt",  "tokens"};
 
 static const struct {
     enum lineage_role role;
     const char *name;
-} roles[] = {{LINEAGE_BASE, "base"},
-             {LINEAGE_DATA, "data"},
-             {LINEAGE_TRAINING, "training"},
-             {LINEAGE_PRODUCT, "product"},
-             {LINEAGE_ANSWER, "answer"},
-             {LINEAGE_ASKED, "asked"}};
+} roles[] = {{LINEAGE_BASE, "base"},         {LINEAGE_DATA, "data"},
+             {LINEAGE_TRAINING, "training"}, {LINEAGE_PRODUCT, "product"},
+             {LINEAGE_ANSWER, "answer"},     {LINEAGE_ASKED, "asked"}};
 
 /* ---- for programs --------------------------------------------------------------- */
 
@@ -50,10 +47,10 @@ static json_t *item_json(const struct lineage_item *item)
 json_t *certificate_facts(const struct lineage *lineage)
 {
     json_t *items = json_array();
-    json_t *facts = json_pack("{s:i, s:s, s:s, s:O, s:o}", "certificate", CERTIFICATE_FORMAT,
-                              "version", LOCKSTEP_VERSION, "answer",
-                              audit_answer_name(lineage_answer(lineage)), "held_out",
-                              lineage->figures, "given", items);
+    json_t *facts =
+        json_pack("{s:i, s:s, s:s, s:O, s:o}", "certificate", CERTIFICATE_FORMAT, "version",
+                  LOCKSTEP_VERSION, "answer", audit_answer_name(lineage_answer(lineage)),
+                  "held_out", lineage->figures, "given", items);
 
     for (size_t i = 0; i < lineage->count; i++) {
         (void)json_array_append_new(items, item_json(&lineage->items[i]));
@@ -82,10 +79,8 @@ static void add_answer(struct sheet *sheet, const struct lineage *lineage)
 static void add_list(struct sheet *sheet, const struct lineage *lineage, enum lineage_list list)
 {
     static const char *const headings[LINEAGE_LISTS] = {
-        [LINEAGE_PROVEN] = "Proven",
-        [LINEAGE_REFUTED] = "Refuted",
-        [LINEAGE_NOT_TOLD] = "Not told",
-        [LINEAGE_TRUSTED] = "Taken on trust",
+        [LINEAGE_PROVEN] = "Proven",     [LINEAGE_REFUTED] = "Refuted",
+        [LINEAGE_NOT_TOLD] = "Not told", [LINEAGE_TRUSTED] = "Taken on trust",
         [LINEAGE_MISSING] = "Missing",
     };
     const json_t *said;

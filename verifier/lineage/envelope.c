@@ -179,10 +179,9 @@ static enum status sign_p256(json_t *signatures, const struct envelope_key *key,
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     uint8_t der[SIGNATURE_DER_MAX];
     size_t size = sizeof(der);
-    const bool signed_it =
-        context != NULL &&
-        EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key->pkey) == 1 &&
-        EVP_DigestSign(context, der, &size, pae->data, pae->size) == 1;
+    const bool signed_it = context != NULL &&
+                           EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key->pkey) == 1 &&
+                           EVP_DigestSign(context, der, &size, pae->data, pae->size) == 1;
 
     EVP_MD_CTX_free(context);
     if (!signed_it) {
@@ -227,9 +226,9 @@ enum status envelope_write(struct buffer *out, const char *type, const struct bu
     TRY_OUT(signer == NULL ? STATUS_OK : sign_account(signatures, signer, &pae, error));
     envelope = json_pack("{s:o, s:s, s:O}", "payload", base64_json(text->data, text->size),
                          "payloadType", type, "signatures", signatures);
-    TRY_OUT(envelope == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for an envelope")
-                             : strict_json_write(out, error, envelope,
-                                                 JSON_SORT_KEYS | JSON_COMPACT));
+    TRY_OUT(envelope == NULL
+                ? error_set(error, STATUS_NO_MEMORY, "no memory for an envelope")
+                : strict_json_write(out, error, envelope, JSON_SORT_KEYS | JSON_COMPACT));
     buffer_add_text(out, "\n");
     TRY_OUT(buffer_check(out, error, "an envelope"));
 out:

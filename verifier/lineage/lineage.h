@@ -10,18 +10,9 @@
 #ifndef VERIFIER_LINEAGE_LINEAGE_H
 #define VERIFIER_LINEAGE_LINEAGE_H
 
-#include "verifier/audit/audit.h"
+#include "verifier/lineage/lineage_options.h"
 
 #define LINEAGE_FILES_MAX 64
-
-struct lineage_options {
-    const struct audit_options *audit; /* how runs are run again, */
-    const struct machine_options *machine; /* and the step of an answer */
-    const char *sources;               /* the folder of the data's sources; NULL: as the manifest */
-    const char *tokenizer;             /* likewise */
-};
-
-struct lineage; /* opaque */
 
 /* Traces all of it. STATUS_OK says nothing of the answer: ask lineage_answer(). The caller closes
  * *lineage, also after a failure. */

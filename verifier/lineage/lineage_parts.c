@@ -49,9 +49,9 @@ void lineage_parts_say(struct lineage *lineage, enum lineage_list list, const ch
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    (void)json_array_append_new(
-        lineage->lists[list],
-        json_pack("{s:o, s:o}", "file", lineage_parts_text(path), "says", lineage_parts_text(text)));
+    (void)json_array_append_new(lineage->lists[list],
+                                json_pack("{s:o, s:o}", "file", lineage_parts_text(path), "says",
+                                          lineage_parts_text(text)));
 }
 
 void lineage_parts_blame(struct lineage *lineage, const char *path, const struct error *error)
@@ -133,10 +133,9 @@ static enum status note_file(struct lineage_item *item, const char *name, struct
         TRY(lineage_parts_hash(&sha256, &size, path, error));
     }
     hex_encode(hex, sha256.bytes, DIGEST_SIZE);
-    (void)json_array_append_new(item->files,
-                                json_pack("{s:o, s:s, s:I}", "name",
-                                          lineage_parts_text(name == NULL ? "" : name), "sha256",
-                                          hex, "size", (json_int_t)size));
+    (void)json_array_append_new(item->files, json_pack("{s:o, s:s, s:I}", "name",
+                                                       lineage_parts_text(name == NULL ? "" : name),
+                                                       "sha256", hex, "size", (json_int_t)size));
     return STATUS_OK;
 }
 
@@ -161,8 +160,8 @@ static enum status note_folder(struct lineage_item *item, struct error *error)
         return error_set_errno(error, "cannot list %s", item->path);
     }
     if (count > NAMES_MAX) {
-        status = error_set(error, STATUS_OVER_LIMIT, "%s has more than %d files", item->path,
-                           NAMES_MAX);
+        status =
+            error_set(error, STATUS_OVER_LIMIT, "%s has more than %d files", item->path, NAMES_MAX);
     }
     for (int i = 0; i < count; i++) {
         char path[FILE_PATH_MAX];
@@ -207,9 +206,10 @@ static enum status find_kind(struct lineage_item *item, struct error *error)
         item->kind = kind_of_folder(item->path);
         return item->kind != LINEAGE_UNKNOWN
                    ? STATUS_OK
-                   : error_set(error, STATUS_NOT_FOUND,
-                               "%s is no folder of a model, of adapters, of packed rows or of a run",
-                               item->path);
+                   : error_set(
+                         error, STATUS_NOT_FOUND,
+                         "%s is no folder of a model, of adapters, of packed rows or of a run",
+                         item->path);
     }
     item->kind = text_ends_with(item->path, ".safetensors") ? LINEAGE_MODEL
                  : receipt_is(item->path)                   ? LINEAGE_RECEIPT

@@ -10,7 +10,7 @@
 #include "data/rows/manifest.h"
 #include "proofs/format/weights.h"
 #include "proofs/run/data_paths.h"
-#include "verifier/lineage/lineage.h"
+#include "verifier/lineage/lineage_options.h"
 #include "verifier/lineage/model_card.h"
 
 /* What a path is, by what lies there. */

@@ -174,8 +174,8 @@ static enum status compare_file(struct product_check *check, json_t *file, struc
 
 static enum status compare_folders(struct product_check *check, struct error *error)
 {
-    static const char *const needed[] = {"model.safetensors", "config.json",
-                                         WEIGHTS_ADAPTERS_NAME, "adapter_config.json"};
+    static const char *const needed[] = {"model.safetensors", "config.json", WEIGHTS_ADAPTERS_NAME,
+                                         "adapter_config.json"};
     json_t *file;
     size_t i;
 
@@ -393,7 +393,8 @@ static size_t find_run(const struct lineage *lineage, const struct lineage_item 
     size_t last = SIZE_MAX;
 
     for (size_t i = 0; i < lineage->count; i++) {
-        if (lineage->items[i].kind != LINEAGE_RUN || bundle_is_encrypted(lineage->items[i].bundle)) {
+        if (lineage->items[i].kind != LINEAGE_RUN ||
+            bundle_is_encrypted(lineage->items[i].bundle)) {
             continue;
         }
         if (is_of_run(product, &lineage->items[i])) {

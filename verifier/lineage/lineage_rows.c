@@ -14,7 +14,7 @@ struct rows_check {
     struct lineage *lineage;
     struct lineage_item *item;
     struct pack_options options;
-    bool same; /* all that was found has the manifest's SHA-256 */
+    bool same;  /* all that was found has the manifest's SHA-256 */
     bool whole; /* all was found */
 };
 

@@ -23,7 +23,7 @@ struct model_card {
     struct digest job;
     bool root_known; /* of a state of the job */
     struct digest root;
-    uint32_t averaged_count; /* 0: it is no mean of states */
+    uint32_t averaged_count;            /* 0: it is no mean of states */
     char base[MODEL_CARD_BASE_MAX + 1]; /* ""; how it calls the base */
 };
 

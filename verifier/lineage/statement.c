@@ -105,8 +105,8 @@ static void add_files(json_t *list, const struct lineage_item *item)
                     text_ends_with(name, ".safetensors"))) {
             add_root(digests, item->root_tag, &item->root);
         }
-        (void)json_array_append_new(list, json_pack("{s:o, s:o}", "name",
-                                                    full_name(item->path, name), "digest", digests));
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:o}", "name", full_name(item->path, name), "digest", digests));
     }
     if (item->root_tag != NULL && !one) {
         json_t *digests = json_object();
@@ -189,14 +189,14 @@ static json_t *make_statement(const struct lineage *lineage, json_t *subjects)
 {
     /* The whole certificate stands beside the files: also what it takes on trust. */
     return json_pack(
-        "{s:s, s:O, s:s, s:{s:{s:s, s:{s:o}, s:{}, s:o}, s:{s:{s:s, s:{s:s}}, s:[{s:s, s:{s:o}}]}}}",
+        "{s:s, s:O, s:s, s:{s:{s:s, s:{s:o}, s:{}, s:o}, s:{s:{s:s, s:{s:s}}, s:[{s:s, "
+        "s:{s:o}}]}}}",
         "_type", "https://in-toto.io/Statement/v1", "subject", subjects, "predicateType",
         "https://slsa.dev/provenance/v1", "predicate", "buildDefinition", "buildType",
         "urn:lockstep:training:1", "externalParameters", "jobs", make_jobs(lineage),
         "internalParameters", "resolvedDependencies", make_dependencies(lineage), "runDetails",
         "builder", "id", "urn:lockstep:replay:1", "version", "lockstep", LOCKSTEP_VERSION,
-        "byproducts", "name", "certificate", "annotations", "lockstep",
-        certificate_facts(lineage));
+        "byproducts", "name", "certificate", "annotations", "lockstep", certificate_facts(lineage));
 }
 
 enum status statement_write(struct buffer *text, const struct lineage *lineage, struct error *error)
@@ -206,8 +206,9 @@ enum status statement_write(struct buffer *text, const struct lineage *lineage, 
     enum status status;
 
     if (lineage_answer(lineage) != AUDIT_PROVEN) {
-        return error_set(error, STATUS_REFUSED, "there is nothing to attest: the lineage is not "
-                                                "proven");
+        return error_set(error, STATUS_REFUSED,
+                         "there is nothing to attest: the lineage is not "
+                         "proven");
     }
     subjects = make_subjects(lineage);
     if (json_array_size(subjects) == 0) {
@@ -217,9 +218,9 @@ enum status statement_write(struct buffer *text, const struct lineage *lineage, 
         return STATUS_REFUSED;
     }
     statement = make_statement(lineage, subjects);
-    status = statement == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a statement")
-                               : strict_json_write(text, error, statement,
-                                                   JSON_SORT_KEYS | JSON_COMPACT);
+    status = statement == NULL
+                 ? error_set(error, STATUS_NO_MEMORY, "no memory for a statement")
+                 : strict_json_write(text, error, statement, JSON_SORT_KEYS | JSON_COMPACT);
     if (status == STATUS_OK) {
         status = buffer_check(text, error, "a statement");
     }

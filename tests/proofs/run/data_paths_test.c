@@ -397,7 +397,7 @@ static bool ends_with(const char *path, const char *name)
     return slash != NULL && strcmp(slash + 1, name) == 0;
 }
 
-/* Whoever finds data by its root looks into each file of a folder. */
+/* Programs that find data by its root look into each file of a folder. */
 static void test_folders_are_spread_into_their_files(void **state)
 {
     static const char *const of_rows[] = {"tokens.u16", "mask.u8", "reach.u32",

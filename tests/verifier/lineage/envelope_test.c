@@ -116,7 +116,8 @@ static void test_a_pae_is_the_published_one(void **state)
     (void)state;
     buffer_init(&pae, 1000);
     envelope_pae(&pae, "http://example.com/HelloWorld", "hello world", 11);
-    assert_string_equal(buffer_text(&pae), "DSSEv1 29 http://example.com/HelloWorld 11 hello world");
+    assert_string_equal(buffer_text(&pae),
+                        "DSSEv1 29 http://example.com/HelloWorld 11 hello world");
     buffer_clear(&pae);
     envelope_pae(&pae, "", "", 0);
     assert_string_equal(buffer_text(&pae), "DSSEv1 0  0 ");
@@ -146,8 +147,7 @@ static void test_both_signatures_are_of_the_text_and_of_nothing_else(void **stat
     assert_string_equal(json_string_value(json_object_get(read, "payloadType")), TYPE);
     signatures = json_object_get(read, "signatures");
     assert_int_equal(json_array_size(signatures), 2);
-    sizes[0] =
-        decode(first, sizeof(first), json_object_get(json_array_get(signatures, 0), "sig"));
+    sizes[0] = decode(first, sizeof(first), json_object_get(json_array_get(signatures, 0), "sig"));
     sizes[1] =
         decode(second, sizeof(second), json_object_get(json_array_get(signatures, 1), "sig"));
     buffer_init(&pae, 1000);
@@ -177,8 +177,8 @@ static void test_one_signature_is_enough(void **state)
     (void)state;
     address_print(address, signer_address(signer));
     assert_int_equal(json_array_size(signatures), 1);
-    assert_string_equal(
-        json_string_value(json_object_get(json_array_get(signatures, 0), "keyid")), address);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(signatures, 0), "keyid")),
+                        address);
     json_decref(read);
     signer_free(signer);
 }
