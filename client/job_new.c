@@ -585,6 +585,28 @@ static void print_beside(struct sheet *sheet, const char *base)
     weights_close(&weights);
 }
 
+/* What a ledger will have of a receipt that is true. */
+static void print_receipt(struct sheet *sheet, const struct job *job, const struct options *options)
+{
+    const char *path = options_text(options, "receipt");
+    char text[HEX_SIZE(DIGEST_SIZE)];
+    struct receipt receipt;
+    struct digest root;
+    struct error none;
+
+    error_init(&none);
+    if (path == NULL || receipt_read(&receipt, &none, path) != STATUS_OK) {
+        return;
+    }
+    receipt_true_root(&root, job, &receipt);
+    hex_encode(text, root.bytes, DIGEST_SIZE);
+    sheet_set(sheet, "proven_root", json_string(text));
+    sheet_set(sheet, "conditions", json_integer((json_int_t)receipt_row_conditions(&receipt.row)));
+    sheet_print(sheet, "proven if    the state root is %s: %" PRIu32 " conditions hold\n", text,
+                receipt_row_conditions(&receipt.row));
+    receipt_release(&receipt);
+}
+
 /* tokens is NULL where nobody looked at them, path and checked where the job is not new; base is
  * the folder of a new job, or NULL. */
 static int emit_job(struct command_context *context, const struct job *job, const char *path,
@@ -620,6 +642,7 @@ static int emit_job(struct command_context *context, const struct job *job, cons
         graph_check_show(&sheet, checked);
     }
     if (path != NULL) {
+        print_receipt(&sheet, job, context->options);
         sheet_set(&sheet, "path", json_string(path));
         sheet_print(&sheet, "written to   %s\n", path);
     }

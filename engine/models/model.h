@@ -117,7 +117,7 @@ struct calibration {
  */
 #define RECEIPT_TOKENS_MAX     65536
 #define RECEIPT_VOCABULARY_MAX (1u << 24)
-#define RECEIPT_SLICE          64 /* positions whose logits are made together; draws of one stream */
+#define RECEIPT_SLICE          64 /* positions made together, whose draws are one stream */
 struct receipt_row {
     uint32_t *tokens; /* the prompt, and the answer behind it */
     uint32_t count;

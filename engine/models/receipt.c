@@ -21,7 +21,7 @@
 #define ROW_MULTIPLE 16
 
 /* Positions of the answer whose logits are made together. */
-struct slice {
+struct receipt_slice {
     struct builder *builder;
     const struct receipt_row *row;
     uint32_t number;
@@ -115,7 +115,7 @@ static uint32_t fill_one(struct builder *builder, float value)
 /* ---- conditions ----------------------------------------------------------- */
 
 /* Counts conditions that are 1 where they hold, else +0. */
-static void count_held(struct slice *slice, uint32_t conditions)
+static void count_held(struct receipt_slice *slice, uint32_t conditions)
 {
     const uint64_t count = builder_tensor(slice->builder, conditions)->count;
     uint32_t sum = build_row_sum(slice->builder, conditions, count);
@@ -124,7 +124,7 @@ static void count_held(struct slice *slice, uint32_t conditions)
 }
 
 /* What the slice has of a constant (1, tokens) that begins with the answer's token `behind`. */
-static uint32_t part_of(const struct slice *slice, uint32_t constant, uint64_t behind)
+static uint32_t part_of(const struct receipt_slice *slice, uint32_t constant, uint64_t behind)
 {
     const uint64_t starts[2] = {0, behind + slice->first};
     const uint64_t counts[2] = {1, slice->count};
@@ -134,7 +134,7 @@ static uint32_t part_of(const struct slice *slice, uint32_t constant, uint64_t b
 }
 
 /* The first index of the largest height is the token, and there is one. */
-static void hold_choice(struct slice *slice, uint32_t heights, uint32_t tokens)
+static void hold_choice(struct receipt_slice *slice, uint32_t heights, uint32_t tokens)
 {
     struct builder *builder = slice->builder;
     uint32_t index;
@@ -147,7 +147,7 @@ static void hold_choice(struct slice *slice, uint32_t heights, uint32_t tokens)
 }
 
 /* A threshold of each position, as (1, positions, 1). */
-static uint32_t thresholds_of(const struct slice *slice, uint32_t constant)
+static uint32_t thresholds_of(const struct receipt_slice *slice, uint32_t constant)
 {
     const uint64_t dims[3] = {1, slice->count, 1};
 
@@ -155,7 +155,7 @@ static uint32_t thresholds_of(const struct slice *slice, uint32_t constant)
 }
 
 /* The fold of p, or of ones, over the tokens that are marked: one number a position. */
-static uint32_t sum_marked(const struct slice *slice, uint32_t marks, uint32_t p)
+static uint32_t sum_marked(const struct receipt_slice *slice, uint32_t marks, uint32_t p)
 {
     struct builder *builder = slice->builder;
     uint32_t terms =
@@ -168,8 +168,8 @@ static uint32_t sum_marked(const struct slice *slice, uint32_t marks, uint32_t p
  * What reaches a threshold is enough, and what is above it is not. what: p for a share of the
  * probability, TENSOR_NONE for a number of tokens. Returns where p reaches it.
  */
-static uint32_t hold_threshold(struct slice *slice, uint32_t p, uint32_t constant, uint32_t what,
-                               float enough)
+static uint32_t hold_threshold(struct receipt_slice *slice, uint32_t p, uint32_t constant,
+                               uint32_t what, float enough)
 {
     struct builder *builder = slice->builder;
     uint32_t tau = thresholds_of(slice, constant);
@@ -186,7 +186,7 @@ static uint32_t hold_threshold(struct slice *slice, uint32_t p, uint32_t constan
 /* ---- heights -------------------------------------------------------------- */
 
 /* The log of an exponential draw for each position and token. */
-static uint32_t draw_noise(const struct slice *slice)
+static uint32_t draw_noise(const struct receipt_slice *slice)
 {
     struct builder *builder = slice->builder;
     const uint64_t seed = slice->row->seed;
@@ -220,7 +220,8 @@ static uint32_t both_marks(struct builder *builder, uint32_t a, uint32_t b)
     return build_binary(builder, BINARY_MUL, a, b);
 }
 
-static uint32_t draw_heights(struct slice *slice, uint32_t logits, const uint32_t constants[2])
+static uint32_t draw_heights(struct receipt_slice *slice, uint32_t logits,
+                             const uint32_t constants[2])
 {
     struct builder *builder = slice->builder;
     const struct receipt_row *row = slice->row;
@@ -267,8 +268,8 @@ static uint32_t write_thresholds(const struct decoder *decoder, const char *name
 }
 
 /* The logits of what follows each position of the slice. */
-static uint32_t slice_logits(const struct decoder *decoder, const struct slice *slice, uint32_t x,
-                             const struct decoder_head *head)
+static uint32_t slice_logits(const struct decoder *decoder, const struct receipt_slice *slice,
+                             uint32_t x, const struct decoder_head *head)
 {
     const uint64_t starts[3] = {0, slice->row->prompt - 1 + slice->first, 0};
     const uint64_t counts[3] = {1, slice->count, decoder->options->width};
@@ -277,7 +278,7 @@ static uint32_t slice_logits(const struct decoder *decoder, const struct slice *
     return decoder_logits(decoder, build_slice(decoder->builder, x, starts, counts, steps), head);
 }
 
-static void write_held(struct slice *slice)
+static void write_held(struct receipt_slice *slice)
 {
     static const uint64_t one = 1;
     struct builder *builder = slice->builder;
@@ -297,16 +298,17 @@ void decoder_write_receipt(const struct decoder *decoder, uint32_t x,
     struct model *model = decoder->writer->model;
     const struct receipt_row *row = decoder->options->receipt;
     const uint32_t answer = row->count - row->prompt;
-    struct slice slice = {.builder = decoder->builder,
-                          .row = row,
-                          .vocabulary = decoder->options->vocabulary,
-                          .held = TENSOR_NONE};
+    struct receipt_slice slice = {.builder = decoder->builder,
+                                  .row = row,
+                                  .vocabulary = decoder->options->vocabulary,
+                                  .held = TENSOR_NONE};
 
     model->slices = calloc((answer + RECEIPT_SLICE - 1) / RECEIPT_SLICE, sizeof(*model->slices));
     if (model->slices == NULL) {
         builder_fail(decoder->builder, STATUS_NO_MEMORY, "no memory for a model");
         return;
     }
+    (void)build_step(decoder->builder); /* a state of every receipt: so its true root is known */
     const uint32_t constants[2] = {
         write_thresholds(decoder, "thresholds_p", draws_by_p(row), row->thresholds_p),
         write_thresholds(decoder, "thresholds_k", draws_by_k(row), row->thresholds_k)};

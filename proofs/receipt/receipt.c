@@ -13,7 +13,7 @@
 #include "engine/ops/real.h"
 #include "engine/rules/rule.h"
 
-#define BEGINNING "{\"config\":\""
+#define BEGINNING "{\"config\":"
 #define DEPTH_MAX 2
 #define BITS_SIZE 8 /* digits of a binary32 */
 

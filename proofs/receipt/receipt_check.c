@@ -9,7 +9,7 @@
 #include "proofs/run/run.h"
 
 /* A step that is watched: its logits are looked at slice by slice, and not kept. */
-struct watch {
+struct receipt_watch {
     const struct tape *tape;
     const struct model *model;
     const struct receipt_row *row;
@@ -20,7 +20,7 @@ struct watch {
 
 static bool wants_slice(const void *context, struct op_turn maker, uint32_t output)
 {
-    const struct watch *watch = context;
+    const struct receipt_watch *watch = context;
     const uint32_t tensor = watch->tape->ops[maker.op].outputs[output];
 
     for (uint32_t i = 0; i < watch->model->slice_count; i++) {
@@ -36,7 +36,7 @@ static bool wants_slice(const void *context, struct op_turn maker, uint32_t outp
 static enum status see_slice(void *context, struct op_turn maker, uint32_t output,
                              const void *bytes, uint64_t size, struct error *error)
 {
-    struct watch *watch = context;
+    struct receipt_watch *watch = context;
     const size_t row_size = watch->sampler.vocabulary * sizeof(float);
     const uint32_t answer = watch->row->count - watch->row->prompt;
 
@@ -85,7 +85,8 @@ static enum status run_step(uint32_t *held, struct sampler_choice *choices, cons
                                       .top_k = row->top_k,
                                       .top_p = row->top_p,
                                       .seed = row->seed};
-    struct watch watch = {.tape = job->tape, .model = model, .row = row, .choices = choices};
+    struct receipt_watch watch = {
+        .tape = job->tape, .model = model, .row = row, .choices = choices};
     const struct observer observer = {.made = see_slice, .context = &watch, .wants = wants_slice};
     struct machine_options options = *machine;
     struct data_paths paths = {0};
@@ -126,34 +127,46 @@ out:
     return status;
 }
 
-/* Names the first position that is not as the step has it. False: there is none. */
-static bool find_difference(struct error *why, const struct receipt *receipt,
-                            const struct sampler_choice *choices)
+/* The first token that is not as the step has it. False: there is none. */
+static bool find_other_token(struct error *why, const struct receipt *receipt,
+                             const struct sampler_choice *choices)
 {
     const struct receipt_row *row = &receipt->row;
 
     for (uint32_t i = 0; i < receipt_answer(receipt); i++) {
-        const struct sampler_choice *choice = &choices[i];
-        const bool by_p = row->thresholds_p[i] != choice->threshold_p;
+        const uint32_t token = row->tokens[row->prompt + i];
 
-        if (choice->token == RECEIPT_NO_CHOICE) {
+        if (choices[i].token == RECEIPT_NO_CHOICE) {
             (void)error_set(why, STATUS_REFUSED,
                             "the step's logits at token %u of the answer are no numbers", i);
             return true;
         }
-        if (row->tokens[row->prompt + i] != choice->token) {
+        if (token != choices[i].token) {
             (void)error_set(why, STATUS_REFUSED,
-                            "token %u of the answer is %u, and the step chooses %u", i,
-                            row->tokens[row->prompt + i], choice->token);
+                            "token %u of the answer is %u, and the step chooses %u", i, token,
+                            choices[i].token);
             return true;
         }
-        if (by_p || row->thresholds_k[i] != choice->threshold_k) {
+    }
+    return false;
+}
+
+/* The first threshold that is another. False: there is none. */
+static bool find_other_threshold(struct error *why, const struct receipt *receipt,
+                                 const struct sampler_choice *choices)
+{
+    const struct receipt_row *row = &receipt->row;
+
+    for (uint32_t i = 0; i < receipt_answer(receipt); i++) {
+        const bool by_p = row->thresholds_p[i] != choices[i].threshold_p;
+
+        if (by_p || row->thresholds_k[i] != choices[i].threshold_k) {
             (void)error_set(why, STATUS_REFUSED,
                             "the threshold of top-%c at token %u of the answer is %.9g, and that "
                             "of the step %.9g",
                             by_p ? 'p' : 'k', i,
                             (double)(by_p ? row->thresholds_p[i] : row->thresholds_k[i]),
-                            (double)(by_p ? choice->threshold_p : choice->threshold_k));
+                            (double)(by_p ? choices[i].threshold_p : choices[i].threshold_k));
             return true;
         }
     }
@@ -182,7 +195,8 @@ static enum status confirm_refuted(struct receipt_verdict *verdict, const struct
                            "this machine finds %u conditions and, by other instructions, %u: it "
                            "computes wrongly",
                            verdict->held, held);
-    } else if (!find_difference(&verdict->why, receipt, choices)) {
+    } else if (!find_other_token(&verdict->why, receipt, choices) &&
+               !find_other_threshold(&verdict->why, receipt, choices)) {
         (void)error_set(&verdict->why, STATUS_REFUSED, "%u of %u conditions hold", held,
                         verdict->conditions);
     }

@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "base/io/file.h"
+#include "proofs/commit/commit.h"
 #include "proofs/hash/sha256.h"
 #include "proofs/job/first_state.h"
 #include "proofs/model/frozen.h"
@@ -143,4 +144,20 @@ out:
     }
     model_release(&built);
     return status;
+}
+
+/* States are the number of steps, and how many conditions hold. */
+void receipt_true_root(struct digest *root, const struct job *job, const struct receipt *receipt)
+{
+    const struct tape *tape = job->tape;
+    struct digest items[2];
+
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct tensor *state = &tape->tensors[tape->states[i].before];
+        const uint32_t value =
+            state->dtype == DTYPE_U32 ? 1 : receipt_row_conditions(&receipt->row);
+
+        commit_tensor_root(&items[i], COMMIT_TENSOR, state, &value, 1);
+    }
+    commit_list_root(root, COMMIT_STATE, 0, items, 2);
 }

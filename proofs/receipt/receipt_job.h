@@ -37,10 +37,16 @@ bool receipt_base_takes(const struct receipt_base *base, const struct receipt *r
 /* The most tokens of a row. */
 uint32_t receipt_base_longest(const struct receipt_base *base);
 
-/* The job, which the caller frees. Of terms it takes texts and requirements; NULL: none. *model (the caller releases it, NULL is allowed) keeps the
- * slices of logits. Refuses a row that the model does not take. */
+/*
+ * The job, which the caller frees. Of terms it takes texts and requirements; NULL: none. *model,
+ * which the caller releases, keeps the slices of logits; NULL is allowed. Refuses a row that the
+ * model does not take.
+ */
 MUST_CHECK enum status receipt_job(struct job **job, struct model *model,
                                    const struct receipt *receipt, const struct receipt_base *base,
                                    const struct job_terms *terms, struct error *error);
+
+/* The root of the state after the step of a receipt that is true: what a ledger has of it. */
+void receipt_true_root(struct digest *root, const struct job *job, const struct receipt *receipt);
 
 #endif /* PROOFS_RECEIPT_RECEIPT_JOB_H */

@@ -6,21 +6,37 @@
 
 #include "proofs/commit/commit.h"
 
-/* The state that gets the fault; tape->state_count: none. */
-static uint32_t find_state(const struct tape *tape)
+/* The first state of a type; tape->state_count: none. */
+static uint32_t find_typed(const struct tape *tape, enum dtype dtype)
 {
     uint32_t state = 0;
 
-    while (state < tape->state_count &&
-           tape->tensors[tape->states[state].before].dtype != DTYPE_F32) {
+    while (state < tape->state_count && tape->tensors[tape->states[state].before].dtype != dtype) {
         state++;
     }
     return state;
 }
 
-static void flip_bit(uint8_t *bytes)
+/* The state that gets the fault; tape->state_count: none. */
+static uint32_t find_state(const struct tape *tape)
 {
-    bytes[0] ^= 1; /* little-endian: the last bit */
+    const uint32_t state = find_typed(tape, DTYPE_F32);
+
+    return state < tape->state_count ? state : find_typed(tape, DTYPE_I32);
+}
+
+/* Of a binary32 the last bit; an integer, such as a count, is one more. */
+static void falsify_first(uint8_t *bytes, enum dtype dtype)
+{
+    uint32_t word;
+
+    if (dtype == DTYPE_F32) {
+        bytes[0] ^= 1; /* little-endian */
+        return;
+    }
+    memcpy(&word, bytes, sizeof(word));
+    word++;
+    memcpy(bytes, &word, sizeof(word));
 }
 
 static enum status no_memory(struct error *error)
@@ -45,7 +61,7 @@ enum status fault_injection_in_state(struct machine *machine, struct error *erro
         return no_memory(error);
     }
     TRY_OUT(machine->backend->read(machine, id, bytes, error));
-    flip_bit(bytes);
+    falsify_first(bytes, tape->tensors[id].dtype);
     TRY_OUT(machine->backend->write(machine, id, bytes, error));
 out:
     free(bytes);
@@ -67,7 +83,7 @@ static enum status false_root(struct digest *root, struct trace_server *server, 
         return no_memory(error);
     }
     memcpy(bytes, kept->bytes, (size_t)kept->size);
-    flip_bit(bytes);
+    falsify_first(bytes, kept->tensor->dtype);
     commit_tensor_root(root, COMMIT_TENSOR, kept->tensor, bytes, 1);
     free(bytes);
     return STATUS_OK;

@@ -10,7 +10,8 @@
 #include "proofs/bundle/bundle.h"
 #include "proofs/dispute/trace_server.h"
 
-/* Flips the last bit of the first element of the first floating-point state. */
+/* Flips the last bit of the first element of the first binary32 state; of a job that has none, adds
+ * one to the first i32. */
 MUST_CHECK enum status fault_injection_in_state(struct machine *machine, struct error *error);
 
 /*

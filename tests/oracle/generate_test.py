@@ -4,6 +4,7 @@ Method: small random folders (families_test.py, base_test.py); the logits of eac
 over the whole row, which keeps nothing; the rule once more in Python; a bundle with adapters and one
 of all weights beside what is exported of them."""
 
+import json
 import math
 import os
 import struct
@@ -120,6 +121,35 @@ def the_token_follows_from_the_logits_by_the_rule():
     assert tokens == logits.argmax(-1).tolist()
 
 
+def number_of(bits):
+    return struct.unpack(">f", bytes.fromhex(bits))[0]
+
+
+def near(a, b):
+    return abs(a - b) <= 1e-4 * abs(b) + 1e-9
+
+
+def receipts_of_every_family_say_what_float64_says():
+    """The step that decides a receipt, beside the whole row in float64: thresholds, and the choice."""
+    for family in families.FAMILIES:
+        folder, config, weights = families.folder_of(family)
+        out = path(family + ".receipt")
+        said = generate(folder, "--prove", out, "--top-k", "6", "--top-p", "0.8", "--seed", "4")
+        with open(out, encoding="ascii") as file:
+            claim = json.load(file)
+        row, prompt = claim["tokens"], claim["prompt_tokens"]
+        assert (len(row), prompt, row[prompt:]) == (16, len(PROMPT), said["tokens"]), (family, row)
+        logits = torch_families.Family(config, weights)(torch.tensor([row]))[0, prompt - 1:-1].detach()
+        for number, token in enumerate(said["tokens"]):
+            z, p = shares(logits[number].tolist(), 1.0)
+            may = allowed(p, 6, 0.8)
+            assert near(number_of(claim["thresholds_k"][number]), sorted(p)[-6]), (family, number)
+            assert near(number_of(claim["thresholds_p"][number]), min(p[i] for i in allowed(p, 0, 0.8)))
+            assert token == drawn(z, may, number, 4, config["vocab_size"]), (family, number)
+        audit, = ask("audit", out, "--base", folder)["audits"]
+        assert audit["answer"] == "proven" and audit["held"] == 6 * TOKENS, audit
+
+
 def bits_depend_on_no_instruction_set_and_on_no_number_of_threads():
     for folder, _, _ in (base.folder_of("crfm", False), families.folder_of("gemma2")):
         said = set()
@@ -218,6 +248,7 @@ if __name__ == "__main__":
     sys.exit(main([
         every_family_says_what_float64_says,
         the_token_follows_from_the_logits_by_the_rule,
+        receipts_of_every_family_say_what_float64_says,
         bits_depend_on_no_instruction_set_and_on_no_number_of_threads,
         a_bundle_says_what_its_export_says,
         mistakes_are_named,
