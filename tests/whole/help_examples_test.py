@@ -41,6 +41,8 @@ NOT_HERE = {
     "prover run 0x": "tests/whole/by_ledger_test.py",
     "audit --report text.json": "tests/whole/delivery_test.py",
     "audit --workers 8": "tests/verifier/audit/audit_test.c",
+    "audit answer.receipt": "tests/client/generate/receipt_test.py",
+    "audit --lineage": "tests/verifier/lineage/lineage_test.py",
     "audit --verify-report": "tests/whole/delivery_test.py",
     "ledger deploy": "tests/chain has chains",
 }
