@@ -21,6 +21,7 @@
 #include "proofs/job/job_file.h"
 #include "proofs/mirror/depot.h"
 #include "proofs/mirror/kept.h"
+#include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
 
 enum {
@@ -105,6 +106,7 @@ struct serving {
     struct command_context *context;
     struct served_job *jobs;
     uint32_t job_count;
+    struct data_paths data; /* the files of --data */
     struct depot *depot;
     struct serve *serve;
     struct stop stop;
@@ -165,16 +167,15 @@ static bool show_data(struct serving *serving, const struct tensor *tensor,
 static enum status show_all_data(struct serving *serving, const struct job *job,
                                  struct error *error)
 {
-    const struct options *options = serving->context->options;
     const struct tape *tape = job->tape;
     uint32_t at = 0;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
         bool found = tape->tensors[id].role != ROLE_DATA;
 
-        for (size_t i = 0; i < options_list_count(options, "data") && !found; i++) {
-            found = show_data(serving, &tape->tensors[id], &job->data_roots[at],
-                              options_list_item(options, "data", i));
+        for (uint32_t i = 0; i < serving->data.count && !found; i++) {
+            found =
+                show_data(serving, &tape->tensors[id], &job->data_roots[at], serving->data.of[i]);
         }
         if (!found) {
             (void)error_set(error, STATUS_REFUSED, "no file of --data holds the job's data '%s'",
@@ -456,6 +457,7 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
         .connections_per_client = (uint32_t)options_number(given, "connections-per-client"),
         .idle_s = 30,
     };
+    const char *files[OPTION_LIST_MAX];
     struct serve_source source;
 
     if (options_text(given, "page") != NULL && options_text(given, "keeper-of") == NULL) {
@@ -466,6 +468,7 @@ static enum status open_all(struct serving *serving, struct listen_place *place,
     TRY(listen_place_read(place, options_text(given, "serve"), error));
     TRY(read_token(serving, error));
     TRY(read_jobs(serving, error));
+    TRY(data_paths_spread(&serving->data, files, options_list(files, given, "data"), error));
     TRY(give_first_state(serving, error)); /* before its size is counted */
     TRY(give_job(serving, error));
     TRY(depot_open(&serving->depot, options_text(given, "folder"),
@@ -486,6 +489,7 @@ static void free_jobs(struct serving *serving)
         job_free(serving->jobs[i].job);
     }
     free(serving->jobs);
+    data_paths_close(&serving->data);
 }
 
 static int show_address(struct serving *serving, const struct listen_place *place)

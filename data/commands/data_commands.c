@@ -2,12 +2,11 @@
 #include "data/commands/data_commands.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
 #include "base/steady.h"
 #include "data/commands/data_show.h"
+#include "data/rows/moved_sources.h"
 #include "data/rows/pack.h"
 
 /* ---- pack ---- */
@@ -272,32 +271,6 @@ static const struct option_spec check_options[] = {
     DATA_TOKENIZER_OPTION,
 };
 
-struct moved {
-    const char **paths;
-    char *texts; /* of FILE_PATH_MAX bytes each */
-};
-
-/* The sources of the manifest in another folder. */
-static enum status move_sources(struct moved *moved, struct pack_options *options, const char *from,
-                                struct error *error)
-{
-    moved->paths = calloc(options->source_count + 1, sizeof(*moved->paths));
-    moved->texts = calloc(options->source_count + 1, FILE_PATH_MAX);
-    if (moved->paths == NULL || moved->texts == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "out of memory for the sources");
-    }
-    for (size_t i = 0; i < options->source_count; i++) {
-        const char *slash = strrchr(options->sources[i], '/');
-        char *text = moved->texts + i * FILE_PATH_MAX;
-
-        TRY(file_path_join(text, FILE_PATH_MAX, error, from,
-                           slash == NULL ? options->sources[i] : slash + 1));
-        moved->paths[i] = text;
-    }
-    options->sources = moved->paths;
-    return STATUS_OK;
-}
-
 static int print_check(struct command_context *context, const struct pack_check *check)
 {
     struct sheet sheet;
@@ -324,7 +297,7 @@ static int run_check(struct command_context *context)
     const char *folder = context->options->arguments[0];
     const char *from = options_text(context->options, "sources");
     const char *tokenizer = options_text(context->options, "tokenizer");
-    struct moved moved = {0};
+    struct moved_sources moved = {0};
     struct manifest manifest = {0};
     struct pack_options options;
     struct pack_check check;
@@ -336,12 +309,11 @@ static int run_check(struct command_context *context)
     options = manifest.options;
     options.tokenizer = tokenizer == NULL ? options.tokenizer : tokenizer;
     if (from != NULL) {
-        TRY_OUT(move_sources(&moved, &options, from, &error));
+        TRY_OUT(moved_sources_set(&moved, &options, from, &error));
     }
     status = run_packing(&options, folder, &manifest, &check, &error);
 out:
-    free(moved.paths);
-    free(moved.texts);
+    moved_sources_release(&moved);
     manifest_release(&manifest);
     return status == STATUS_OK ? print_check(context, &check) : command_fail(context, &error);
 }

@@ -1,6 +1,8 @@
 /* average.c - see average.h. */
 #include "proofs/bundle/average.h"
 
+#include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "proofs/job/first_state.h"
@@ -101,5 +103,54 @@ out:
         safetensors_writer_drop(&writer);
     }
     free(entries);
+    return status;
+}
+
+/* ---- of a bundle ---------------------------------------------------------- */
+
+/* The checkpoint before step `at`. */
+static enum status find_before(uint64_t *step, struct bundle *bundle, uint64_t at,
+                               struct error *error)
+{
+    uint64_t next = 0;
+    bool found = false;
+
+    TRY(bundle_checkpoint_find(&next, bundle, 0, error));
+    while (next < at) {
+        *step = next;
+        found = true;
+        TRY(bundle_checkpoint_find(&next, bundle, *step + 1, error));
+    }
+    return found ? STATUS_OK
+                 : error_set(error, STATUS_NOT_FOUND,
+                             "--average: there is no checkpoint before step %" PRIu64, at);
+}
+
+enum status average_write_bundle(const char *path, uint64_t steps[AVERAGE_STATES_MAX],
+                                 struct bundle *bundle, uint64_t step, uint32_t count,
+                                 struct error *error)
+{
+    struct safetensors *states = calloc(AVERAGE_STATES_MAX, sizeof(*states));
+    uint64_t at = step;
+    uint32_t opened = 0;
+    enum status status = STATUS_OK;
+
+    assert(count <= AVERAGE_STATES_MAX);
+    if (states == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u checkpoints", count);
+    }
+    for (; opened < count; opened++) {
+        if (opened > 0) {
+            TRY_OUT(find_before(&at, bundle, at, error));
+        }
+        TRY_OUT(bundle_checkpoint_open(&states[opened], bundle, at, error));
+        steps[opened] = at;
+    }
+    status = average_write(path, bundle_job(bundle)->tape, states, count, error);
+out:
+    while (opened > 0) {
+        safetensors_close(&states[--opened]);
+    }
+    free(states);
     return status;
 }

@@ -5,7 +5,7 @@
 #ifndef PROOFS_BUNDLE_AVERAGE_H
 #define PROOFS_BUNDLE_AVERAGE_H
 
-#include "engine/tape/tape.h"
+#include "proofs/bundle/bundle.h"
 #include "proofs/format/safetensors.h"
 
 #define AVERAGE_STATES_MAX 64
@@ -15,5 +15,11 @@
 MUST_CHECK enum status average_write(const char *path, const struct tape *tape,
                                      const struct safetensors *states, uint32_t count,
                                      struct error *error);
+
+/* The same of `count` checkpoints of a bundle, of which the one after `step` steps is the last.
+ * steps: after how many steps each is, the newest first. */
+MUST_CHECK enum status average_write_bundle(const char *path, uint64_t steps[AVERAGE_STATES_MAX],
+                                            struct bundle *bundle, uint64_t step, uint32_t count,
+                                            struct error *error);
 
 #endif /* PROOFS_BUNDLE_AVERAGE_H */

@@ -383,8 +383,9 @@ static enum status say_missing(const char *folder, struct error *error)
     if (adapters) {
         (void)error_set(error, STATUS_NOT_FOUND, "%s: adapters of PEFT, and not a whole model",
                         folder);
-        error_advise(error, "merge them into their base first: PEFT's merge_and_unload(), then "
-                            "save_pretrained()");
+        error_advise(error,
+                     "merge them into their base first: 'bundle export --hf FOLDER --merge' of "
+                     "their run, or PEFT's merge_and_unload() and save_pretrained()");
     } else if (shards) {
         (void)error_set(error, STATUS_NOT_FOUND,
                         "%s: .safetensors files, and neither model.safetensors nor %s", folder,

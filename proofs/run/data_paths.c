@@ -84,6 +84,69 @@ static bool find_rows(char path[FILE_PATH_MAX], const char *folder, const char *
            file_exists(path);
 }
 
+/* ---- the files in folders --------------------------------------------------- */
+
+static enum status add_path(struct data_paths *paths, const char *path, struct error *error)
+{
+    char **more = realloc(paths->of, ((size_t)paths->count + 1) * sizeof(*more));
+
+    if (more == NULL) {
+        return no_memory(error);
+    }
+    paths->of = more;
+    more[paths->count++] = NULL;
+    return data_paths_set(paths, paths->count - 1, path, error);
+}
+
+static enum status add_rows(struct data_paths *paths, const char *folder, struct error *error)
+{
+    static const char *const prefixes[] = {"", "held-out-"};
+    static const char *const names[] = {"tokens", "mask", "reach"};
+    static const enum dtype types[] = {DTYPE_U8, DTYPE_U16, DTYPE_U32};
+
+    for (size_t i = 0; i < 2 * 3 * 3; i++) {
+        char path[FILE_PATH_MAX];
+
+        if (find_rows(path, folder, prefixes[i / 9], names[i / 3 % 3], types[i % 3])) {
+            TRY(add_path(paths, path, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* A folder that holds no weights is for its reader to refuse. */
+static enum status add_weights(struct data_paths *paths, const char *folder, struct error *error)
+{
+    struct weights weights;
+    enum status status;
+
+    if (weights_open(&weights, folder, NULL) != STATUS_OK) {
+        return add_path(paths, folder, error);
+    }
+    status = STATUS_OK;
+    for (uint32_t i = 0; i < weights.file_count && status == STATUS_OK; i++) {
+        status = add_path(paths, weights.paths[i], error);
+    }
+    weights_close(&weights);
+    return status;
+}
+
+enum status data_paths_spread(struct data_paths *paths, const char *const *names, size_t count,
+                              struct error *error)
+{
+    TRY(data_paths_open(paths, 0, error));
+    for (size_t i = 0; i < count; i++) {
+        if (has_rows(names[i])) {
+            TRY(add_rows(paths, names[i], error));
+        } else if (dataset_is_named(names[i])) {
+            TRY(add_weights(paths, names[i], error));
+        } else {
+            TRY(add_path(paths, names[i], error));
+        }
+    }
+    return STATUS_OK;
+}
+
 /* ---- by name -------------------------------------------------------------------- */
 
 /* Of "NAME=FILE", where NAME is a data tensor's, its number; else the number of tensors. */

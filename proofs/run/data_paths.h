@@ -30,6 +30,11 @@ MUST_CHECK enum status data_paths_of_files(struct data_paths *paths, const struc
                                            const char *const *files, size_t count,
                                            struct error *error);
 
+/* The files in what people name, for programs that find data by its root: of a folder of packed rows
+ * or of weights the files in it, else the path as it is. A folder that is neither stays, too. */
+MUST_CHECK enum status data_paths_spread(struct data_paths *paths, const char *const *names,
+                                         size_t count, struct error *error);
+
 /* Where the bundle remembers its data. STATUS_NOT_FOUND: it does not. */
 MUST_CHECK enum status data_paths_of_bundle(struct data_paths *paths, const struct job *job,
                                             struct bundle *bundle, struct error *error);

@@ -462,57 +462,6 @@ static enum status find_step(uint64_t *step, struct bundle *bundle, const struct
     return STATUS_OK;
 }
 
-/* The checkpoint before step `at`. */
-static enum status find_before(uint64_t *step, struct bundle *bundle, uint64_t at,
-                               struct error *error)
-{
-    uint64_t next = 0;
-    bool found = false;
-
-    TRY(bundle_checkpoint_find(&next, bundle, 0, error));
-    while (next < at) {
-        *step = next;
-        found = true;
-        TRY(bundle_checkpoint_find(&next, bundle, *step + 1, error));
-    }
-    return found ? STATUS_OK
-                 : error_set(error, STATUS_NOT_FOUND,
-                             "--average: there is no checkpoint before step %" PRIu64, at);
-}
-
-/* Opens the checkpoints, the newest first, and writes their mean beside the new folder. */
-static enum status write_mean(char path[FILE_PATH_MAX], struct model_export *options,
-                              struct bundle *bundle, uint32_t count, struct error *error)
-{
-    struct safetensors *states = calloc(count, sizeof(*states));
-    uint64_t at = options->step;
-    uint32_t opened = 0;
-    enum status status = STATUS_OK;
-
-    if (states == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for %u checkpoints", count);
-    }
-    for (; opened < count; opened++) {
-        if (opened > 0) {
-            TRY_OUT(find_before(&at, bundle, at, error));
-        }
-        TRY_OUT(bundle_checkpoint_open(&states[opened], bundle, at, error));
-        options->averaged[opened] = at;
-    }
-    options->averaged_count = count;
-    if (snprintf(path, FILE_PATH_MAX, "%s.mean", options->folder) >= FILE_PATH_MAX) {
-        status = error_set(error, STATUS_USAGE, "--hf: the path is too long");
-        goto out;
-    }
-    status = average_write(path, options->job->tape, states, count, error);
-out:
-    while (opened > 0) {
-        safetensors_close(&states[--opened]);
-    }
-    free(states);
-    return status;
-}
-
 static enum status export_mean(struct model_export *options, struct bundle *bundle, uint32_t count,
                                struct error *error)
 {
@@ -520,7 +469,11 @@ static enum status export_mean(struct model_export *options, struct bundle *bund
     struct safetensors state;
     enum status status;
 
-    TRY(write_mean(path, options, bundle, count, error));
+    if (snprintf(path, sizeof(path), "%s.mean", options->folder) >= (int)sizeof(path)) {
+        return error_set(error, STATUS_USAGE, "--hf: the path is too long");
+    }
+    options->averaged_count = count;
+    TRY(average_write_bundle(path, options->averaged, bundle, options->step, count, error));
     status = safetensors_open(&state, error, path);
     if (status == STATUS_OK) {
         options->state = &state;

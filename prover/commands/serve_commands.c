@@ -15,6 +15,7 @@
 #include "base/web/ports.h"
 #include "proofs/mirror/push_http.h"
 #include "proofs/mirror/serve.h"
+#include "proofs/run/data_paths.h"
 #include "prover/commands/access.h"
 #include "prover/post/session.h"
 #include "prover/serve/publish.h"
@@ -84,23 +85,19 @@ const struct option_spec serve_commands_publish_options[SERVE_COMMANDS_PUBLISH_O
 static enum status open_tree(struct content_tree **tree, struct command_context *context,
                              struct content_tree_options *options, struct error *error)
 {
-    size_t count = options_list_count(context->options, "data");
-    const char **data = calloc(count + 1, sizeof(*data));
+    const char *files[OPTION_LIST_MAX];
+    struct data_paths data;
     enum status status;
 
     *tree = NULL;
-    if (data == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for the names of the data");
-    }
-    for (size_t i = 0; i < count; i++) {
-        data[i] = options_list_item(context->options, "data", i);
-    }
+    TRY_OUT(data_paths_spread(&data, files, options_list(files, context->options, "data"), error));
     options->bundles = (const char *const *)context->options->arguments;
     options->bundle_count = context->options->argument_count;
-    options->data = data;
-    options->data_count = count;
+    options->data = (const char *const *)data.of;
+    options->data_count = data.count;
     status = content_tree_open(tree, options, error);
-    free(data);
+out:
+    data_paths_close(&data);
     return status;
 }
 

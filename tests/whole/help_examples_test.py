@@ -42,6 +42,8 @@ NOT_HERE = {
     "audit --report text.json": "tests/whole/delivery_test.py",
     "audit answer.receipt": "tests/whole/finetune_test.py",
     "audit --workers 8": "tests/verifier/audit/audit_test.c",
+    "audit answer.receipt": "tests/client/generate/receipt_test.py",
+    "audit --lineage": "tests/verifier/lineage/lineage_test.py",
     "audit --verify-report": "tests/whole/delivery_test.py",
     "ledger deploy": "tests/chain has chains",
 }

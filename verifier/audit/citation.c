@@ -36,13 +36,12 @@ static void add_figure(json_t *figures, const char *name, const struct safetenso
                               isfinite(value) ? json_real((double)value) : json_null());
 }
 
-/* The figures of the last look that the steps of the journal took. */
-static void add_held_out(json_t *entry, const struct audit_result *result, struct bundle *bundle)
+json_t *citation_held_out(struct bundle *bundle, uint64_t steps)
 {
     struct held_out held_out;
     struct safetensors file;
-    uint64_t after = result->steps_journaled;
-    json_t *figures = json_object();
+    uint64_t after = steps;
+    json_t *figures;
     struct error none;
 
     error_init(&none);
@@ -50,15 +49,15 @@ static void add_held_out(json_t *entry, const struct audit_result *result, struc
     while (after > 0 && !held_out_is_due(&held_out, after - 1)) {
         after--;
     }
-    if (after > 0 &&
-        bundle_checkpoint_open(&file, bundle, result->steps_journaled, &none) == STATUS_OK) {
-        add_figure(figures, "loss", &file, HELD_OUT_LOSS);
-        add_figure(figures, "accuracy", &file, HELD_OUT_ACCURACY);
-        (void)json_object_set_new(figures, "after_steps", json_integer((json_int_t)after));
-        safetensors_close(&file);
-        (void)json_object_set(entry, "held_out", figures);
+    if (after == 0 || bundle_checkpoint_open(&file, bundle, steps, &none) != STATUS_OK) {
+        return NULL;
     }
-    json_decref(figures);
+    figures = json_object();
+    add_figure(figures, "loss", &file, HELD_OUT_LOSS);
+    add_figure(figures, "accuracy", &file, HELD_OUT_ACCURACY);
+    (void)json_object_set_new(figures, "after_steps", json_integer((json_int_t)after));
+    safetensors_close(&file);
+    return figures;
 }
 
 /* ---- the solver's notes --------------------------------------------------------- */
@@ -94,7 +93,11 @@ static void add_notes(json_t *entry, struct bundle *bundle)
 
 void citation_add(json_t *entry, const struct audit_result *result, struct bundle *bundle)
 {
-    add_held_out(entry, result, bundle);
+    json_t *figures = citation_held_out(bundle, result->steps_journaled);
+
+    if (figures != NULL) {
+        (void)json_object_set_new(entry, "held_out", figures);
+    }
     add_notes(entry, bundle);
 }
 

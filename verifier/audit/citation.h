@@ -19,6 +19,10 @@
  */
 void citation_add(json_t *entry, const struct audit_result *result, struct bundle *bundle);
 
+/* The figures of the last look that the state after so many steps holds: "loss", "accuracy", each
+ * with its bits, and "after_steps". NULL: there was no look, or no such checkpoint. */
+json_t *citation_held_out(struct bundle *bundle, uint64_t steps);
+
 /* The line number `index` of an entry, from 0. False: there are no more. *label is NULL where this
  * entry does not say it. value is printable ASCII, others' words unescaped. */
 bool citation_line(const char **label, char value[CITATION_VALUE_MAX], const json_t *entry,

@@ -2,7 +2,6 @@
  * audit_commands.c - `lockstep audit`: the replay of bundles, offline.
  */
 #include <inttypes.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +16,10 @@
 #include "verifier/audit/signed_report.h"
 #include "verifier/audit/transactions.h"
 #include "verifier/commands/audit_evidence.h"
+#include "verifier/commands/audit_lineage.h"
 #include "verifier/commands/audit_receipt.h"
 #include "verifier/commands/audit_report.h"
+#include "verifier/commands/audit_setup.h"
 #include "verifier/commands/commands.h"
 #include "verifier/commands/plan_commands.h"
 
@@ -63,6 +64,7 @@ static const struct option_spec options[] = {
              "its own"},
     PLAN_LAUNCH_OPTION,
     PLAN_MACHINE_OPTIONS,
+    AUDIT_LINEAGE_OPTIONS,
     {.name = "verify-evidence",
      .heading = "evidence",
      .often = true,
@@ -92,7 +94,7 @@ static const struct option_spec options[] = {
     {.name = "sign",
      .heading = "result",
      .kind = OPTION_FLAG,
-     .help = "sign the report FILE.json with your key",
+     .help = "sign the report FILE.json, or what --attest writes, with your account's key",
      .command_line_only = true},
     {.name = "verify-report",
      .heading = "evidence",
@@ -131,64 +133,6 @@ static enum status find_data(struct data_paths *paths, struct bundle *bundle,
     return status;
 }
 
-static void show_progress(void *context, uint64_t done, uint64_t wanted)
-{
-    struct progress *progress = context;
-
-    progress->total = wanted;
-    progress_update(progress, done, "", steady_seconds());
-}
-
-/* The device and what it stands for: a name that is none is refused before any replay. */
-static enum status choose_machine(struct machine_options *machine,
-                                  struct audit_options *audit_options,
-                                  struct command_context *context, struct error *error)
-{
-    const struct options *given = context->options;
-
-    audit_options->workers = (uint32_t)options_number(given, "workers");
-    audit_options->device = options_text(given, "device");
-    audit_options->device_memory = options_number(given, "device-memory");
-    audit_options->memory_max = options_number(given, "memory-max");
-    audit_options->threads = (uint32_t)options_number(given, "threads");
-    audit_options->launch = options_text(given, "launch");
-    if (audit_options->launch == NULL && audit_options->threads == 0) {
-        audit_options->threads = (uint32_t)omp_get_max_threads() / audit_options->workers;
-        audit_options->threads += audit_options->threads == 0;
-    }
-    TRY(machine_options_default(machine, error));
-    machine->thread_count = (int)audit_options->threads;
-    if (audit_options->launch != NULL) {
-        return plan_launch_device(audit_options->device, error);
-    }
-    return machine_options_device(machine, audit_options->device, context->log, error);
-}
-
-/* sources has room for ACCUSED_SOURCES_MAX. */
-static enum status prepare_audit(struct audit_options *audit_options, const char **sources,
-                                 struct command_context *context, struct progress *progress,
-                                 struct stop *stop, struct error *error)
-{
-    const struct options *given = context->options;
-
-    audit_options->sample = options_number(given, "sample");
-    audit_options->sample_seed = options_number(given, "sample-seed");
-    audit_options->seek = true;
-    audit_options->source_count = options_list_count(given, "trace-from");
-    if (audit_options->source_count > ACCUSED_SOURCES_MAX) {
-        return error_set(error, STATUS_USAGE, "at most %d places for a trace can be named",
-                         ACCUSED_SOURCES_MAX);
-    }
-    for (size_t i = 0; i < audit_options->source_count; i++) {
-        sources[i] = options_list_item(given, "trace-from", i);
-    }
-    audit_options->sources = sources;
-    audit_options->stop = stop;
-    audit_options->progress = show_progress;
-    audit_options->progress_context = progress;
-    return STATUS_OK;
-}
-
 /* The page follows the audit. */
 static void watch_audit(struct report *report, struct audit_options *audit_options,
                         const char *path, struct bundle *bundle,
@@ -211,7 +155,7 @@ static void audit_path(struct audit_result *result, struct report *report,
 {
     struct data_paths data = {0};
     const char *sources[ACCUSED_SOURCES_MAX];
-    struct audit_options audit_options = {0};
+    struct audit_options audit_options;
     struct machine_options machine;
     struct bundle *bundle = NULL;
     struct progress progress;
@@ -220,10 +164,7 @@ static void audit_path(struct audit_result *result, struct report *report,
     enum status status = bundle_open(&bundle, path, BUNDLE_READ, error);
 
     if (status == STATUS_OK) {
-        status = prepare_audit(&audit_options, sources, context, &progress, stop, error);
-    }
-    if (status == STATUS_OK) {
-        status = choose_machine(&machine, &audit_options, context, error);
+        status = audit_setup(&audit_options, &machine, sources, context, &progress, stop, error);
     }
     if (status == STATUS_OK) {
         status = find_data(&data, bundle, context->options, error);
@@ -412,6 +353,13 @@ static int run_audit(struct command_context *context)
     if (options_flag(context->options, "verify-report")) {
         return audit_report_verify(context);
     }
+    if (options_flag(context->options, "lineage")) {
+        return audit_lineage(context);
+    }
+    if (audit_lineage_stray(context->options) != NULL) {
+        return command_usage(context, "--%s says nothing without --lineage",
+                             audit_lineage_stray(context->options));
+    }
     if (audit_receipt_wanted(context)) {
         return audit_receipts(context);
     }
@@ -474,13 +422,17 @@ static const struct command commands[] = {
          "what "
          "it has of the job. --workers shares the segments of each "
          "bundle among several processes. A receipt is proven or refuted by one step of the model "
-         "in --base over its tokens.",
-     .arguments = "BUNDLE|RECEIPT...",
+         "in --base over its tokens. With --lineage the arguments are the parts of one pedigree: "
+         "each link between them is checked from its bytes, and a certificate says what was "
+         "proven, what is taken on trust and what is missing.",
+     .arguments = "BUNDLE|RECEIPT|FILE...",
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
          "text.run\nlockstep audit --report text.json --sign text.run\n"
          "lockstep audit --verify-report text.json\nlockstep audit --workers 8 --threads 1 "
-         "long.run\nlockstep audit answer.receipt --base Llama-3.2-1B",
+         "long.run\nlockstep audit answer.receipt --base Llama-3.2-1B\n"
+         "lockstep audit --lineage Llama-3.2-1B chats tune.run tuned answer.receipt \\\n"
+         "    --attest tuned.dsse --attest-key key.pem",
      .options = options,
      .option_count = sizeof(options) / sizeof(options[0]),
      .run = run_audit},

@@ -91,16 +91,16 @@ static enum status read_options(struct node_setup *setup, struct error *error)
 {
     const struct options *given = setup->context->options;
     struct node_options *options = &setup->options;
+    const char *files[OPTION_LIST_MAX];
 
     TRY(node_setup_limits(options, setup->context, error));
     for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
         setup->mirrors[options->mirror_count++] = options_list_item(given, "mirror", i);
     }
-    for (size_t i = 0; i < options_list_count(given, "data"); i++) {
-        setup->data[options->data_count++] = options_list_item(given, "data", i);
-    }
+    TRY(data_paths_spread(&setup->data, files, options_list(files, given, "data"), error));
+    options->data_count = setup->data.count;
     options->mirrors = setup->mirrors;
-    options->data = setup->data;
+    options->data = (const char *const *)setup->data.of;
     options->cache = setup->cache;
     return node_setup_path(setup->cache, given, NODE_FILE_CACHE, error);
 }
@@ -229,6 +229,7 @@ void node_setup_close(struct node_setup *setup)
     store_close(&setup->store);
     verdict_db_close(setup->verdicts);
     signer_free(setup->signer);
+    data_paths_close(&setup->data);
 }
 
 void node_setup_wait(struct node_setup *setup, int wait_ms)

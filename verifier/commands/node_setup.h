@@ -10,6 +10,7 @@
 #include "base/cli/command.h"
 #include "base/io/stop.h"
 #include "chain/game/ledger_retry.h"
+#include "proofs/run/data_paths.h"
 #include "verifier/commands/plan_commands.h"
 #include "verifier/node/node.h"
 #include "verifier/store/keep.h"
@@ -122,7 +123,7 @@ struct node_setup {
     struct node node;
     struct node_options options; /* what is not in NODE_WORK_OPTIONS is set before it is opened */
     const char *mirrors[OPTION_LIST_MAX];
-    const char *data[OPTION_LIST_MAX];
+    struct data_paths data;
     char folder[FILE_PATH_MAX];
     char cache[FILE_PATH_MAX];
 };

@@ -382,6 +382,47 @@ static void test_files_are_given_by_name_in_any_order(void **state)
     tape_free(tape);
 }
 
+static void write_empty(const char *folder, const char *name)
+{
+    char path[FILE_PATH_MAX];
+
+    assert_int_equal(file_path_join(path, sizeof(path), NULL, folder, name), STATUS_OK);
+    assert_int_equal(file_write(path, NULL, "", 0, 0600), STATUS_OK);
+}
+
+static bool ends_with(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL && strcmp(slash + 1, name) == 0;
+}
+
+/* Programs that find data by its root look into each file of a folder. */
+static void test_folders_are_spread_into_their_files(void **state)
+{
+    static const char *const of_rows[] = {"tokens.u16", "mask.u8", "reach.u32",
+                                          "held-out-tokens.u16", "held-out-mask.u8"};
+    const char *folder = test_temp_dir();
+    const char *names[] = {"a.u8", folder, "/nowhere", "b.safetensors"};
+    struct data_paths paths;
+
+    (void)state;
+    write_empty(folder, "manifest.json");
+    write_empty(folder, "notes.txt");
+    for (size_t i = 0; i < 5; i++) {
+        write_empty(folder, of_rows[i]);
+    }
+    assert_int_equal(data_paths_spread(&paths, names, 4, NULL), STATUS_OK);
+    assert_int_equal(paths.count, 8);
+    assert_string_equal(paths.of[0], "a.u8");
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(ends_with(paths.of[1 + i], of_rows[i]));
+    }
+    assert_string_equal(paths.of[6], "/nowhere");
+    assert_string_equal(paths.of[7], "b.safetensors");
+    data_paths_close(&paths);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_files_are_given_by_name_in_any_order),
         cmocka_unit_test(test_other_frozen_tensors_are_refused_by_name),
         cmocka_unit_test(test_jobs_with_many_data_tensors_are_written_and_read),
+        cmocka_unit_test(test_folders_are_spread_into_their_files),
         cmocka_unit_test(test_bundle_remembers_where_its_data_is),
     };
 

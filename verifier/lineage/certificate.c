@@ -1,0 +1,184 @@
+/* certificate.c - see certificate.h. */
+#include "verifier/lineage/certificate.h"
+
+#include <stdio.h>
+
+#include "base/hex.h"
+#include "base/io/file.h"
+#include "base/io/strict_json.h"
+#include "base/version.h"
+#include "verifier/lineage/lineage_parts.h"
+
+#define PAGE_SIZE_MAX (UINT64_C(64) << 20)
+
+static const char *const kind_names[] = {"unknown",     "model", "adapters", "state",
+                                         "packed-rows", "run",   "receipt",  "tokens"};
+
+static const struct {
+    enum lineage_role role;
+    const char *name;
+} roles[] = {{LINEAGE_BASE, "base"},         {LINEAGE_DATA, "data"},
+             {LINEAGE_TRAINING, "training"}, {LINEAGE_PRODUCT, "product"},
+             {LINEAGE_ANSWER, "answer"},     {LINEAGE_ASKED, "asked"}};
+
+/* ---- for programs --------------------------------------------------------------- */
+
+static json_t *item_json(const struct lineage_item *item)
+{
+    json_t *names = json_array();
+    json_t *json;
+
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+        if ((item->roles & roles[i].role) != 0) {
+            (void)json_array_append_new(names, json_string(roles[i].name));
+        }
+    }
+    json = json_pack("{s:o, s:s, s:o, s:O}", "path", lineage_parts_text(item->path), "kind",
+                     kind_names[item->kind], "roles", names, "files", item->files);
+    if (item->root_tag != NULL) {
+        char hex[HEX_SIZE(DIGEST_SIZE)];
+
+        hex_encode(hex, item->root.bytes, DIGEST_SIZE);
+        (void)json_object_set_new(json, "root", json_pack("{s:s}", item->root_tag, hex));
+    }
+    return json;
+}
+
+json_t *certificate_facts(const struct lineage *lineage)
+{
+    json_t *items = json_array();
+    json_t *facts =
+        json_pack("{s:i, s:s, s:s, s:O, s:o}", "certificate", CERTIFICATE_FORMAT, "version",
+                  LOCKSTEP_VERSION, "answer", audit_answer_name(lineage_answer(lineage)),
+                  "held_out", lineage->figures, "given", items);
+
+    for (size_t i = 0; i < lineage->count; i++) {
+        (void)json_array_append_new(items, item_json(&lineage->items[i]));
+    }
+    for (size_t i = 0; i < LINEAGE_LISTS; i++) {
+        (void)json_object_set(facts, lineage_list_names[i], lineage->lists[i]);
+    }
+    return facts;
+}
+
+/* ---- for people --------------------------------------------------------------------- */
+
+static void add_answer(struct sheet *sheet, const struct lineage *lineage)
+{
+    static const enum sheet_style tones[] = {
+        [AUDIT_PROVEN] = SHEET_WELL, [AUDIT_REFUTED] = SHEET_ILL, [AUDIT_CANNOT_TELL] = SHEET_OPEN};
+    static const char *const words[] = {
+        [AUDIT_PROVEN] = "Proven: each file that was given is held to the others by its bytes.",
+        [AUDIT_REFUTED] = "Refuted: not all of it is what it should be.",
+        [AUDIT_CANNOT_TELL] = "Cannot tell: not all of it could be checked."};
+    const enum audit_answer answer = lineage_answer(lineage);
+
+    sheet_line(sheet, tones[answer], "%s", words[answer]);
+}
+
+static void add_list(struct sheet *sheet, const struct lineage *lineage, enum lineage_list list)
+{
+    static const char *const headings[LINEAGE_LISTS] = {
+        [LINEAGE_PROVEN] = "Proven",     [LINEAGE_REFUTED] = "Refuted",
+        [LINEAGE_NOT_TOLD] = "Not told", [LINEAGE_TRUSTED] = "Taken on trust",
+        [LINEAGE_MISSING] = "Missing",
+    };
+    const json_t *said;
+    size_t i;
+
+    if (json_array_size(lineage->lists[list]) == 0) {
+        return;
+    }
+    sheet_add(sheet, SHEET_HEADING, NULL, "%s", headings[list]);
+    json_array_foreach(lineage->lists[list], i, said)
+    {
+        const char *file = strict_json_text_or(said, "file", "");
+
+        sheet_add(sheet, SHEET_ITEM, NULL, "%s%s%s", file, file[0] == '\0' ? "" : ": ",
+                  strict_json_text_or(said, "says", ""));
+    }
+}
+
+static void add_figures(struct sheet *sheet, const struct lineage *lineage)
+{
+    const json_t *figures;
+    size_t i;
+
+    if (json_array_size(lineage->figures) == 0) {
+        return;
+    }
+    sheet_add(sheet, SHEET_HEADING, NULL, "Held-out figures");
+    json_array_foreach(lineage->figures, i, figures)
+    {
+        const json_t *loss = json_object_get(figures, "loss");
+        const json_t *accuracy = json_object_get(figures, "accuracy");
+
+        sheet_add(sheet, SHEET_ITEM, NULL, "%s, the state after %lld steps: loss %.6f",
+                  strict_json_text_or(figures, "run", ""),
+                  (long long)strict_json_number_or_0(figures, "state_after"),
+                  json_number_value(loss));
+        if (json_is_real(accuracy)) {
+            sheet_words(sheet, SHEET_PLAIN, ", %.2f %% right", 100.0 * json_real_value(accuracy));
+        }
+        sheet_words(sheet, SHEET_PLAIN, ", found after %lld steps",
+                    (long long)strict_json_number_or_0(figures, "after_steps"));
+    }
+}
+
+static void add_given(struct sheet *sheet, const struct lineage *lineage)
+{
+    sheet_add(sheet, SHEET_HEADING, NULL, "What was given");
+    for (size_t i = 0; i < lineage->count; i++) {
+        const struct lineage_item *item = &lineage->items[i];
+        const json_t *file;
+        size_t at;
+
+        sheet_add(sheet, SHEET_FACT, item->path, "%s", kind_names[item->kind]);
+        if (item->root_tag != NULL) {
+            char hex[HEX_SIZE(DIGEST_SIZE)];
+
+            hex_encode(hex, item->root.bytes, DIGEST_SIZE);
+            sheet_words(sheet, SHEET_PLAIN, ", root ");
+            sheet_words(sheet, SHEET_CODE, "%s", hex);
+        }
+        json_array_foreach(item->files, at, file)
+        {
+            sheet_begin(sheet, SHEET_DETAIL, strict_json_text_or(file, "name", ""));
+            sheet_words(sheet, SHEET_CODE, "%s", strict_json_text_or(file, "sha256", ""));
+        }
+    }
+}
+
+void certificate_sheet(struct sheet *sheet, const struct lineage *lineage)
+{
+    sheet_merge(sheet, certificate_facts(lineage));
+    sheet_add(sheet, SHEET_WINDOW, NULL, "Lockstep lineage");
+    sheet_add(sheet, SHEET_TITLE, NULL, "Lineage");
+    add_answer(sheet, lineage);
+    add_list(sheet, lineage, LINEAGE_REFUTED);
+    add_list(sheet, lineage, LINEAGE_NOT_TOLD);
+    add_list(sheet, lineage, LINEAGE_PROVEN);
+    add_figures(sheet, lineage);
+    add_list(sheet, lineage, LINEAGE_TRUSTED);
+    add_list(sheet, lineage, LINEAGE_MISSING);
+    add_given(sheet, lineage);
+}
+
+enum status certificate_page(const char *path, const struct lineage *lineage, struct error *error)
+{
+    struct buffer page;
+    struct sheet sheet;
+    enum status status;
+
+    buffer_init(&page, PAGE_SIZE_MAX);
+    sheet_init(&sheet);
+    certificate_sheet(&sheet, lineage);
+    TRY_OUT(sheet_check(&sheet, error));
+    sheet_page_write(&page, &sheet, 0);
+    TRY_OUT(buffer_check(&page, error, "the page of a certificate"));
+    status = file_write(path, error, page.data, page.size, 0644);
+out:
+    sheet_release(&sheet);
+    buffer_release(&page);
+    return status;
+}

@@ -1,0 +1,338 @@
+/* lineage_parts.c - see lineage_parts.h. */
+#include "verifier/lineage/lineage_parts.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hex.h"
+#include "base/io/file.h"
+#include "base/io/whole_file.h"
+#include "base/text.h"
+#include "proofs/format/base_config.h"
+#include "proofs/hash/sha256.h"
+#include "proofs/model/model_root.h"
+#include "proofs/receipt/receipt.h"
+
+enum {
+    PIECE_SIZE = 1 << 20,
+    NAMES_MAX = 4096, /* files of a folder */
+};
+
+const char *const lineage_list_names[LINEAGE_LISTS] = {"proven", "refuted", "not_told", "trusted",
+                                                       "missing"};
+
+/* ---- sentences ------------------------------------------------------------ */
+
+json_t *lineage_parts_text(const char *text)
+{
+    json_t *json = json_string(text);
+    char *copy = json == NULL ? strdup(text) : NULL;
+
+    for (char *at = copy; at != NULL && *at != '\0'; at++) {
+        *at = (unsigned char)*at < 0x80 ? *at : '?';
+    }
+    json = copy == NULL ? json : json_string(copy);
+    free(copy);
+    return json;
+}
+
+void lineage_parts_say(struct lineage *lineage, enum lineage_list list, const char *path,
+                       const char *format, ...)
+{
+    char text[ERROR_TEXT_MAX + ERROR_ADVICE_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    (void)json_array_append_new(lineage->lists[list],
+                                json_pack("{s:o, s:o}", "file", lineage_parts_text(path), "says",
+                                          lineage_parts_text(text)));
+}
+
+void lineage_parts_blame(struct lineage *lineage, const char *path, const struct error *error)
+{
+    const bool bytes = error->status == STATUS_BAD_FORMAT || error->status == STATUS_REFUSED ||
+                       error->status == STATUS_OVER_LIMIT;
+
+    lineage_parts_say(lineage, bytes ? LINEAGE_REFUTED : LINEAGE_NOT_TOLD, path, "%s", error->text);
+}
+
+bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path)
+{
+    static const enum lineage_list lists[] = {LINEAGE_REFUTED, LINEAGE_NOT_TOLD};
+    json_t *wanted = lineage_parts_text(path);
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        json_t *said;
+        size_t at;
+
+        json_array_foreach(lineage->lists[lists[i]], at, said)
+        {
+            found = found || json_equal(json_object_get(said, "file"), wanted);
+        }
+    }
+    json_decref(wanted);
+    return found;
+}
+
+/* ---- files ---------------------------------------------------------------- */
+
+enum status lineage_parts_hash(struct digest *sha256, uint64_t *size, const char *path,
+                               struct error *error)
+{
+    uint8_t *piece = malloc(PIECE_SIZE);
+    struct sha256 hash;
+    enum status status;
+    int descriptor = -1;
+
+    if (piece == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to read %s", path);
+    }
+    TRY_OUT(whole_file_read_open(&descriptor, size, error, path));
+    sha256_init(&hash, SHA256_ISA_BEST);
+    for (uint64_t at = 0; at < *size; at += PIECE_SIZE) {
+        const size_t taken = *size - at < PIECE_SIZE ? (size_t)(*size - at) : PIECE_SIZE;
+
+        TRY_OUT(whole_file_read_at(descriptor, error, piece, taken, at, path));
+        sha256_add(&hash, piece, taken);
+    }
+    sha256_end(&hash, sha256);
+out:
+    if (descriptor >= 0) {
+        (void)close(descriptor);
+    }
+    free(piece);
+    return status;
+}
+
+bool lineage_parts_has(const char *folder, const char *name)
+{
+    char path[FILE_PATH_MAX];
+
+    return file_path_join(path, sizeof(path), NULL, folder, name) == STATUS_OK && file_exists(path);
+}
+
+/* name NULL: the path is the file. */
+static enum status note_file(struct lineage_item *item, const char *name, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    char hex[HEX_SIZE(DIGEST_SIZE)];
+    struct digest sha256;
+    uint64_t size = 0;
+
+    if (name == NULL) {
+        TRY(lineage_parts_hash(&sha256, &size, item->path, error));
+    } else {
+        TRY(file_path_join(path, sizeof(path), error, item->path, name));
+        TRY(lineage_parts_hash(&sha256, &size, path, error));
+    }
+    hex_encode(hex, sha256.bytes, DIGEST_SIZE);
+    (void)json_array_append_new(item->files, json_pack("{s:o, s:s, s:I}", "name",
+                                                       lineage_parts_text(name == NULL ? "" : name),
+                                                       "sha256", hex, "size", (json_int_t)size));
+    return STATUS_OK;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_shown(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* The regular files of a folder, by their names. */
+static enum status note_folder(struct lineage_item *item, struct error *error)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(item->path, &entries, is_shown, by_name);
+    enum status status = STATUS_OK;
+
+    if (count < 0) {
+        return error_set_errno(error, "cannot list %s", item->path);
+    }
+    if (count > NAMES_MAX) {
+        status =
+            error_set(error, STATUS_OVER_LIMIT, "%s has more than %d files", item->path, NAMES_MAX);
+    }
+    for (int i = 0; i < count; i++) {
+        char path[FILE_PATH_MAX];
+        struct stat about;
+
+        if (status == STATUS_OK) {
+            status = file_path_join(path, sizeof(path), error, item->path, entries[i]->d_name);
+        }
+        if (status == STATUS_OK && stat(path, &about) == 0 && S_ISREG(about.st_mode)) {
+            status = note_file(item, entries[i]->d_name, error);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return status;
+}
+
+/* ---- what it is ----------------------------------------------------------- */
+
+static enum lineage_kind kind_of_folder(const char *path)
+{
+    if (lineage_parts_has(path, "job") && lineage_parts_has(path, "journal.db")) {
+        return LINEAGE_RUN;
+    }
+    if (lineage_parts_has(path, MANIFEST_NAME)) {
+        return LINEAGE_ROWS;
+    }
+    if (lineage_parts_has(path, "adapter_config.json")) {
+        return LINEAGE_ADAPTERS;
+    }
+    return lineage_parts_has(path, BASE_CONFIG_NAME) ? LINEAGE_MODEL : LINEAGE_UNKNOWN;
+}
+
+static enum status find_kind(struct lineage_item *item, struct error *error)
+{
+    struct stat about;
+
+    if (stat(item->path, &about) != 0) {
+        return error_set_errno(error, "cannot open %s", item->path);
+    }
+    if (S_ISDIR(about.st_mode)) {
+        item->kind = kind_of_folder(item->path);
+        return item->kind != LINEAGE_UNKNOWN
+                   ? STATUS_OK
+                   : error_set(
+                         error, STATUS_NOT_FOUND,
+                         "%s is no folder of a model, of adapters, of packed rows or of a run",
+                         item->path);
+    }
+    item->kind = text_ends_with(item->path, ".safetensors") ? LINEAGE_MODEL
+                 : receipt_is(item->path)                   ? LINEAGE_RECEIPT
+                                                            : LINEAGE_TOKENS;
+    return STATUS_OK;
+}
+
+static enum status open_weights(struct lineage_item *item, struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    uint32_t count;
+
+    (void)snprintf(path, sizeof(path), "%s", item->path);
+    if (item->kind == LINEAGE_ADAPTERS) {
+        TRY(file_path_join(path, sizeof(path), error, item->path, WEIGHTS_ADAPTERS_NAME));
+    }
+    TRY(weights_open(&item->weights, path, error));
+    if (item->weights.file_count == 1 &&
+        safetensors_metadata(&item->weights.files[0], "lockstep.job") != NULL) {
+        item->kind = LINEAGE_STATE; /* its root follows from the tape of its job */
+        return STATUS_OK;
+    }
+    TRY(model_root(&item->root, &count, &item->weights, error));
+    item->root_tag = "lockstep.state.v1";
+    return STATUS_OK;
+}
+
+static enum status open_run(struct lineage_item *item, struct error *error)
+{
+    TRY(bundle_open(&item->bundle, item->path, BUNDLE_READ, error));
+    item->root = bundle_job(item->bundle)->id;
+    item->root_tag = "lockstep.job.v1";
+    return note_file(item, "job", error);
+}
+
+static enum status open_item(struct lineage_item *item, struct error *error)
+{
+    TRY(find_kind(item, error));
+    switch (item->kind) {
+    case LINEAGE_RUN:
+        return open_run(item, error);
+    case LINEAGE_ROWS:
+        TRY(note_folder(item, error));
+        return manifest_read(&item->manifest, error, item->path);
+    case LINEAGE_MODEL:
+    case LINEAGE_STATE:
+    case LINEAGE_ADAPTERS: {
+        struct stat about;
+        const bool folder = stat(item->path, &about) == 0 && S_ISDIR(about.st_mode);
+
+        TRY(folder ? note_folder(item, error) : note_file(item, NULL, error));
+        if (folder) {
+            model_card_read(&item->card, item->path);
+        }
+        return open_weights(item, error);
+    }
+    case LINEAGE_RECEIPT:
+    case LINEAGE_TOKENS:
+    case LINEAGE_UNKNOWN:
+        break;
+    }
+    return note_file(item, NULL, error);
+}
+
+/* ---- all of them ----------------------------------------------------------- */
+
+static enum status make_lists(struct lineage *lineage, size_t count, struct error *error)
+{
+    bool made = true;
+
+    lineage->items = calloc(count + 1, sizeof(*lineage->items));
+    lineage->figures = json_array();
+    for (size_t i = 0; i < LINEAGE_LISTS; i++) {
+        lineage->lists[i] = json_array();
+        made &= lineage->lists[i] != NULL;
+    }
+    return made && lineage->items != NULL && lineage->figures != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_NO_MEMORY, "no memory for a lineage");
+}
+
+enum status lineage_parts_open(struct lineage *lineage, const char *const *paths, size_t count,
+                               const struct lineage_options *options, struct error *error)
+{
+    lineage->options = options;
+    TRY(make_lists(lineage, count, error));
+    for (size_t i = 0; i < count; i++) {
+        struct lineage_item *item = &lineage->items[lineage->count++];
+        struct error why;
+
+        error_init(&why);
+        *item = (struct lineage_item){
+            .path = paths[i], .files = json_array(), .base = SIZE_MAX, .run = SIZE_MAX};
+        error_init(&item->audit.reason);
+        if (item->files == NULL) {
+            return error_set(error, STATUS_NO_MEMORY, "no memory for a lineage");
+        }
+        if (open_item(item, &why) != STATUS_OK) {
+            lineage_parts_blame(lineage, item->path, &why);
+            item->kind = LINEAGE_UNKNOWN;
+        }
+    }
+    return STATUS_OK;
+}
+
+static void close_item(struct lineage_item *item)
+{
+    json_decref(item->files);
+    weights_close(&item->weights);
+    manifest_release(&item->manifest);
+    bundle_close(item->bundle);
+    data_paths_close(&item->data);
+    audit_result_release(&item->audit);
+}
+
+void lineage_parts_close(struct lineage *lineage)
+{
+    for (size_t i = 0; i < lineage->count; i++) {
+        close_item(&lineage->items[i]);
+    }
+    free(lineage->items);
+    for (size_t i = 0; i < LINEAGE_LISTS; i++) {
+        json_decref(lineage->lists[i]);
+    }
+    json_decref(lineage->figures);
+}

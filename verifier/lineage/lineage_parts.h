@@ -1,0 +1,103 @@
+/*
+ * lineage_parts.h - the inside of a lineage, for the files of this folder alone: what was given,
+ * and what was found about it.
+ */
+#ifndef VERIFIER_LINEAGE_LINEAGE_PARTS_H
+#define VERIFIER_LINEAGE_LINEAGE_PARTS_H
+
+#include <jansson.h>
+
+#include "data/rows/manifest.h"
+#include "proofs/format/weights.h"
+#include "proofs/run/data_paths.h"
+#include "verifier/lineage/lineage_options.h"
+#include "verifier/lineage/model_card.h"
+
+/* What a path is, by what lies there. */
+enum lineage_kind {
+    LINEAGE_UNKNOWN = 0, /* it could not be opened */
+    LINEAGE_MODEL,       /* a published folder, or a file of weights */
+    LINEAGE_ADAPTERS,    /* a folder of PEFT */
+    LINEAGE_STATE,       /* a checkpoint or a model file of ours */
+    LINEAGE_ROWS,        /* a folder of packed rows */
+    LINEAGE_RUN,         /* a bundle */
+    LINEAGE_RECEIPT,     /* of an answer */
+    LINEAGE_TOKENS,      /* any other file: data without a manifest */
+};
+
+/* What it is in the lineage; a model may be two of them. */
+enum lineage_role {
+    LINEAGE_BASE = 1,
+    LINEAGE_DATA = 2,
+    LINEAGE_TRAINING = 4,
+    LINEAGE_PRODUCT = 8,
+    LINEAGE_ANSWER = 16,
+    LINEAGE_ASKED = 32, /* what answered */
+};
+
+struct lineage_item {
+    const char *path; /* borrowed */
+    enum lineage_kind kind;
+    unsigned roles;
+    json_t *files;          /* name, sha256 and size of each; of a product, is it proven */
+    struct digest root;     /* our own, */
+    const char *root_tag;   /* by the tag of its header; NULL: it has none */
+    struct weights weights; /* MODEL, ADAPTERS and STATE */
+    struct model_card card; /* of a folder of them; a hint, and no more */
+    struct manifest manifest;
+    struct bundle *bundle;
+    /* Of a run: */
+    struct data_paths data;
+    size_t base; /* the item below it; SIZE_MAX: none */
+    struct audit_result audit;
+    /* Of a product: */
+    size_t run;
+    uint64_t step;
+};
+
+/* The sentences of a certificate. */
+enum lineage_list {
+    LINEAGE_PROVEN = 0,
+    LINEAGE_REFUTED,
+    LINEAGE_NOT_TOLD,
+    LINEAGE_TRUSTED,
+    LINEAGE_MISSING,
+    LINEAGE_LISTS,
+};
+extern const char *const lineage_list_names[LINEAGE_LISTS];
+
+struct lineage {
+    const struct lineage_options *options;
+    struct lineage_item *items; /* in the order in which they were given */
+    size_t count;
+    json_t *lists[LINEAGE_LISTS]; /* each of objects with "file" and "says" */
+    json_t *figures;              /* held-out ones */
+};
+
+/* Opens what was given and hashes its files. What cannot be opened is said in a list. */
+MUST_CHECK enum status lineage_parts_open(struct lineage *lineage, const char *const *paths,
+                                          size_t count, const struct lineage_options *options,
+                                          struct error *error);
+void lineage_parts_close(struct lineage *lineage);
+
+/* Adds a sentence about a file. */
+void lineage_parts_say(struct lineage *lineage, enum lineage_list list, const char *path,
+                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Says why a file is no link: refuted where its bytes are to blame, else not told. */
+void lineage_parts_blame(struct lineage *lineage, const char *path, const struct error *error);
+
+/* Does a sentence say already why it is no link? */
+bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path);
+
+/* The SHA-256 of a file. */
+MUST_CHECK enum status lineage_parts_hash(struct digest *sha256, uint64_t *size, const char *path,
+                                          struct error *error);
+
+/* Is there such a file in the folder? */
+bool lineage_parts_has(const char *folder, const char *name);
+
+/* A text of any bytes as JSON: what is no UTF-8 becomes question marks. */
+json_t *lineage_parts_text(const char *text);
+
+#endif /* VERIFIER_LINEAGE_LINEAGE_PARTS_H */

@@ -1,0 +1,376 @@
+/* lineage_run.c - see lineage_run.h. */
+#include "verifier/lineage/lineage_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/io/strict_json.h"
+#include "proofs/job/first_state.h"
+#include "proofs/model/model_root.h"
+#include "verifier/audit/citation.h"
+#include "verifier/lineage/lineage_rows.h"
+
+struct run_check {
+    struct lineage *lineage;
+    struct lineage_item *run;
+    const struct job *job;
+    size_t changed; /* the item that likely is its base, and was changed; SIZE_MAX: none */
+    bool complete;  /* all data was found */
+};
+
+/* Says the item's card that it came of this run? Then it is hardly what the run began with. */
+static bool comes_of(const struct lineage_item *item, const struct job *job)
+{
+    return item->card.job_known && digest_equal(&item->card.job, &job->id);
+}
+
+/* ---- the weights below it --------------------------------------------------------- */
+
+/* How a model compares with the weights that a job reads as data. */
+struct weights_match {
+    uint32_t named;
+    uint32_t equal;
+    const struct tensor *other; /* the first that has another root; or NULL */
+};
+
+static enum status match_weights(struct weights_match *match, const struct run_check *check,
+                                 const struct lineage_item *item, struct error *error)
+{
+    const struct tape *tape = check->job->tape;
+    uint32_t number = 0;
+
+    *match = (struct weights_match){0};
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
+        const struct weights_entry *entry;
+        struct digest root = {0};
+        bool same;
+
+        if (tensor->role != ROLE_DATA) {
+            continue;
+        }
+        number++;
+        entry = weights_find_plain(&item->weights, tensor->name);
+        if (entry == NULL) {
+            continue;
+        }
+        if (safetensors_entry_fits(entry->entry, tensor)) {
+            TRY(model_tensor_root(&root, COMMIT_DATA, tensor, entry, error));
+        }
+        same = digest_equal(&root, &check->job->data_roots[number - 1]);
+        match->named++;
+        match->equal += same;
+        match->other = same || match->other != NULL ? match->other : tensor;
+    }
+    return STATUS_OK;
+}
+
+/* The model whose weights are all the job's; else the one that most likely was, and was changed. */
+static enum status find_base(struct run_check *check, struct error *error)
+{
+    const struct lineage *lineage = check->lineage;
+    struct weights_match best = {0};
+    size_t found = SIZE_MAX;
+
+    for (size_t i = 0; i < lineage->count; i++) {
+        const struct lineage_item *item = &lineage->items[i];
+        struct weights_match match;
+        bool likelier;
+
+        if (item->kind != LINEAGE_MODEL) {
+            continue;
+        }
+        TRY(match_weights(&match, check, item, error));
+        likelier = found == SIZE_MAX || match.other == NULL ||
+                   (best.other != NULL && comes_of(&lineage->items[found], check->job) &&
+                    !comes_of(item, check->job));
+        if (match.named > 0 && likelier) {
+            best = match;
+            found = i;
+        }
+    }
+    if (found != SIZE_MAX && best.other == NULL) {
+        check->run->base = found;
+        lineage->items[found].roles |= LINEAGE_BASE;
+    } else if (found != SIZE_MAX) {
+        check->changed = found;
+        lineage_parts_say(check->lineage, LINEAGE_REFUTED, lineage->items[found].path,
+                          "is not what %s stands on: '%s' has another root", check->run->path,
+                          best.other->name);
+    }
+    return STATUS_OK;
+}
+
+/* ---- data ------------------------------------------------------------------------- */
+
+/* The file of the item that holds the tensor; false: it holds it not. */
+static bool find_tensor(char path[FILE_PATH_MAX], const struct run_check *check, size_t at,
+                        const struct tensor *tensor, const struct digest *wanted)
+{
+    const struct lineage_item *item = &check->lineage->items[at];
+    const struct weights_entry *entry;
+    struct dataset dataset;
+    struct digest root;
+
+    if (item->kind == LINEAGE_ROWS) {
+        return lineage_rows_find(path, item, wanted);
+    }
+    if (at == check->run->base) {
+        entry = weights_find_plain(&item->weights, tensor->name);
+        (void)snprintf(path, FILE_PATH_MAX, "%s",
+                       entry == NULL ? "" : weights_path(&item->weights, entry));
+        return entry != NULL;
+    }
+    /* A file of another size or type is none. */
+    if (item->kind == LINEAGE_TOKENS &&
+        run_data_open(&dataset, &root, tensor, item->path, NULL) == STATUS_OK) {
+        dataset_close(&dataset);
+        (void)snprintf(path, FILE_PATH_MAX, "%s", item->path);
+        return digest_equal(&root, wanted);
+    }
+    return false;
+}
+
+static enum status bind_tensor(struct run_check *check, uint32_t number,
+                               const struct tensor *tensor, struct error *error)
+{
+    struct lineage *lineage = check->lineage;
+    const bool changed = check->changed != SIZE_MAX &&
+                         weights_find_plain(&lineage->items[check->changed].weights, tensor->name);
+
+    for (size_t i = 0; i < lineage->count; i++) {
+        char path[FILE_PATH_MAX];
+
+        if (find_tensor(path, check, i, tensor, &check->job->data_roots[number])) {
+            lineage->items[i].roles |= lineage->items[i].kind == LINEAGE_MODEL ? 0u : LINEAGE_DATA;
+            return data_paths_set(&check->run->data, number, path, error);
+        }
+    }
+    check->complete = false;
+    if (!changed) {
+        lineage_parts_say(lineage, LINEAGE_MISSING, check->run->path,
+                          "no file that was given is its data '%s'", tensor->name);
+    }
+    return STATUS_OK;
+}
+
+static enum status bind_data(struct run_check *check, struct error *error)
+{
+    const struct tape *tape = check->job->tape;
+    uint32_t number = 0;
+
+    TRY(data_paths_open(&check->run->data, check->job->data_count, error));
+    TRY(find_base(check, error));
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        if (tape->tensors[id].role == ROLE_DATA && number < check->job->data_count) {
+            TRY(bind_tensor(check, number, &tape->tensors[id], error));
+            number++;
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- the first state ----------------------------------------------------------------- */
+
+static bool is_first_state(const struct run_check *check, const char *path)
+{
+    struct first_state first = {0};
+    struct digest root;
+    bool same = false;
+
+    if (first_state_open(&first, check->job->tape, path, NULL) == STATUS_OK) {
+        same = first_state_root(&root, &first, NULL) == STATUS_OK &&
+               digest_equal(&root, &check->job->first_state_root);
+    }
+    first_state_close(&first);
+    return same;
+}
+
+/* Is it a checkpoint of that run, which is then the stage before? */
+static bool is_stage(const struct run_check *check, const struct lineage_item *other)
+{
+    uint64_t step = 0;
+
+    while (other != check->run && !bundle_is_encrypted(other->bundle) &&
+           bundle_checkpoint_find(&step, other->bundle, step, NULL) == STATUS_OK) {
+        char path[FILE_PATH_MAX];
+
+        if (bundle_checkpoint_path(path, other->bundle, step, NULL) == STATUS_OK &&
+            is_first_state(check, path)) {
+            return true;
+        }
+        step++;
+    }
+    return false;
+}
+
+static void bind_first_state(struct run_check *check)
+{
+    struct lineage *lineage = check->lineage;
+    const struct lineage_item *candidate = NULL;
+
+    for (size_t i = 0; i < lineage->count; i++) {
+        struct lineage_item *item = &lineage->items[i];
+        const bool weights = item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS ||
+                             item->kind == LINEAGE_STATE;
+
+        if ((weights && is_first_state(check, item->path)) ||
+            (item->kind == LINEAGE_RUN && is_stage(check, item))) {
+            item->roles |= LINEAGE_BASE;
+            check->run->base = check->run->base == SIZE_MAX ? i : check->run->base;
+            lineage_parts_say(lineage, LINEAGE_PROVEN, check->run->path,
+                              "begins with the weights of %s", item->path);
+            return;
+        }
+        if (weights && candidate == NULL && !comes_of(item, check->job)) {
+            candidate = item;
+        }
+    }
+    if (candidate == NULL) {
+        lineage_parts_say(lineage, LINEAGE_MISSING, check->run->path,
+                          "the weights that it begins with were not given");
+    } else {
+        lineage_parts_say(lineage, LINEAGE_REFUTED, candidate->path,
+                          "is not what %s begins with, nor is any other that was given",
+                          check->run->path);
+    }
+}
+
+/* ---- the steps -------------------------------------------------------------------- */
+
+static void say_steps(struct lineage *lineage, const struct lineage_item *run)
+{
+    const struct audit_result *audit = &run->audit;
+
+    lineage_parts_say(lineage, LINEAGE_PROVEN, run->path,
+                      "%" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits",
+                      audit->steps_checked, audit->steps_of_job);
+    if (audit->ended[0] != '\0') {
+        lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "%s", audit->ended);
+    } else if (audit->steps_journaled < audit->steps_of_job) {
+        lineage_parts_say(lineage, LINEAGE_MISSING, run->path, "the last %" PRIu64 " steps",
+                          audit->steps_of_job - audit->steps_journaled);
+    }
+    if (audit->steps_checked < audit->steps_journaled) {
+        lineage_parts_say(lineage, LINEAGE_TRUSTED, run->path,
+                          "%" PRIu64 " steps, which were not run again",
+                          audit->steps_journaled - audit->steps_checked);
+    }
+}
+
+static void say_audit(struct lineage *lineage, struct lineage_item *run)
+{
+    const struct audit_result *result = &run->audit;
+
+    switch (result->answer) {
+    case AUDIT_PROVEN:
+        say_steps(lineage, run);
+        lineage_run_figures(lineage, run, result->steps_journaled);
+        return;
+    case AUDIT_REFUTED:
+        lineage_parts_say(lineage, LINEAGE_REFUTED, run->path, "step %" PRIu64 " %s",
+                          result->wrong_step, check_flaw_words(result->flaw));
+        return;
+    case AUDIT_CANNOT_TELL:
+        lineage_parts_say(lineage, LINEAGE_NOT_TOLD, run->path, "%s", result->reason.text);
+        return;
+    }
+}
+
+/* What it stands on, said once of each. */
+static void say_data(struct lineage *lineage, const struct lineage_item *run)
+{
+    for (size_t i = 0; i < lineage->count; i++) {
+        const struct lineage_item *item = &lineage->items[i];
+        bool used = false;
+
+        for (uint32_t at = 0; at < run->data.count && !used; at++) {
+            const char *path = run->data.of[at];
+            const size_t length = strlen(item->path);
+
+            used = path != NULL && strncmp(path, item->path, length) == 0 &&
+                   (path[length] == '\0' || path[length] == '/' || item->path[length - 1] == '/');
+        }
+        if (used && item->kind == LINEAGE_TOKENS) {
+            lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "reads the numbers of %s",
+                              item->path);
+            lineage_parts_say(lineage, LINEAGE_TRUSTED, item->path,
+                              "how it was made: only rows of 'lockstep data pack' have a manifest");
+        } else if (used) {
+            lineage_parts_say(lineage, LINEAGE_PROVEN, run->path,
+                              item->kind == LINEAGE_ROWS ? "reads the rows of %s"
+                                                         : "stands on the weights of %s",
+                              item->path);
+        }
+    }
+}
+
+enum status lineage_run_check(struct lineage *lineage, size_t run, struct error *error)
+{
+    struct lineage_item *item = &lineage->items[run];
+    struct run_check check = {.lineage = lineage,
+                              .run = item,
+                              .job = bundle_job(item->bundle),
+                              .changed = SIZE_MAX,
+                              .complete = true};
+
+    item->roles |= LINEAGE_TRAINING;
+    if (bundle_is_encrypted(item->bundle)) {
+        lineage_parts_say(lineage, LINEAGE_NOT_TOLD, item->path,
+                          "is encrypted: its owner makes a plain one with 'bundle export' and "
+                          "'bundle import'");
+        return STATUS_OK;
+    }
+    TRY(bind_data(&check, error));
+    if (check.job->first_state_given) {
+        bind_first_state(&check);
+    }
+    if (!check.complete) {
+        lineage_parts_say(lineage, LINEAGE_NOT_TOLD, item->path,
+                          "was not run again: what it reads is not all there");
+        return STATUS_OK;
+    }
+    say_data(lineage, item);
+    audit(&item->audit, item->bundle, (const char *const *)item->data.of, item->data.count,
+          lineage->options->audit);
+    say_audit(lineage, item);
+    return STATUS_OK;
+}
+
+/* ---- figures ----------------------------------------------------------------------- */
+
+void lineage_run_figures(struct lineage *lineage, const struct lineage_item *run, uint64_t steps)
+{
+    json_t *figures = citation_held_out(run->bundle, steps);
+    json_t *other;
+    size_t i;
+
+    json_array_foreach(lineage->figures, i, other)
+    {
+        if (strcmp(strict_json_text_or(other, "run", ""), run->path) == 0 &&
+            strict_json_number_or_0(other, "state_after") == (int64_t)steps) {
+            json_decref(figures);
+            return;
+        }
+    }
+    if (figures == NULL) {
+        lineage_parts_say(lineage, LINEAGE_MISSING, run->path,
+                          "held-out figures of the state after %" PRIu64 " steps", steps);
+        return;
+    }
+    (void)json_object_set_new(figures, "run", lineage_parts_text(run->path));
+    (void)json_object_set_new(figures, "state_after", json_integer((json_int_t)steps));
+    (void)json_array_append_new(lineage->figures, figures);
+}
+
+enum status lineage_run_newest(uint64_t *step, struct bundle *bundle, struct error *error)
+{
+    uint64_t at;
+
+    TRY(bundle_checkpoint_find(step, bundle, 0, error));
+    while (bundle_checkpoint_find(&at, bundle, *step + 1, NULL) == STATUS_OK) {
+        *step = at;
+    }
+    return STATUS_OK;
+}
