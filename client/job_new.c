@@ -17,6 +17,7 @@
 #include "client/job_new_options.h"
 #include "client/judge/held_out_every.h"
 #include "client/recipe/recipe_options.h"
+#include "client/show/job_modules.h"
 #include "client/show/job_sheet.h"
 #include "client/tokens/job_rows.h"
 #include "client/tokens/job_tokens.h"
@@ -585,6 +586,11 @@ static int emit_job(struct command_context *context, const struct job *job, cons
         graph_check_show(&sheet, checked);
     } else {
         graph_check_show_noted(&sheet, job);
+        if (job_modules_show(&sheet, job, options_flag(context->options, "modules"), &error) !=
+            STATUS_OK) {
+            sheet_release(&sheet);
+            return command_fail(context, &error);
+        }
     }
     if (path != NULL) {
         sheet_set(&sheet, "path", json_string(path));
@@ -624,6 +630,11 @@ const struct option_spec job_new_show_options[JOB_NEW_SHOW_OPTIONS] = {
      .heading = "result",
      .kind = OPTION_FLAG,
      .help = "print the whole program, one operation a line",
+     .command_line_only = true},
+    {.name = "modules",
+     .heading = "result",
+     .kind = OPTION_FLAG,
+     .help = "show each module of the program with its tensors, and not a few joined ones",
      .command_line_only = true},
     {.name = "save-tape",
      .heading = "result",

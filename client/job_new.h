@@ -6,7 +6,7 @@
 
 #include "base/cli/command.h"
 
-#define JOB_NEW_SHOW_OPTIONS 9
+#define JOB_NEW_SHOW_OPTIONS 10
 extern const struct option_spec job_new_show_options[JOB_NEW_SHOW_OPTIONS];
 
 int job_new_run(struct command_context *context);

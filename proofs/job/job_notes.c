@@ -96,6 +96,7 @@ bool job_notes_next(struct job_note *note, const char **notes)
 
 enum status job_notes_check(const char *notes, const struct tape *tape, struct error *error)
 {
+    const uint32_t count = tape->brief != NULL ? tape->brief->tensor_count : tape->tensor_count;
     const char *at = notes;
     struct job_note note;
     uint32_t line = 0;
@@ -116,10 +117,10 @@ enum status job_notes_check(const char *notes, const struct tape *tape, struct e
                              "at and end",
                              line);
         }
-        if (note.tensor < last || note.tensor > tape->tensor_count) {
+        if (note.tensor < last || note.tensor > count) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "line %u of the job's notes: tensor %u behind %u, of %u", line,
-                             note.tensor, last, tape->tensor_count);
+                             note.tensor, last, count);
         }
         last = note.tensor;
     }

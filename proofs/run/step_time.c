@@ -95,14 +95,26 @@ enum status step_time_measure(struct step_time *time, const struct job *job,
     return status;
 }
 
-/* A row, or a place along K, belongs to one expert. */
-static double expert_products(const struct op *op)
+double step_time_op_products(const struct op *op)
 {
     const int64_t *a = op->attributes;
+    double product = 1.0;
 
-    return op->kind == OP_CONTRACT_CHOSEN
-               ? (double)a[CHOSEN_ROWS] * (double)a[CHOSEN_WIDTH] * (double)a[CHOSEN_K]
-               : (double)a[CHOSEN_SUM_M] * (double)a[CHOSEN_SUM_N] * (double)a[CHOSEN_SUM_K];
+    /* A row, or a place along K, belongs to one expert. */
+    if (op->kind == OP_CONTRACT_CHOSEN) {
+        return (double)a[CHOSEN_ROWS] * (double)a[CHOSEN_WIDTH] * (double)a[CHOSEN_K];
+    }
+    if (op->kind == OP_CONTRACT_CHOSEN_ROWS) {
+        return (double)a[CHOSEN_SUM_M] * (double)a[CHOSEN_SUM_N] * (double)a[CHOSEN_SUM_K];
+    }
+    if (op->kind != OP_CONTRACT) {
+        return 0.0;
+    }
+    for (int axis = 0; axis < CONTRACT_STRIDES; axis++) {
+        product *= (double)a[CONTRACT_DIMS + axis];
+    }
+    product *= (double)a[CONTRACT_K];
+    return a[CONTRACT_CAUSAL] > 0 ? product / 2.0 : product;
 }
 
 double step_time_products(const struct tape *tape)
@@ -110,21 +122,7 @@ double step_time_products(const struct tape *tape)
     double sum = 0.0;
 
     for (uint32_t i = 0; i < tape->op_count; i++) {
-        const struct op *op = &tape->ops[i];
-        double product = 1.0;
-
-        if (op->kind == OP_CONTRACT_CHOSEN || op->kind == OP_CONTRACT_CHOSEN_ROWS) {
-            sum += expert_products(op) * (double)tape_turns(tape, i);
-        }
-        if (op->kind != OP_CONTRACT) {
-            continue;
-        }
-        for (int axis = 0; axis < CONTRACT_STRIDES; axis++) {
-            product *= (double)op->attributes[CONTRACT_DIMS + axis];
-        }
-        product *= (double)op->attributes[CONTRACT_K];
-        product *= (double)tape_turns(tape, i);
-        sum += op->attributes[CONTRACT_CAUSAL] > 0 ? product / 2.0 : product;
+        sum += step_time_op_products(&tape->ops[i]) * (double)tape_turns(tape, i);
     }
     return sum;
 }

@@ -32,8 +32,9 @@ MUST_CHECK enum status step_time_measure(struct step_time *time, const struct jo
 MUST_CHECK enum status step_time_of_run(struct step_time *time, struct run *run, double seconds,
                                         struct error *error);
 
-/* Multiply-adds of the exact products of one step; causal ones count as half. */
+/* Multiply-adds of the exact products of one step, or of one operation; causal ones count as half. */
 double step_time_products(const struct tape *tape);
+double step_time_op_products(const struct op *op);
 
 /* Tokens (or samples) of the batches that one step draws; 0: it draws none. */
 uint64_t step_time_tokens(const struct tape *tape);

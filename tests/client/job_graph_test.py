@@ -186,6 +186,55 @@ def a_calibration_shifts_channels_that_differ():
     assert audit["answer"] == "proven", audit
 
 
+def shares(name):
+    modules = ask("job", "show", path(name))["modules"]
+    assert abs(sum(one["share"] for one in modules) - 1) < 1e-9, modules
+    return {one["module"]: one for one in modules}
+
+
+def job_show_says_which_module_does_what():
+    """Of a graph by its lines `at`; of a model that is built in by the weights that are read."""
+    prepare()
+    with open(path("mlp.graph"), encoding="ascii") as file:
+        text = file.read()
+    job()
+    plain = shares("made.job")
+    assert set(plain) == {"0", "1", "2", "loss", "(others)", "(update)"}, plain
+    # Rows of 6: forward, and the gradients of weights and of inputs, which the first layer lacks.
+    first, last = plain["0"]["share"] / (2 * 6 * 8 * 16), plain["2"]["share"] / (3 * 6 * 16 * 4)
+    assert plain["0"]["parameters"] == 144 and plain["2"]["parameters"] == 68, plain
+    assert [one["shape"] for one in plain["0"]["tensors"]] == [[16, 8], [16]], plain
+    assert first > 0 and 1 <= first / last < 2 or 1 <= last / first < 2, plain
+    job("--accumulate", "4", "--freeze", "0.*", *data("--eval"))
+    more = shares("made.job")
+    assert more["0"]["frozen_parameters"] == 144 and more["0"]["parameters"] == 0, more["0"]
+    assert more["0"]["share"] / more["2"]["share"] < 0.6 * first / last * 4 / 3, more
+    assert more["(held-out)"]["share"] > 0.02, more
+    with open(path("mlp.graph"), "w", encoding="ascii") as file:
+        file.write(text.replace("at 2 ", "at encoder.layers.3.out "))
+    job()
+    moved = shares("made.job")
+    assert moved["encoder.layers.3.out"]["share"] == plain["2"]["share"], moved
+    assert moved["2"]["share"] == 0 and moved["2"]["parameters"] == 68, moved
+
+    size = ["--layers", "3", "--heads", "4", "--width", "64", "--length", "64", "--batch", "8"]
+    ask("job", "new", "--model", "gpt2", "--data", "fixtures/text/village.u8", *size, "--steps", "3",
+        "--out", path("gpt.job"))
+    found = shares("gpt.job")
+    product = found["h.1.mlp.c_fc"]["share"] / (64 * 256)
+    for name, others in (("h.0.mlp.c_proj", 64 * 256), ("h.2.attn.c_proj", 64 * 64),
+                         ("wte", 64 * 256), ("h.2.attn.c_attn", 64 * (192 + 2 * 64))):
+        assert 0.9 < found[name]["share"] / product / others < 1.1, (name, found[name], product)
+    text = call("job", "show", path("gpt.job")).stdout.decode()
+    assert re.search(r"^  h\.1 +49984 +3\d\.\d\d %$", text, re.M) or re.search(
+        r"^  h\.1 +49984 +2\d\.\d\d %$", text, re.M), text
+    assert "--modules shows all" in text and "c_fc" not in text, text
+    text = call("job", "show", path("gpt.job"), "--modules").stdout.decode()
+    assert re.search(r"^  h\.1\.mlp\.c_fc +16640 +\d+\.\d\d %  weight \(64, 256\)  bias \(256\)$",
+                     text, re.M), text
+
+
 if __name__ == "__main__":
     sys.exit(main([every_option_says_something_or_is_refused, a_graph_without_a_loss_learns_nothing,
-                   frozen_parameters_are_data, a_calibration_shifts_channels_that_differ]))
+                   frozen_parameters_are_data,
+                   job_show_says_which_module_does_what, a_calibration_shifts_channels_that_differ]))

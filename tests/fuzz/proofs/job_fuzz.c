@@ -10,6 +10,7 @@
 #include "proofs/job/job.h"
 #include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
+#include "proofs/run/module_shares.h"
 
 #define BODY_DIGEST 88
 
@@ -18,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check(const uint8_t *bytes, size_t size)
 {
     struct job *job = NULL;
+    struct module_shares shares;
     struct buffer again;
     json_t *view;
 
@@ -31,6 +33,10 @@ static void check(const uint8_t *bytes, size_t size)
     }
     if (job_segments(job) == 0 || job_segment_end(job, job_segments(job) - 1) != job->steps) {
         abort();
+    }
+    if (module_shares_find(&shares, job, NULL) == STATUS_OK) {
+        module_shares_fold(&shares, 4);
+        module_shares_release(&shares);
     }
     view = job_json(job);
     json_decref(view);
