@@ -104,17 +104,19 @@ def save_rows(path, rows):
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
 
 
-def load(module, run):
+def load(module, run, scale=None):
     """Fills the module with the trained weights and with the buffers that its steps wrote: of a
     run's folder those of its newest checkpoint, or of a .safetensors. Strict: every one must be there
-    in its shape, and nothing else. Returns the names of the parameters that the run did not train:
-    they keep their values."""
+    in its shape, and nothing else. Adapters of `job new --lora` are added to the weights that they
+    stand beside, scale (alpha / rank) times. Returns the names of the parameters that the run did not
+    train: they keep their values."""
     tensors, path = _newest(run)
     states = {"step", "micro", "held_out.loss", "held_out.accuracy"} | {
         kind + name for name in tensors for kind in ("m.", "v.")}
     trained = {name: tensor for name, tensor in tensors.items() if name not in states}
     parameters = dict(module.named_parameters())
     known = {**dict(module.named_buffers()), **parameters}
+    trained = _merged(trained, known, scale, path)
     for name, tensor in trained.items():
         if name not in known:
             raise Refused("%s: the module has no parameter and no buffer '%s'" % (path, name))
@@ -125,6 +127,97 @@ def load(module, run):
         for name, tensor in trained.items():
             known[name].copy_(_whole(tensor, known[name]))
     return [name for name in parameters if name not in trained]
+
+
+def _merged(tensors, known, scale, path):
+    """With W + scale B A in place of each pair of adapters whose parts the module does not have."""
+    merged = dict(tensors)
+    for name in tensors:
+        stem = name[:-len(".lora_A.weight")]
+        if not name.endswith(".lora_A.weight") or name in known:
+            continue
+        a, b = merged.pop(name), merged.pop(stem + ".lora_B.weight", None)
+        weight = known.get(stem + ".weight")
+        if b is None or weight is None:
+            raise Refused("%s: '%s' has no lora_B beside it, or the module no '%s.weight'" % (
+                path, name, stem))
+        if scale is None:
+            raise Refused("%s: adapters, as '%s': say with scale=alpha / rank how they count" % (
+                path, name))
+        if b.shape[1:] != a.shape[:1] or (b.shape[0], a.shape[1]) != tuple(weight.shape):
+            raise Refused("%s: '%s' does not fit the module's weight of %s" % (
+                path, name, tuple(weight.shape)))
+        merged[stem + ".weight"] = weight.detach().float() + scale * (b.float() @ a.float())
+    return merged
+
+
+class _Linear(torch.nn.Module):
+    """As GPT-2 has it: the weight is (inputs, outputs)."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(inputs, outputs))
+        self.bias = torch.nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+
+class _Layer(torch.nn.Module):
+    def __init__(self, width, heads, inner):
+        super().__init__()
+        self.heads = heads
+        self.ln_1, self.ln_2 = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
+        self.attn, self.mlp = torch.nn.Module(), torch.nn.Module()
+        self.attn.c_attn, self.attn.c_proj = _Linear(width, 3 * width), _Linear(width, width)
+        self.mlp.c_fc, self.mlp.c_proj = _Linear(width, inner), _Linear(inner, width)
+
+    def attend(self, x):
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
+                   for part in self.attn.c_attn(x).chunk(3, -1))
+        later = torch.ones(x.shape[-2], x.shape[-2]).triu(1).bool()
+        scores = (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).masked_fill(later, -math.inf)
+        return self.attn.c_proj((scores.softmax(-1) @ v).transpose(-3, -2).flatten(-2))
+
+    def forward(self, x):
+        x = x + self.attend(self.ln_1(x))
+        inner = torch.nn.functional.gelu(self.mlp.c_fc(self.ln_2(x)), approximate="tanh")
+        return x + self.mlp.c_proj(inner)
+
+
+class _GPT2(torch.nn.Module):
+    def __init__(self, tensors, heads):
+        super().__init__()
+        width = tensors["wte.weight"].shape[1]
+        layers = 1 + max(int(name.split(".")[1]) for name in tensors if name.startswith("h."))
+        self.wte = torch.nn.Embedding(*tensors["wte.weight"].shape)
+        self.wpe = torch.nn.Embedding(*tensors["wpe.weight"].shape)
+        self.h = torch.nn.ModuleList([
+            _Layer(width, heads, tensors["h.0.mlp.c_fc.weight"].shape[1]) for _ in range(layers)])
+        self.ln_f = torch.nn.LayerNorm(width)
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[-1]))
+        for layer in self.h:
+            x = layer(x)
+        return self.ln_f(x) @ self.wte.weight.T
+
+
+def gpt2(run, heads):
+    """A module with the weights of a job of `--model gpt2`: tokens (..., length) to logits. Of a
+    run's folder or of a .safetensors, as load() takes them, and as strictly."""
+    tensors, path = _newest(run)
+    for name in ("wte.weight", "wpe.weight", "h.0.mlp.c_fc.weight"):
+        if name not in tensors or tensors[name].dim() != 2:
+            raise Refused("%s: no GPT-2: it has no '%s'" % (path, name))
+    if tensors["wte.weight"].shape[1] % heads:
+        raise Refused("%s: %d heads, and a width of %d" % (path, heads,
+                                                          tensors["wte.weight"].shape[1]))
+    module = _GPT2(tensors, heads)
+    left = load(module, path)
+    if left:
+        raise Refused("%s: no GPT-2: it has no '%s'" % (path, left[0]))
+    return module
 
 
 def load_state(state, run):

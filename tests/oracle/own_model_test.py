@@ -5,7 +5,6 @@ shell; then what they found, against PyTorch and what is known."""
 
 import math
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +12,12 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
-sys.path[:0] = [os.path.join(HERE, "../support"), os.path.join(ROOT, "share/lockstep")]
+sys.path[:0] = [os.path.abspath(os.path.join(HERE, part))
+                for part in ("../support", "../../share/lockstep")]
 sys.dont_write_bytecode = True
 
 import tap  # noqa: E402
+from own_page import blocks, sections  # noqa: E402
 
 try:
     import torch  # noqa: E402
@@ -27,31 +28,6 @@ except ImportError:
 LOCKSTEP = os.path.abspath(os.environ["TEST_LOCKSTEP"])
 SECTIONS = 5
 found = {}  # what the page's Python has named
-
-
-def sections():
-    with open(os.path.join(ROOT, "docs/OWN_MODEL.md"), encoding="utf-8") as page:
-        return re.split(r"^## ", page.read(), flags=re.M)[1:]
-
-
-def blocks(section):
-    """Indented lines, as far as they go on; a command begins a block of its own."""
-    made = []
-    lines = section.split("\n")
-    inside = False
-    for at, line in enumerate(lines):
-        if line.startswith("    "):
-            shell = line.startswith("    lockstep ") or (inside and made[-1][0] and
-                                                         lines[at - 1].endswith("\\"))
-            if not inside or shell != made[-1][0]:
-                made.append((shell, []))
-            made[-1][1].append(line[4:])
-            inside = True
-        elif line == "" and inside:
-            made[-1][1].append("")
-        else:
-            inside = False
-    return [(shell, "\n".join(one) + "\n") for shell, one in made]
 
 
 def play(number):

@@ -143,6 +143,63 @@ def refuse_to_load(module):
         raise AssertionError("weights of another shape are loaded")
 
 
+def adapters_are_added_to_the_weights_beside_them():
+    module = torch.nn.Sequential(torch.nn.Linear(6, 4), torch.nn.Linear(4, 2))
+    before = copy.deepcopy(module)
+    a, b = torch.randn(3, 6), torch.randn(4, 3)
+    wrong = {"0.lora_A.weight": torch.randn(3, 5), "0.lora_B.weight": b}
+    for tensors, scale, words in (
+            ({"0.lora_A.weight": a, "0.lora_B.weight": b}, None, "scale=alpha / rank"),
+            ({"0.lora_A.weight": a}, 2.0, "no lora_B"), (wrong, 2.0, "does not fit"),
+            ({"5.lora_A.weight": a, "5.lora_B.weight": b}, 2.0, "no '5.weight'")):
+        lockstep._save_tensors(path("adapters.safetensors"), tensors)
+        try:
+            lockstep.load(module, path("adapters.safetensors"), scale)
+        except lockstep.Refused as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
+        assert torch.equal(module[0].weight, before[0].weight)
+    lockstep._save_tensors(path("adapters.safetensors"),
+                           {"0.lora_A.weight": a, "0.lora_B.weight": b})
+    left = lockstep.load(module, path("adapters.safetensors"), 2.0)
+    assert left == ["0.bias", "1.weight", "1.bias"], left
+    assert torch.allclose(module[0].weight, before[0].weight + 2 * b @ a)
+
+
+def a_gpt2_of_a_job_is_a_module():
+    """Its logits are those of the job."""
+    tokens = torch.tensor([(7 * i * i + i) % 50 for i in range(17)])
+    with open(path("gpt2.u8"), "wb") as file:
+        file.write(bytes(tokens.tolist()))  # one window
+    size = ["--model", "gpt2", "--data", path("gpt2.u8"), "--vocabulary", "50", "--layers", "2",
+            "--heads", "4", "--width", "32", "--length", "16", "--batch", "1", "--bits", "22"]
+    ask("job", "new", *size, "--steps", "3", "--rate", "0.05", "--out", path("gpt2.job"))
+    ask("prover", "run", path("gpt2.job"), "--data", path("gpt2.u8"), "--bundle", path("gpt2.run"))
+    module = lockstep.gpt2(path("gpt2.run"), 4)
+    weights = path("gpt2.safetensors")
+    lockstep._save_tensors(weights, dict(module.named_parameters()))
+    ask("job", "new", *size, "--inference", "--first-state", weights, "--steps", "1", "--out",
+        path("answers.job"))
+    ask("prover", "run", path("answers.job"), "--first-state", weights, "--data", path("gpt2.u8"),
+        "--bundle", path("answers.run"))
+    answers = lockstep._newest(path("answers.run"))[0]["answers"].reshape(16, 50)
+    with torch.no_grad():
+        apart = float((module(tokens[:16]) - answers).norm() / answers.norm())
+    print("# logits are %.1e apart" % apart)
+    assert apart < 1e-5, apart
+    lockstep._save_tensors(weights, {key: one for key, one in module.named_parameters()
+                                     if key != "h.1.ln_1.bias"})
+    for given, heads, words in ((weights, 4, "no 'h.1.ln_1.bias'"), (path("gpt2.run"), 3, "3 heads"),
+                                (path("adapters.safetensors"), 1, "no GPT-2")):
+        try:
+            lockstep.gpt2(given, heads)
+        except lockstep.Refused as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(words)
+
+
 def states_go_from_step_to_step_and_load():
     """Also from one micro-batch to the next."""
     module, loss, batch = programs.make("averaged")
@@ -465,6 +522,7 @@ def a_damaged_graph_is_refused_by_its_line():
 
 if __name__ == "__main__":
     sys.exit(main([programs_are_those_of_pytorch, a_run_is_proved_and_loads,
+                   adapters_are_added_to_the_weights_beside_them, a_gpt2_of_a_job_is_a_module,
                    states_go_from_step_to_step_and_load,
                    held_out_data_are_looked_at_in_eval_mode, states_are_strict,
                    one_value_is_next_of_one_state,
