@@ -17,8 +17,16 @@ units := lockstep-verifier.service lockstep-verifier-gpu.service lockstep-solver
 documents := README.md CHANGELOG.md LICENSE $(wildcard docs/*.md docs/*.svg)
 version := $(shell sed -n 's/^.define LOCKSTEP_VERSION "\(.*\)"/\1/p' base/version.h)
 
+# What a program of C needs to write tapes (share/lockstep/wells.c): the builder, and what it stands on.
+tape_rooms := base engine/ops engine/ops/spec engine/rules engine/tape
+tape_objects := $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(addsuffix /*.c,$(tape_rooms))))
+include_dir = $(DESTDIR)$(PREFIX)/include/lockstep
+pc_dir = $(share_dir)/pkgconfig
+$(BUILD)/liblockstep_tape.a: $(tape_objects)
+	$(archive)
+
 # The program tells its own pages and completions: it is run, by EMULATOR where it is another machine's.
-install: $(BUILD)/lockstep $(cuda_here) ## install below PREFIX=/usr/local
+install: $(BUILD)/lockstep $(BUILD)/liblockstep_tape.a $(cuda_here) ## install below PREFIX=/usr/local
 	install -d $(bin_dir) $(man_dir) $(doc_dir)/examples $(bash_dir) $(zsh_dir) $(fish_dir) \
 	    $(unit_dir) $(sysusers_dir) $(tmpfiles_dir)
 	install -m 755 $(BUILD)/lockstep $(bin_dir)/lockstep
@@ -38,7 +46,13 @@ install: $(BUILD)/lockstep $(cuda_here) ## install below PREFIX=/usr/local
 	install -m 644 docs/history/*.md $(doc_dir)/history/
 	install -m 644 packaging/examples/*.conf $(doc_dir)/examples/
 	install -d $(share_dir)/lockstep
-	install -m 644 share/lockstep/*.py $(share_dir)/lockstep/
+	install -m 644 share/lockstep/*.py share/lockstep/*.c $(share_dir)/lockstep/
+	for room in $(tape_rooms); do install -d $(include_dir)/$$room && \
+	    install -m 644 $$room/*.h $(include_dir)/$$room/ || exit 1; done
+	install -d $(lib_dir) $(pc_dir)
+	install -m 644 $(BUILD)/liblockstep_tape.a $(lib_dir)/
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(version)|' packaging/lockstep.pc > $(pc_dir)/lockstep.pc
+	chmod 644 $(pc_dir)/lockstep.pc
 	if [ -e $(cuda_plugin) ]; then install -d $(lib_dir) && install -m 755 $(cuda_plugin) $(lib_dir)/; fi
 
 uninstall: ## remove what install put there
@@ -47,7 +61,8 @@ uninstall: ## remove what install put there
 	rm -f $(addprefix $(unit_dir)/,$(units))
 	rm -f $(sysusers_dir)/lockstep.conf $(tmpfiles_dir)/lockstep.conf
 	rm -rf $(doc_dir) $(share_dir)/lockstep
-	rm -f $(lib_dir)/lockstep_cuda.so
+	rm -f $(lib_dir)/lockstep_cuda.so $(lib_dir)/liblockstep_tape.a $(pc_dir)/lockstep.pc
+	rm -rf $(include_dir)
 	if [ -d $(lib_dir) ]; then rmdir $(lib_dir); fi
 
 deb: | $(BUILD)/setup/deb.ok ## pack build/lockstep_VERSION_ARCHITECTURE.deb

@@ -31,7 +31,8 @@ for file in bin/lockstep share/man/man1/lockstep.1 share/man/man1/lockstep-verif
     lib/systemd/system/lockstep-keeper@.service share/doc/lockstep/examples/keeper.conf \
     lib/systemd/system/lockstep-prover-serve@.service lib/sysusers.d/lockstep.conf \
     lib/tmpfiles.d/lockstep.conf share/doc/lockstep/README.md share/lockstep/lockstep_torch.py \
-    share/doc/lockstep/examples/verifier.conf share/doc/lockstep/examples/verifier-gpu.conf; do
+    share/lockstep/wells.c include/lockstep/engine/tape/builder.h lib/lockstep/liblockstep_tape.a \
+    share/pkgconfig/lockstep.pc share/doc/lockstep/examples/verifier.conf share/doc/lockstep/examples/verifier-gpu.conf; do
     [ -s "$dir/stage/usr/$file" ] || missing="$missing $file"
 done
 echo "missing:$missing" >"$dir/told"
@@ -40,6 +41,27 @@ result $? "all of it is there"
 
 "$dir/stage/usr/bin/lockstep" --version >"$dir/told" 2>&1
 result $? "the installed program runs"
+
+# As its first lines say, with nothing but what is installed: the compiler sees no file of ours here.
+own_c() {
+    mkdir "$dir/own" && cp "$dir/stage/usr/share/lockstep/wells.c" "$dir/own/" && cd "$dir/own" || return 1
+    flags=$(PKG_CONFIG_PATH=$dir/stage/usr/share/pkgconfig pkg-config --define-variable=prefix="$dir/stage/usr" \
+        --cflags --libs lockstep) || return 1
+    # shellcheck disable=SC2086 # what follows are words
+    "${CC:-cc}" wells.c $flags -o wells && ./wells >wells.tape && export XDG_DATA_HOME="$dir/own" &&
+        "$L" job new --tape wells.tape --steps 40 --out wells.job &&
+        "$L" prover run wells.job --bundle wells.run && "$L" bundle steps wells.run --json >steps &&
+        "$L" audit wells.run | grep proven
+}
+if ! command -v pkg-config >/dev/null 2>&1; then
+    skip "a program of C becomes a job" "pkg-config is not installed"
+else
+    (own_c) >"$dir/told" 2>&1
+    result $? "a program of C, compiled against what is installed, becomes a job that is proven"
+    tr '{' '\n' <"$dir/own/steps" | sed -n 's/.*"loss": *\([0-9.e-]*\).*/\1/p' | sed -n '1p;$p' | tr '\n' ' ' |
+        awk '{ exit !(NF == 2 && $2 < 0.1 * $1) }'
+    result $? "and its loss falls"
+fi
 
 if command -v readelf >/dev/null 2>&1; then
     readelf -d "$dir/stage/usr/bin/lockstep" | grep '(NEEDED)' | grep -v '\.so\.[0-9]' >"$dir/told"
