@@ -139,15 +139,22 @@ static enum status take_rule(struct recipe_rule *rule, const char *text, const c
                : error_set(error, STATUS_USAGE, "--%s: '%.40s' is no number", option, equals + 1);
 }
 
+static enum status count_rules(size_t *count, const struct options *options, const char *option,
+                               struct error *error)
+{
+    *count = options_list_count(options, option);
+    return *count <= RECIPE_RULES_MAX
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "--%s: %zu times; at most %d", option, *count,
+                           RECIPE_RULES_MAX);
+}
+
 static enum status take_rules(struct recipe_rules *rules, const struct options *options,
                               const char *option, struct error *error)
 {
-    const size_t count = options_list_count(options, option);
+    size_t count;
 
-    if (count > RECIPE_RULES_MAX) {
-        return error_set(error, STATUS_USAGE, "--%s: %zu times; at most %d", option, count,
-                         RECIPE_RULES_MAX);
-    }
+    TRY(count_rules(&count, options, option, error));
     for (size_t i = 0; i < count; i++) {
         TRY(take_rule(&rules->rules[i], options_list_item(options, option, i), option, error));
     }
@@ -158,12 +165,9 @@ static enum status take_rules(struct recipe_rules *rules, const struct options *
 static enum status take_patterns(struct recipe_rules *rules, const struct options *options,
                                  const char *option, struct error *error)
 {
-    const size_t count = options_list_count(options, option);
+    size_t count;
 
-    if (count > RECIPE_RULES_MAX) {
-        return error_set(error, STATUS_USAGE, "--%s: %zu times; at most %d", option, count,
-                         RECIPE_RULES_MAX);
-    }
+    TRY(count_rules(&count, options, option, error));
     for (size_t i = 0; i < count; i++) {
         const char *text = options_list_item(options, option, i);
 

@@ -1,5 +1,5 @@
 /*
- * Goal: whatever a graph can make of a program, a lie about it is convicted and an honest element
+ * Goal: of each operation that a graph can make, a lie about it is convicted and an honest element
  * acquitted, on both ledgers: every call that a line can be, every function of the elementwise
  * kinds, what the reverse pass makes of them, whole rows that are drawn in either order.
  * Method: the graphs of fixtures/corpus, and one that has all calls, become tapes; of each form of
