@@ -4,8 +4,8 @@
  *
  *     first-step f64 0.0001 0.01 0.0001   the first step was held to PyTorch's, computed in this
  *                                         precision: how far loss, gradients and states may be off
- *     at 17 encoder.layers.0              what makes tensor 17 and those behind it is of this module
- *     end 90                              and what makes tensor 90 and those behind it is of none
+ *     at 17 encoder.layers.0              what makes tensor 17, and those behind, is of this module
+ *     end 90                              and what makes tensor 90, and those behind, is of none
  *
  * Text from outside is hostile: it is bounded, of printable ASCII, and numbers of tensors rise.
  */

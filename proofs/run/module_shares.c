@@ -286,7 +286,7 @@ static void take_notes(struct finder *finder)
 
 /* Calls count or note for each tensor that a forward operation reads or makes. What is quantized
  * for it alone counts as read by it. */
-static void visit(struct finder *finder, uint32_t at, uint32_t *fill)
+static void visit_op(struct finder *finder, uint32_t at, uint32_t *fill)
 {
     const struct op *op = &finder->tape->ops[at];
 
@@ -332,7 +332,7 @@ static enum status list_touching(struct finder *finder, struct error *error)
         }
         for (uint32_t at = 0; at < tape->op_count; at++) {
             if (finder->part[at] == PART_FORWARD && tape->ops[at].kind != OP_QUANTIZE) {
-                visit(finder, at, fill);
+                visit_op(finder, at, fill);
             }
         }
         free(fill);
@@ -340,7 +340,7 @@ static enum status list_touching(struct finder *finder, struct error *error)
     return STATUS_OK;
 }
 
-static bool touches(const struct finder *finder, uint32_t at, uint32_t id)
+static bool op_touches(const struct finder *finder, uint32_t at, uint32_t id)
 {
     const uint32_t first = finder->first[id];
     const uint32_t end = finder->first[id + 1];
@@ -380,7 +380,7 @@ static uint32_t find_touching(const struct finder *finder, const struct op *op, 
         for (uint32_t input = 0; all && input < op->input_count; input++) {
             const uint32_t id = op->inputs[input];
 
-            all = finder->first[id] == finder->first[id + 1] || touches(finder, at, id);
+            all = finder->first[id] == finder->first[id + 1] || op_touches(finder, at, id);
         }
         if (all) {
             return at;
@@ -548,7 +548,7 @@ static size_t cut_length(const char *name, uint32_t parts)
 }
 
 /* Modules with the same first parts stand together or apart; either way they are joined. */
-static uint32_t join(struct module_shares *shares, uint32_t parts, bool change)
+static uint32_t join_modules(struct module_shares *shares, uint32_t parts, bool change)
 {
     uint32_t count = 0;
 
@@ -587,8 +587,8 @@ void module_shares_fold(struct module_shares *shares, uint32_t most)
     if (shares->count <= most) {
         return;
     }
-    while (parts > 1 && join(shares, parts, false) > most) {
+    while (parts > 1 && join_modules(shares, parts, false) > most) {
         parts--;
     }
-    shares->count = join(shares, parts, true);
+    shares->count = join_modules(shares, parts, true);
 }

@@ -89,10 +89,17 @@ static void add_functions(struct text *text, uint32_t p, uint32_t x)
     }
 }
 
+static void add_pictures(struct text *text, uint32_t picture)
+{
+    into_loss(text, say(text, "channel-sum %%%u 1 2 = 2", picture), 2);
+    into_loss(text, say(text, "im2col %%%u 1 4 4 2 2 2 1 1 0 0 0 0 1 1 = 9 8", picture), 72);
+    into_loss(text, say(text, "max-pool %%%u 1 4 4 2 2 2 2 2 0 0 0 0 1 1 = 1 2 2 2", picture), 8);
+    into_loss(text, say(text, "mean-pool %%%u 1 4 4 2 2 2 2 2 0 0 0 0 1 1 0 = 1 2 2 2", picture),
+              8);
+}
+
 static void write_calls(struct text *text)
 {
-    static const char image[] = "1 4 4 2 2 2 1 1 0 0 0 0 1 1";
-
     buffer_init(&text->bytes, 1 << 20);
     buffer_add_text(&text->bytes, "lockstep-graph 1\n");
     const uint32_t x = say(text, "input x f32 4 6");
@@ -134,15 +141,9 @@ static void write_calls(struct text *text)
         say(text, "cross-entropy %%%u %%%u = 4", p, y),
         say(text, "sum %%%u 1 1 1 4 1 6 0 0 0 6 0 1 = 4", p),
     };
-    const uint32_t next = say(text, "channel-sum %%%u 1 2 = 2", picture);
     const uint32_t sixteen[] = {say(text, "softmax %%%u 0x3f800000 4 = 4 4", square),
                                 say(text, "part %%%u 0 4 2 0 0 0 0 0 0 = 4 4", p),
                                 say(text, "rotary %%%u %%%u 4 1 1 = 4 4", square, turns)};
-    const uint32_t columns = say(text, "im2col %%%u %s = 9 8", picture, image);
-    const uint32_t pooled =
-        say(text, "max-pool %%%u 1 4 4 2 2 2 2 2 0 0 0 0 1 1 = 1 2 2 2", picture);
-    const uint32_t mean =
-        say(text, "mean-pool %%%u 1 4 4 2 2 2 2 2 0 0 0 0 1 1 0 = 1 2 2 2", picture);
 
     for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
         into_loss(text, made[i], 24);
@@ -153,10 +154,7 @@ static void write_calls(struct text *text)
     for (size_t i = 0; i < sizeof(sixteen) / sizeof(sixteen[0]); i++) {
         into_loss(text, sixteen[i], 16);
     }
-    into_loss(text, next, 2);
-    into_loss(text, columns, 72);
-    into_loss(text, pooled, 8);
-    into_loss(text, mean, 8);
+    add_pictures(text, picture);
     (void)say(text, "row-max-index %%%u = 4", p);
     (void)say(text, "fill-integer 3 = 4");
     const uint32_t wide = say(text, "cast %%%u = 4 6", f);
