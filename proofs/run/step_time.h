@@ -32,7 +32,7 @@ MUST_CHECK enum status step_time_measure(struct step_time *time, const struct jo
 MUST_CHECK enum status step_time_of_run(struct step_time *time, struct run *run, double seconds,
                                         struct error *error);
 
-/* Multiply-adds of the exact products of one step, or of an operation; causal ones count as half. */
+/* Multiply-adds of the exact products of a step, or of an operation; causal ones count as half. */
 double step_time_products(const struct tape *tape);
 double step_time_op_products(const struct op *op);
 
