@@ -8,7 +8,7 @@
 
 static enum status build_plan(struct rank_step *step, uint32_t ranks, struct error *error)
 {
-    const struct tensor **sums = NULL;
+    struct tensor *sums = NULL;
     uint32_t count = 0;
     enum status status;
 

@@ -64,7 +64,7 @@ enum status rank_tape_check(const struct tape *whole, struct error *error)
     return STATUS_OK;
 }
 
-enum status rank_tape_sums(const struct tensor ***sums, uint32_t *count, const struct tape *whole,
+enum status rank_tape_sums(struct tensor **sums, uint32_t *count, const struct tape *whole,
                            struct error *error)
 {
     const struct tape *brief = whole->brief;
@@ -76,7 +76,7 @@ enum status rank_tape_sums(const struct tensor ***sums, uint32_t *count, const s
     }
     for (uint32_t k = 0; k < brief->repeat.carry_count; k++) {
         if (brief->repeat.carries[k].joined) {
-            (*sums)[(*count)++] = &brief->tensors[brief->repeat.carries[k].after];
+            (*sums)[(*count)++] = brief->tensors[brief->repeat.carries[k].after];
         }
     }
     return STATUS_OK;

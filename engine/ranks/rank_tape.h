@@ -43,8 +43,8 @@ MUST_CHECK enum status rank_tape_check(const struct tape *whole, struct error *e
 /* The groups of a tape; 1: it has none. */
 uint32_t rank_tape_groups(const struct tape *whole);
 
-/* The sums of a tape, as tensors of it; the caller frees the table. */
-MUST_CHECK enum status rank_tape_sums(const struct tensor ***sums, uint32_t *count,
+/* The sums of a tape, as its tensors are; the caller frees the table. */
+MUST_CHECK enum status rank_tape_sums(struct tensor **sums, uint32_t *count,
                                       const struct tape *whole, struct error *error);
 
 /* whole passed rank_tape_check(); plan is that of its groups. */

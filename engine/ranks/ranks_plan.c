@@ -92,8 +92,8 @@ enum status ranks_plan_build(struct ranks_plan *plan, uint32_t ranks, uint32_t g
         return STATUS_REFUSED;
     }
     assert((groups & (groups - 1)) == 0);
-    plan->subtrees = malloc(groups * sizeof(*plan->subtrees));
-    plan->joins = malloc(groups * sizeof(*plan->joins));
+    plan->subtrees = calloc(groups, sizeof(*plan->subtrees));
+    plan->joins = calloc(groups, sizeof(*plan->joins));
     if (plan->subtrees == NULL || plan->joins == NULL) {
         ranks_plan_release(plan);
         return error_set(error, STATUS_NO_MEMORY, "no memory for a plan of %u groups", groups);
@@ -177,7 +177,7 @@ static void cut_tensor(uint64_t *bounds, const struct tensor *tensor, uint64_t u
     bounds[ranks] = tensor->count;
 }
 
-enum status ranks_shards_build(struct ranks_shards *shards, const struct tensor *const *tensors,
+enum status ranks_shards_build(struct ranks_shards *shards, const struct tensor *tensors,
                                uint32_t count, uint32_t ranks, struct error *error)
 {
     uint64_t *sizes = calloc((size_t)count + 1, sizeof(*sizes));
@@ -192,11 +192,11 @@ enum status ranks_shards_build(struct ranks_shards *shards, const struct tensor 
         goto out;
     }
     for (uint32_t i = 0; i < count; i++) {
-        sizes[i] = cut_unit(tensors[i]) == 0 ? tensor_size(tensors[i]) : 0;
+        sizes[i] = cut_unit(&tensors[i]) == 0 ? tensor_size(&tensors[i]) : 0;
     }
     TRY_OUT(ranks_deal(owners, sizes, count, ranks, error));
     for (uint32_t i = 0; i < count; i++) {
-        cut_tensor(shards->bounds + (size_t)i * (ranks + 1), tensors[i], cut_unit(tensors[i]),
+        cut_tensor(shards->bounds + (size_t)i * (ranks + 1), &tensors[i], cut_unit(&tensors[i]),
                    owners[i], ranks);
     }
 out:

@@ -64,9 +64,8 @@ struct ranks_shards {
 };
 
 /* Of binary32 tensors. */
-MUST_CHECK enum status ranks_shards_build(struct ranks_shards *shards,
-                                          const struct tensor *const *tensors, uint32_t count,
-                                          uint32_t ranks, struct error *error);
+MUST_CHECK enum status ranks_shards_build(struct ranks_shards *shards, const struct tensor *tensors,
+                                          uint32_t count, uint32_t ranks, struct error *error);
 void ranks_shards_release(struct ranks_shards *shards);
 
 /* The first element of a tensor that the rank owns; of rank `rank_count`, their number. */
