@@ -68,10 +68,7 @@ static RULE inline uint32_t element_to_i32(float x)
 /* Likewise; every negative number becomes 0. */
 static RULE inline uint32_t element_to_u32(float x)
 {
-    if (x >= 0x1p32f) {
-        return UINT32_MAX;
-    }
-    return x >= 1.0f ? (uint32_t)x : 0; /* a NaN is not */
+    return x >= 0x1p32f ? UINT32_MAX : x >= 1.0f ? (uint32_t)x : 0; /* a NaN is not */
 }
 
 /* bits as operand_get() gives them; the result is as it is stored. */

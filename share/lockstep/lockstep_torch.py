@@ -2443,28 +2443,53 @@ def _is_view(one, other):
 
 
 def _storage(tensor):
-    return (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else
-            tensor.storage()).data_ptr()
+    """Where the memory begins that it lies in."""
+    return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size() if tensor.numel() else \
+        (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else
+         tensor.storage()).data_ptr()
 
 
 def _overlap(a, b):
-    size = max(sum(step * (n - 1) for step, n in zip(t.stride(), t.shape)) + t.storage_offset() + 1
-               for t in (a, b) if t.numel()) if a.numel() and b.numel() else 0
-    if size == 0:
+    """Do two views of one memory share an element?"""
+    if not a.numel() or not b.numel():
         return False
-    places = torch.zeros(size, dtype=torch.bool)
-    places.as_strided(a.shape, a.stride(), a.storage_offset()).fill_(True)
-    return bool(places.as_strided(b.shape, b.stride(), b.storage_offset()).any())
+    (a_first, a_end), (b_first, b_end) = ((t.storage_offset(), t.storage_offset() + 1 + sum(
+        step * (n - 1) for step, n in zip(t.stride(), t.shape))) for t in (a, b))
+    if a_end <= b_first or b_end <= a_first:
+        return False
+    step = a.stride()[0] if a.dim() > 1 else 0
+    if step and a.shape == b.shape and a.stride() == b.stride():  # columns of the same rows
+        wide = a_end - a_first - step * (a.shape[0] - 1)
+        a_at, b_at = a_first % step, b_first % step
+        if max(a_at, b_at) + wide <= step and abs(a_at - b_at) >= wide:
+            return False
+    places = torch.zeros(max(a_end, b_end), dtype=torch.bool)
+    places.as_strided(a.shape, a.stride(), a_first).fill_(True)
+    return bool(places.as_strided(b.shape, b.stride(), b_first).any())
+
+
+OURS = {}  # by the name of a file: is it this one, or one of torch?
+
+
+def _users(frame):
+    """The innermost frame of the user's program."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        ours = OURS.get(name)
+        if ours is None:
+            path = os.path.abspath(name)
+            ours = OURS[name] = path == HERE or path.startswith(TORCH) or name.startswith("<")
+        if not ours:
+            return frame
+        frame = frame.f_back
+    return None
 
 
 def _reads_an_element(index):
     """Does the user's program read x[i] now?"""
     if index.dim() or index.is_floating_point() or index.dtype == torch.bool:
         return False
-    frame = sys._getframe(1)
-    while frame is not None and (os.path.abspath(frame.f_code.co_filename) == HERE or
-                                 frame.f_code.co_filename.startswith(TORCH)):
-        frame = frame.f_back
+    frame = _users(sys._getframe(1))
     return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_SUBSCR"
 
 
@@ -2732,15 +2757,12 @@ class Recorder(TorchDispatchMode):
 
     def where(self):
         """The innermost module, and the user's line."""
-        frame = sys._getframe(2)
-        while frame is not None:
-            path = os.path.abspath(frame.f_code.co_filename)
-            if path != HERE and not path.startswith(TORCH) and not path.startswith("<"):
-                return "%s %s:%d" % (self.modules[-1] if self.modules and self.modules[-1] else
-                                     "loss", os.path.basename(path).replace(" ", "_"),
-                                     frame.f_lineno)
-            frame = frame.f_back
-        return "loss"
+        frame = _users(sys._getframe(2))
+        if frame is None:
+            return "loss"
+        return "%s %s:%d" % (self.modules[-1] if self.modules and self.modules[-1] else "loss",
+                             os.path.basename(frame.f_code.co_filename).replace(" ", "_"),
+                             frame.f_lineno)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         place = self.where()
@@ -3010,9 +3032,10 @@ class Calls(TorchFunctionMode):
 class Reference(TorchDispatchMode):
     """The program in binary64, also where it names other types; random numbers are the example's."""
 
-    def __init__(self, double):
+    def __init__(self, double, lean=False):
         super().__init__()
-        self.double, self.draws = double, 0
+        self.double, self.draws, self.lean = double, 0, lean
+        self.names_types = True  # autograd itself names the type of a parameter for its gradient
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
@@ -3020,9 +3043,12 @@ class Reference(TorchDispatchMode):
         inside = whole.endswith("_") and not whole.endswith("__")
         name = whole[:-1] if inside else whole
         if self.double:
-            if kwargs.get("dtype") == torch.float32:
+            if kwargs.get("dtype") == torch.float32 and self.names_types:
                 kwargs["dtype"] = torch.float64
-            if not inside and any(t.dtype == torch.float64 for t in _tensors(list(args))):
+            if name == "embedding_dense_backward" and self.lean:  # a table as large as the module
+                args = (args[0].float(),) + tuple(args[1:])
+            elif not inside and name not in VIEWS and (self.names_types or any(
+                    t.dtype == torch.float64 for t in _tensors(list(args)))):
                 args = _mapped(lambda t: t.double() if t.dtype == torch.float32 else t, list(args))
         if name not in DRAWN:
             return func(*args, **kwargs)
@@ -3038,13 +3064,14 @@ class Reference(TorchDispatchMode):
 
 
 class _Borrowed:
-    """The module with buffers of its own, and, double, in binary64; afterwards all is as before."""
+    """The module with buffers of its own, double in binary64, and wide with its parameters too;
+    afterwards all is as before."""
 
-    def __init__(self, module, double=False):
-        self.module, self.double = module, double
+    def __init__(self, module, double=False, wide=False):
+        self.module, self.double, self.wide = module, double, wide
 
     def __enter__(self):
-        self.data = [(one, one.data) for one in self.module.parameters()] if self.double else []
+        self.data = [(one, one.data) for one in self.module.parameters()] if self.wide else []
         self.buffers = [(part, key, one) for part in self.module.modules()
                         for key, one in part._buffers.items() if one is not None]
         made = {}
@@ -3076,33 +3103,48 @@ def _watch(module, recorder):
 
 # -- what PyTorch finds
 
-def _measure(tensor):
-    """The norm, and eight sums with signs by the place: as graph_expected.c has them."""
-    flat = tensor.detach().reshape(-1).double()
-    sums = [0.0] * 8
-    for at in range(0, flat.numel(), 2 ** 20):
-        part = flat[at:at + 2 ** 20]
-        signs = (torch.arange(at, at + part.numel()) * 0x9e3779b1) & MASK
+SIGNS = []  # for each million of places: a byte with their eight signs
+
+
+def _signs(block, count):
+    while len(SIGNS) <= block:
+        places = torch.arange(len(SIGNS) << 20, (len(SIGNS) + 1) << 20)
+        signs = (places * 0x9e3779b1) & MASK
         signs = signs ^ (signs >> 15)
         signs = (signs * 0x85ebca6b) & MASK
-        signs = (signs ^ (signs >> 13)) >> 24
-        for i in range(8):
-            sums[i] += float((part * ((signs >> i & 1) * 2 - 1)).sum())
-    return [float(flat.norm())] + sums
+        SIGNS.append(((signs ^ (signs >> 13)) >> 24).to(torch.uint8))
+    return SIGNS[block][:count].long()
+
+
+def _measure(tensor):
+    """The norm, and eight sums with signs by the place: as graph_expected.c has them."""
+    flat, square = tensor.detach().reshape(-1), 0.0
+    by_byte = torch.zeros(256, dtype=torch.float64)
+    for at in range(0, flat.numel(), 2 ** 20):
+        part = flat[at:at + 2 ** 20].double()
+        by_byte += torch.bincount(_signs(at >> 20, part.numel()), weights=part, minlength=256)
+        square += float(part.dot(part))
+    signs = (torch.arange(256)[:, None] >> torch.arange(8) & 1).double() * 2 - 1
+    return [math.sqrt(square)] + (by_byte @ signs).tolist()
 
 
 def _exact(number):
     return "0x%016x" % struct.unpack("<Q", struct.pack("<d", number))
 
 
-def _found(program):
-    """program(double): as binary64; as PyTorch computes it where the program insists on that."""
-    try:
-        return program(True)
-    except Refused:
-        raise
-    except Exception:  # noqa: B902 - all that a program of another's raises
-        return program(False)
+LEAN_FROM = 2 ** 24  # parameters; of so many, Reference widens those that a call reads
+
+
+def _found(program, ways=((True, True), (False, False))):
+    """program(double, wide): as binary64; as PyTorch computes it where the program insists on that."""
+    for way in ways[:-1]:
+        try:
+            return program(*way)
+        except Refused:
+            raise
+        except Exception:  # noqa: B902 - all that a program of another's raises
+            pass
+    return program(*ways[-1])
 
 
 def _example(tensor, double):
@@ -3110,33 +3152,69 @@ def _example(tensor, double):
     return tensor.double() if double and tensor.dtype == torch.float32 else tensor
 
 
+def _sum_of_bits(tensor):
+    flat = tensor.detach().contiguous().reshape(-1)
+    wide = {4: torch.int32, 8: torch.int64}.get(flat.element_size())
+    parts = (flat[at:at + 2 ** 20] for at in range(0, flat.numel(), 2 ** 20))
+    return sum(int(one.view(wide).sum() if wide else one.double().sum()) for one in parts)
+
+
+def _gradients(module, out):
+    """What there is to say of each gradient, by name: found and forgotten one after the other."""
+    wanted = {name: one for name, one in module.named_parameters() if one.requires_grad}
+    if not out.requires_grad or not wanted:
+        raise Refused("the loss depends on no parameter that is trained")
+    kept, made, last = [one.grad for one in wanted.values()], {}, []
+
+    def told(name, one):
+        def hook(gradient):
+            made[name] = _measure(gradient)
+            for other in last:
+                other.grad = None
+            last[:] = [one]
+        return hook
+    hooks = [one.register_hook(told(name, one)) for name, one in wanted.items()]
+    try:
+        for one in wanted.values():
+            one.grad = None
+        out.backward()
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for one, gradient in zip(wanted.values(), kept):
+            one.grad = gradient
+    return {name: made[name] for name in wanted if name in made}
+
+
 def _find_training(module, loss, batch):
     """The loss, the gradients by name, and the buffers that the step writes, by name."""
-    def program(double):
-        with _Borrowed(module, double), torch.enable_grad(), Calls(None):
-            before = {name: (one, one.clone(), one._version)
+    def program(double, wide):
+        with _Borrowed(module, double, wide), torch.enable_grad(), Calls(None):
+            before = {name: (one, _sum_of_bits(one), one._version)
                       for name, one in module.named_buffers()}
-            with Reference(double):
+            weights = {name: _sum_of_bits(one) for name, one in module.named_parameters()}
+            reference = Reference(double, not wide)
+            with reference:
                 out = loss(module, **{name: _example(one, double) for name, one in batch.items()})
                 if not isinstance(out, torch.Tensor) or out.numel() != 1:
                     raise Refused("the loss is no tensor of one number")
-                wanted = {name: one for name, one in module.named_parameters()
-                          if one.requires_grad}
-                if not out.requires_grad or not wanted:
-                    raise Refused("the loss depends on no parameter that is trained")
-                found = torch.autograd.grad(out, list(wanted.values()), allow_unused=True)
-            gradients = {name: _measure(one) for name, one in zip(wanted, found)
-                         if one is not None}
+                reference.names_types = False
+                gradients = _gradients(module, out)
+            for name, one in module.named_parameters():
+                if _sum_of_bits(one) != weights.get(name):
+                    raise Refused("%s: a parameter that the step itself changes: make it a buffer, "
+                                  "which is a state of the job" % name)
             states = {}
             for name, one in module.named_buffers():
                 old = before.get(name)
                 if old is None:
                     raise Refused("%s: a buffer that the step itself makes: register it in "
                                   "__init__" % name)
-                if one is not old[0] or one._version != old[2] or not torch.equal(one, old[1]):
+                if one is not old[0] or one._version != old[2] or _sum_of_bits(one) != old[1]:
                     states[name] = _measure(one)
             return float(out), gradients, states
-    return _found(program)
+    large = sum(one.numel() for one in module.parameters()) >= LEAN_FROM
+    return _found(program, ((True, False),) * large + ((True, True), (False, False)))
 
 
 # -- the recording of a whole step
@@ -3238,17 +3316,18 @@ class _Recording:
     """A step as it was recorded: text, weights, frozen, number of each value, and lines by name."""
 
 
-def _record(module, loss, batch, written, evaluate, kinds):
-    """The graph of one batch. written: the buffers that the step writes."""
+def _record(module, loss, batch, reached, written, evaluate, kinds):
+    """The graph of one batch. reached: the parameters with a gradient; written: the buffers that the
+    step writes."""
     while True:
         try:
             with _Borrowed(module):
-                return _record_once(module, loss, batch, written, evaluate, kinds)
+                return _record_once(module, loss, batch, reached, written, evaluate, kinds)
         except _NoCounter:
             pass
 
 
-def _record_once(module, loss, batch, written, evaluate, kinds):
+def _record_once(module, loss, batch, reached, written, evaluate, kinds):
     made = _Recording()
     graph = Graph()
     recorder = Recorder(graph)
@@ -3269,14 +3348,10 @@ def _record_once(module, loss, batch, written, evaluate, kinds):
         out = _run(module, recorder, loss, inputs)
         loss_line = _loss_line(graph, recorder, out)
     wanted = [name for name, (parameter, _) in trained.items() if parameter.requires_grad]
-    if not out.requires_grad or not wanted:
-        raise Refused("the loss depends on no parameter that is trained")
-    gradients = dict(zip(wanted, torch.autograd.grad(
-        out, [trained[name][0] for name in wanted], allow_unused=True)))
     with torch.no_grad():
         afters = _next_states(graph, recorder, states, dict(module.named_buffers()), kinds)
     for name, (parameter, line) in trained.items():
-        if gradients.get(name) is None:
+        if name not in reached:
             line.word, line.numbers = "frozen", [name, "f32"]
             graph.frozen[name] = _as_held(parameter)
     evaluated = None
@@ -3287,7 +3362,7 @@ def _record_once(module, loss, batch, written, evaluate, kinds):
     made.weights = {name: _as_held(trained[name][0]) for name in names["param"]}
     made.weights.update({name: _first(firsts[name], kinds[name]) for name in states})
     made.frozen = {name: graph.frozen[name] for name in names["frozen"]}
-    made.without = [name for name in wanted if gradients[name] is None]
+    made.without = [name for name in wanted if name not in reached]
     made.lines = {line.numbers[0]: line for line in graph.declared}
     made.loss = loss_line
     return made
@@ -3360,9 +3435,9 @@ def export(module, loss, batch, name, evaluate=True, check=True):
     _check_rows(batch)
     value, gradients, states = _find_training(module, loss, batch)
     kinds = {}
-    made = _record(module, loss, batch, states, evaluate, kinds)
-    again = _record(module, loss, {key: tensor.roll(1, 0) for key, tensor in batch.items()}, states,
-                    evaluate, kinds)
+    made = _record(module, loss, batch, gradients, states, evaluate, kinds)
+    again = _record(module, loss, {key: tensor.roll(1, 0) for key, tensor in batch.items()},
+                    gradients, states, evaluate, kinds)
     _compare(made, again, "the rows of the batch are in another order")
     expected = [(made.loss, [value])] + [
         (made.lines[key], {**gradients, **states}[key]) for key in made.weights]
@@ -3390,7 +3465,7 @@ def export_step(function, state, name, batch=None, check=True):
                 raise Refused("the next value of '%s' has another shape" % key)
         return made
 
-    def program(double):
+    def program(double, _):
         with Calls(None), Reference(double):
             made = called({key: _example(one, double) for key, one in state.items()},
                           {key: _example(one, double) for key, one in batch.items()})
