@@ -631,10 +631,19 @@ def queue_of_keys():
     return Moco(), loss, {"a": torch.randn(4, 4), "b": torch.randn(4, 4)}
 
 
+def change_at_a_computed_place():
+    def loss(module, x):
+        out = module(x).detach().mean(0)
+        out[out.argmax()] += 1.0
+        return F.mse_loss(module(x).mean(0), out)
+    return nn.Linear(4, 5), loss, {"x": torch.randn(6, 4)}
+
+
 LOSSES = (models.dcgan, models.wgan_gp, models.ddpm, models.ppo, models.a2c_continuous, models.dqn, models.sac,
           models.reinforce_bandit, models.gat, models.gcn, models.nerf, models.deeponet, models.realnvp,
           models.mdn, models.word2vec, models.supcon, models.barlow_twins, models.seq2seq, models.tcn,
           models.capsules, models.kan, mamba, rwkv, convnext, mobilenet, yolo, crf, mae, swin,
           neural_automaton, mixup, maml, gumbel_vae, segmentation, style_transfer, local_attention, ranking,
           bayes_by_backprop, energy_model, pointnet, message_passing, siamese)
-REFUSED = {fno: "_fft_r2c", objects_by_a_mask: "mask", queue_of_keys: "no item()"}
+REFUSED = {fno: "_fft_r2c", objects_by_a_mask: "mask", queue_of_keys: "no item()",
+           change_at_a_computed_place: "torch.where, index_put"}

@@ -89,6 +89,26 @@ def what_has_no_line_is_refused_with_the_users_line():
         assert not os.path.exists(path(make.__name__ + ".graph"))
 
 
+def a_step_that_changes_a_parameter_is_refused():
+    """BYOL's teacher: what is written past autograd is no state, and the job would not have it."""
+    module = torch.nn.ModuleList([torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)]).requires_grad_(True)
+    module[1].requires_grad_(False)
+
+    def loss(module, x):
+        for mine, teachers in zip(module[0].parameters(), module[1].parameters()):
+            teachers.data.mul_(0.9).add_(0.1 * mine.data)
+        return (module[0](x) - module[1](x)).pow(2).mean()
+    before = module[1].weight.clone()
+    try:
+        lockstep.export(module, loss, {"x": torch.randn(4, 3)}, path("changes"))
+    except lockstep.Refused as error:
+        assert "1.weight" in str(error) and "make it a buffer" in str(error), error
+    else:
+        raise AssertionError("exported")
+    assert torch.equal(module[1].weight, before)
+
+
 if __name__ == "__main__":
     sys.exit(main([trained_programs_are_pytorchs, steps_without_a_loss_are_pytorchs,
-                   what_has_no_line_is_refused_with_the_users_line]))
+                   what_has_no_line_is_refused_with_the_users_line,
+                   a_step_that_changes_a_parameter_is_refused]))

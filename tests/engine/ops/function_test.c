@@ -415,6 +415,8 @@ static void test_integers_are_cut_and_widened(void **state)
     assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(0x1p32f)), UINT32_MAX);
     assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(INFINITY)), UINT32_MAX);
     assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(7.99f)), 7);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(1.0f)), 1);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(0.99f)), 0);
     assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(-7.0f)), 0);
     assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(-INFINITY)), 0);
     assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(NAN)), 0);
