@@ -153,11 +153,16 @@ contract RulesMoves is IRules, Kinds {
             }
             return sign | ((a + 0xfff + ((a >> 13) & 1) - (112 << 23)) >> 13);
         }
-        if (to != Evidence.I32) {
+        bool natural = to == Evidence.U32;
+        if (!natural && to != Evidence.I32) {
             revert Evidence.BadDescriptor();
         }
-        if (nan || a < Binary32.ONE) return 0;
-        if (a >= 0x4f000000) return bits == a ? 0x7fffffff : 0x80000000; // from 2^31 on
+        if (nan || a < Binary32.ONE || (natural && bits != a)) return 0;
+        if (natural) {
+            if (a >= 0x4f800000) return 0xffffffff; // from 2^32 on
+        } else if (a >= 0x4f000000) {
+            return bits == a ? 0x7fffffff : 0x80000000; // from 2^31 on
+        }
         uint256 m = (a & Binary32.FRACTION) | Binary32.IMPLICIT;
         uint256 field = a >> 23;
         m = field >= 150 ? m << (field - 150) : m >> (150 - field);

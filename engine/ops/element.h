@@ -65,6 +65,12 @@ static RULE inline uint32_t element_to_i32(float x)
     return x < -0x1p31f ? UINT32_C(0x80000000) : (uint32_t)(int32_t)x;
 }
 
+/* Likewise; every negative number becomes 0. */
+static RULE inline uint32_t element_to_u32(float x)
+{
+    return x >= 0x1p32f ? UINT32_MAX : x >= 1.0f ? (uint32_t)x : 0; /* a NaN is not */
+}
+
 /* bits as operand_get() gives them; the result is as it is stored. */
 static RULE inline uint32_t element_cast(enum dtype from, enum dtype to, uint32_t bits)
 {
@@ -74,6 +80,7 @@ static RULE inline uint32_t element_cast(enum dtype from, enum dtype to, uint32_
     case DTYPE_F32:
         return to == DTYPE_F16    ? element_to_f16(x)
                : to == DTYPE_BF16 ? element_to_bf16(x)
+               : to == DTYPE_U32  ? element_to_u32(x)
                                   : element_to_i32(x);
     case DTYPE_U8:
     case DTYPE_U16:

@@ -327,7 +327,7 @@
          OP_SPEC(1, "e f", 2, "c minus_c", OPTIONAL, EQUILIBRATE, equilibrate), \
          OP_RULES(equilibrate, equilibrate_minus), \
          OP_NO_GRADIENT, OP_PLAN(PARTS, RULES, NEW), OP_LEDGER(EXPONENTS, CONTRACTION)) \
-    /* in x; out the same numbers as f32, or from f32 to f16, bf16 or i32 */ \
+    /* in x; out the same numbers as f32, or from f32 to f16, bf16, u32 or i32 */ \
     KIND(CAST, "cast", \
          OP_SPEC(1, "x", 1, "out", EXACT, NONE, cast), \
          OP_RULES(cast), \

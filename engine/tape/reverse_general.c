@@ -541,7 +541,7 @@ void grad_cast(struct reverse *reverse, uint32_t dy)
     enum dtype to = builder_tensor(reverse->builder, reverse->op->outputs[0])->dtype;
     bool real_from = from == DTYPE_F32 || from == DTYPE_F16 || from == DTYPE_BF16;
 
-    if (real_from && to != DTYPE_I32) {
+    if (real_from && to != DTYPE_I32 && to != DTYPE_U32) {
         reverse_add(reverse, 0, dy);
     }
 }

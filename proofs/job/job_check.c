@@ -175,7 +175,7 @@ static enum status check_schedules(const struct job *job, struct error *error)
 
 /* Bits of a tensor. */
 enum {
-    FROM_DATA = 1, /* it depends on the data */
+    FROM_DATA = 1, /* it depends on the data, or an update made it */
     TO_LOSS = 2,   /* the loss depends on it */
 };
 
@@ -220,6 +220,9 @@ static void mark_from_data(uint8_t *marks, const struct tape *tape)
         for (uint32_t i = 0; i < op->input_count; i++) {
             read |= marks[op->inputs[i]] & FROM_DATA;
         }
+        if (op->kind == OP_SGD || op->kind == OP_ADAMW) {
+            read = FROM_DATA; /* a gradient was found, if only a constant: a critic's last bias */
+        }
         for (uint32_t i = 0; i < op->output_count; i++) {
             marks[op->outputs[i]] |= read;
         }
@@ -260,7 +263,7 @@ static void mark_tensors(uint8_t *marks, const struct tape *tape)
 }
 
 /* A parameter is a binary32 state that the loss depends on. It learns when its next value depends
- * on the data. Where none does, the job evaluates. */
+ * on the data or an update makes it. Where none does, the job evaluates. */
 static enum status check_parameters(const struct job *job, const uint8_t *marks,
                                     struct error *error)
 {

@@ -22,6 +22,7 @@ refused with the module's name and your line."""
 
 import copy
 import ctypes
+import dis
 import json
 import math
 import os
@@ -35,6 +36,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 IGNORED = 2 ** 32 - 1  # a target that takes no part
 RANK, MOVE_AXES, VIEW_AXES, PARTS = 4, 5, 4, 8
+WINDOW_MOST = 256
 HERE = os.path.abspath(__file__)
 TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 
@@ -120,7 +122,7 @@ def load(module, run, scale=None):
     for name, tensor in trained.items():
         if name not in known:
             raise Refused("%s: the module has no parameter and no buffer '%s'" % (path, name))
-        if (tuple(known[name].shape) or (1,)) != tuple(tensor.shape):
+        if tape_shape(known[name].shape) != tuple(tensor.shape):
             raise Refused("%s: '%s' has the shape %s, and the module's %s" % (
                 path, name, tuple(tensor.shape), tuple(known[name].shape)))
     with torch.no_grad():
@@ -259,6 +261,9 @@ class Line:
         self.turned = None   # of (-second half, first half) of the last axis: the whole
 
 
+LOST = object()  # of a tensor that has no line
+
+
 class Value:
     """A line seen through strides. kind: f32, bool (f32 of 0 and 1), u32, or constant, which has the
     tensor and no line yet."""
@@ -309,6 +314,19 @@ def merged(sizes, *strides):
                                         for i in range(len(strides))]
 
 
+def _window(value):
+    """The shorter axis of two along which a view shows elements twice, or None."""
+    steps = sorted((abs(step), size, axis) for axis, (step, size) in enumerate(
+        zip(value.strides, value.sizes)) if step and size > 1)
+    span, seen = 0, []
+    for step, size, axis in steps:
+        if step <= span:
+            return min(seen + [(size, axis)])[1]
+        span += step * (size - 1)
+        seen.append((size, axis))
+    return None
+
+
 def padded(numbers, count, value):
     return [value] * (count - len(numbers)) + list(numbers)
 
@@ -329,11 +347,8 @@ class Graph:
         return Value(self.line(word, operands, numbers, sizes, kind), sizes, kind=kind)
 
     def declare(self, word, name, sizes, kind="f32"):
-        if len(sizes) > RANK:
-            raise Refused("%s has %d axes; a tensor of a job has at most %d" % (
-                name, len(sizes), RANK))
-        line = Line(word, [], [name] if word == "param" else [name, kind], tuple(sizes) or (1,),
-                    kind, "")
+        line = Line(word, [], [name] if word == "param" else [name, kind], tape_shape(sizes), kind,
+                    "")
         self.declared.append(line)
         return line
 
@@ -398,12 +413,14 @@ class Graph:
         return value
 
     def index(self, value):
+        """As u32; what is computed of integers is cut."""
         if value.kind == "constant":
             return self.constant(value, "u32")
-        if value.kind != "u32":
-            raise Refused("an index that is computed: only integers of the batch and constants are "
-                          "indexes")
-        return value
+        if value.kind == "u32":
+            return value
+        x = self.whole(self.real(value))
+        return Value(self.line("cast-integer", [x.line], [], x.line.shape, "u32"), x.sizes,
+                     x.strides, kind="u32")
 
     def dense(self, value, last=None):
         """The line whose elements lie in the order of the value; its last axis has `last` elements."""
@@ -416,13 +433,11 @@ class Graph:
         straight = self.contracted(value, last)
         if straight is not None:
             return straight
+        window = _window(value)
+        if window is not None:
+            return self.dense(self.windows(value, window), last)
         if len(sizes) > MOVE_AXES:
             raise Refused("a permutation of %d axes; a move has %d" % (len(sizes), MOVE_AXES))
-        span = 0
-        for step, size in sorted((abs(step), size) for step, size in zip(strides, sizes) if step):
-            if step <= span:
-                raise Refused("windows that overlap (unfold, as_strided)")
-            span += step * (size - 1)
         shape = tape_shape(value.sizes)
         if last is not None and shape[-1] != last:
             shape = (count // last, last)
@@ -433,6 +448,18 @@ class Graph:
             made.view = value
             self.moves[key] = made
         return self.moves[key]
+
+    def windows(self, value, axis):
+        """Windows that overlap: side by side along the shorter of two axes, what each place shows."""
+        count = value.sizes[axis]
+        if count > WINDOW_MOST:
+            raise Refused("windows that overlap, of %d places: at most %d" % (count, WINDOW_MOST))
+        parts = []
+        for at in range(count):
+            sizes = value.sizes[:axis] + (1,) + value.sizes[axis + 1:]
+            parts.append(Value(value.line, sizes, value.strides,
+                               value.offset + at * value.strides[axis], value.kind))
+        return self.join(parts, axis)
 
     def contracted(self, value, last):
         """A product that is read in another order is written in that order at once."""
@@ -519,6 +546,10 @@ class Graph:
     def scale(self, x, factor):
         return x if factor == 1 else self.map("scale", x, [bits(factor)])
 
+    def stop(self, x):
+        x = self.whole(x)
+        return Value(self.line("stop", [x.line], [], x.line.shape), x.sizes, x.strides)
+
     def select(self, c, a, b):
         sizes = torch.broadcast_shapes(c.sizes, a.sizes, b.sizes)
         return self.viewed("select", [c, a, b], sizes, kind=b.kind)
@@ -573,6 +604,17 @@ class Graph:
                              padded([sizes[axis] * inner, 1], MOVE_AXES, 0) + [start * inner],
                              sizes, part.kind)
         return Value(base, sizes, kind=parts[0].kind)
+
+    def over(self, whole, part):
+        """The whole with a part of it at its beginning."""
+        steps = dense_strides(whole.sizes)
+        sizes, (strides,) = merged(part.sizes, steps)
+        if len(sizes) > MOVE_AXES:
+            raise Refused("a part along %d axes" % len(sizes))
+        line = self.line("place", [self.dense(part), self.dense(whole)],
+                         padded(sizes, MOVE_AXES, 1) + padded(strides, MOVE_AXES, 0) + [0],
+                         whole.sizes)
+        return Value(line, whole.sizes)
 
     def join(self, parts, axis):
         if any(part.kind in ("u32",) for part in parts) and not all(
@@ -870,6 +912,8 @@ def _add(g, name, out, a, b, alpha=1):
     if name == "add" and alpha == 1 and isinstance(a, Value) and a.kind == "u32" and _is_one(b) and \
             a.line.count == math.prod(out.shape) == 1:
         return Value(g.line("count", [a.line], [], (1,), "u32"), out.shape, kind="u32")
+    if out.dtype == torch.bool:
+        return _or(g, name, out, a, b)
     if name == "rsub":
         a, b = b, a
     if name == "add" and alpha == 1:
@@ -1038,11 +1082,14 @@ def _remainder(g, name, out, a, b):
 @rule("pow", "square")
 def _pow(g, name, out, a, b=2):
     if not isinstance(b, (int, float)):
-        if isinstance(a, (int, float)) and a > 0:
-            return g.map("exp", g.scale(g.real(b), math.log(a)))
-        if b.kind != "constant":
-            refuse("a power whose exponent is computed")
-        return g.binary("pow", a, b)
+        if isinstance(b, Value) and b.kind == "constant":
+            return g.binary("pow", a, b)
+        number = a if isinstance(a, (int, float)) else a.tensor.item() if a.kind == "constant" and \
+            a.tensor.numel() == 1 else 0
+        power = g.scale(g.real(b), math.log(number)) if number > 0 else g.binary(
+            "mul", b, g.map("log", g.real(a)))
+        made = g.select(g.binary("equal", b, 0), g.number(1), g.map("exp", power))
+        return made if out.dtype.is_floating_point else g.map("round", made)
     x = g.whole(g.real(a))
     if b in (0.5, -0.5, -1):
         return g.map({0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}[b], x)
@@ -1114,15 +1161,6 @@ def _fill(g, name, out, x, number=0):
     return g.number(number, x.sizes)
 
 
-@rule("index_put")
-def _index_put(g, name, out, x, indexes, value, accumulate=False):
-    mask = indexes[0]
-    if len(indexes) != 1 or accumulate or mask.sizes != x.sizes or math.prod(value.sizes) != 1 or \
-            _truth(g, mask) is not mask:
-        refuse("a change at places that are computed")
-    return g.select(g.real(mask), g.view(g.real(value), lambda t: t.reshape([])), g.real(x))
-
-
 @rule("where")
 def _where(g, name, out, c, a, b):
     for x, fill, mask in ((a, b, lambda t: ~t), (b, a, lambda t: t)):
@@ -1176,17 +1214,122 @@ def _pixel_shuffle(g, name, out, x, by):
     return g.view(x, lambda t: t.reshape(out.shape))
 
 
-@rule("upsample_nearest1d", "upsample_nearest2d")
-def _upsample_nearest(g, name, out, x, *more):
-    sizes = x.sizes[2:]
-    times = [new // old for new, old in zip(out.shape[2:], sizes)]
-    if [old * many for old, many in zip(sizes, times)] != list(out.shape[2:]):
-        refuse("an upsampling by no whole number")
-    twice = [n for pair in zip(sizes, times) for n in pair]
-    ones = [n for size in sizes for n in (size, 1)]
+def _along(g, x, axis, matrix):
+    """Along an axis, the product with a constant (old, new)."""
+    axis %= len(x.sizes)
+    moved, order = g.behind(x, [axis])
+    rows = g.view(moved, lambda t: t.reshape(-1, t.shape[-1]))
+    made = g.product(rows, Value(None, matrix.shape, kind="constant", tensor=matrix))
+    back = [order.index(i) for i in range(len(order))]
+    return g.view(Value(made.line, moved.sizes[:-1] + (matrix.shape[1],)), lambda t: t.permute(back))
+
+
+def _separable(g, x, axes, function):
+    """What is linear and does one axis after the other: its matrix for an axis is what it makes of
+    the columns of 1. function(pictures one column wide, which of the axes)."""
+    for which, axis in enumerate(axes):
+        size = x.sizes[axis]
+        matrix = function(torch.eye(size).view(1, size, size, 1), which)[0, :, :, 0]
+        if not torch.equal(matrix, torch.eye(size)) or matrix.shape[0] != matrix.shape[1]:
+            x = _along(g, x, axis, matrix.contiguous())
+    return x
+
+
+UPSAMPLED = {"nearest": "nearest", "_nearest_exact": "nearest-exact", "linear": "bilinear",
+             "bilinear": "bilinear", "bicubic": "bicubic"}
+
+
+@rule("upsample_nearest1d", "upsample_nearest2d", "upsample_linear1d", "upsample_bilinear2d",
+      "upsample_bicubic2d", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d")
+def _upsample(g, name, out, x, size=None, *more, **names):
+    x, axes = g.real(x), list(range(2, len(x.sizes)))
+    times = [new // old for new, old in zip(out.shape[2:], x.sizes[2:])]
+    if name.startswith("upsample_nearest") and all(
+            old * many == new for old, many, new in zip(x.sizes[2:], times, out.shape[2:])):
+        return _repeated(g, x, times, out)
+    mode = UPSAMPLED[name.replace("upsample_", "").strip("_")[:-2] if "exact" not in name else
+                     "_nearest_exact"]
+    aligned = None if "nearest" in mode else more[0] if more else names.get("align_corners")
+    scales = more[0 if "nearest" in mode else 1:] or [names[key] for key in (
+        "scale_factors", "scales", "scales_h", "scales_w") if key in names]
+    scales = list(scales[0]) if scales and isinstance(scales[0], (list, tuple)) else list(scales)
+
+    def one(columns, which):
+        given = scales[which] if which < len(scales) else None
+        sized = {"scale_factor": (given, 1.0)} if given else {"size": (out.shape[2 + which], 1)}
+        return FUNCTIONAL.interpolate(columns, mode=mode, align_corners=aligned, **sized)
+    return _separable(g, x, axes, one)
+
+
+def _repeated(g, x, times, out):
+    """Each element so many times: the nearest."""
+    twice = [n for pair in zip(x.sizes[2:], times) for n in pair]
+    ones = [n for size in x.sizes[2:] for n in (size, 1)]
     lead = list(x.sizes[:2])
-    x = g.view(g.real(x), lambda t: t.reshape(lead + ones).expand(lead + twice))
+    x = g.view(x, lambda t: t.reshape(lead + ones).expand(lead + twice))
     return Value(g.dense(x), out.shape)
+
+
+@rule("reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d")
+def _mirrored_pad(g, name, out, x, pads):
+    x = g.real(x)
+    for i in range(len(pads) // 2):
+        axis, (before, after) = len(x.sizes) - 1 - i, pads[2 * i:2 * i + 2]
+        if min(before, after) < 0:
+            refuse("a padding below 0")
+        size, parts = x.sizes[axis], [x]
+
+        def edge(start, count):
+            if name.startswith("reflection"):
+                return g.flipped(g.view(x, lambda t: t.narrow(axis, start, count)), [axis])
+            wide = x.sizes[:axis] + (count,) + x.sizes[axis + 1:]
+            return g.view(x, lambda t: t.narrow(axis, 0 if start == 1 else size - 1, 1).expand(wide))
+        if before:
+            parts.insert(0, edge(1, before))
+        if after:
+            parts.append(edge(size - 1 - after, after))
+        if len(parts) > 1:
+            x = g.join(parts, axis)
+    return x
+
+
+@rule("im2col")
+def _unfold(g, name, out, x, kernel, dilation, pads, stride):
+    """Columns of windows, as F.unfold has them."""
+    x = g.real(x)
+    if len(x.sizes) == 3:
+        return g.view(_unfold(g, name, out[None], g.view(x, lambda t: t.unsqueeze(0)), kernel, dilation,
+                              pads, stride), lambda t: t.squeeze(0))
+    n, channels, high, wide = x.sizes
+    places, area = math.prod(kernel), out.shape[2]
+    line = g.line("im2col", [_channels_last(g, x)],
+                  _picture(x, channels, kernel, stride, pads, dilation), [n * area, places * channels])
+    made = Value(line, (n, area, places, channels))
+    return Value(g.dense(g.view(made, lambda t: t.permute(0, 3, 2, 1))), out.shape)
+
+
+@rule("col2im")
+def _fold(g, name, out, x, size, kernel, dilation, pads, stride):
+    """What F.fold does: windows added up where they lie."""
+    x = g.real(x)
+    if len(x.sizes) != 3 or math.prod(kernel) > WINDOW_MOST:
+        refuse("windows of %d places, or no batch" % math.prod(kernel))
+    n, channels = x.sizes[0], x.sizes[1] // math.prod(kernel)
+    steps = [(size[i] + 2 * pads[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1
+             for i in range(2)]
+    whole = [size[i] + 2 * pads[i] for i in range(2)]
+    x = g.view(x, lambda t: t.reshape([n, channels] + list(kernel) + steps))
+    made, area = None, math.prod(whole)
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            part = g.view(x, lambda t: t[:, :, i, j])
+            line = g.line("place", [g.dense(part), g.fill(0)],
+                          padded([n * channels] + steps, MOVE_AXES, 1) +
+                          padded([area, stride[0] * whole[1], stride[1]], MOVE_AXES, 0) +
+                          [i * dilation[0] * whole[1] + j * dilation[1]], [n, channels] + whole)
+            one = Value(line, [n, channels] + whole)
+            made = one if made is None else g.binary("add", made, one)
+    return g.view(made, lambda t: t[:, :, pads[0]:pads[0] + size[0], pads[1]:pads[1] + size[1]])
 
 
 @rule("_cdist_forward")
@@ -1226,14 +1369,142 @@ def _embedding_bag(g, name, out, table, index, offsets, scaled=False, mode=0, sp
 
 @rule("log1p")
 def _log1p(g, name, out, x):
-    return g.map("log", g.binary("add", x, 1))
+    """The logarithm, and what 1 + x rounds away; its slope is that of the first."""
+    x = g.real(x)
+    u = g.binary("add", x, 1)
+    lost = g.binary("div", g.binary("sub", x, g.binary("sub", u, 1)), g.binary("max", u, 1e-30))
+    return g.binary("add", g.map("log", u), g.stop(lost))
+
+
+@rule("expm1")
+def _expm1(g, name, out, x):
+    x = g.real(x)
+    t = g.map("tanh", g.scale(g.binary("max", g.binary("min", x, 1), -1), 0.5))
+    near = g.binary("div", g.scale(t, 2), g.binary("sub", 1, t))
+    return g.select(g.binary("less", g.map("abs", x), 1), near, g.binary("sub", g.map("exp", x), 1))
 
 
 @rule("softplus")
 def _softplus(g, name, out, x, beta=1, threshold=20):
     y = g.scale(g.real(x), beta)
-    tail = g.map("log", g.binary("add", g.map("exp", g.scale(g.map("abs", y), -1)), 1))
+    tail = _log1p(g, name, out, g.map("exp", g.scale(g.map("abs", y), -1)))
     return g.scale(g.binary("add", g.map("relu", y), tail), 1 / beta)
+
+
+@rule("log2", "log10", "exp2")
+def _other_base(g, name, out, x):
+    if name == "exp2":
+        return g.map("exp", g.scale(g.real(x), math.log(2)))
+    return g.scale(g.map("log", x), 1 / math.log(int(name[3:])))
+
+
+@rule("tan")
+def _tan(g, name, out, x):
+    return g.binary("div", g.map("sin", x), g.map("cos", x))
+
+
+@rule("sinh", "cosh")
+def _sinh(g, name, out, x):
+    x = g.real(x)
+    if name == "sinh":  # exact near 0 too
+        up = _expm1(g, name, out, x)
+        return g.scale(g.binary("add", up, g.binary("div", up, g.binary("add", up, 1))), 0.5)
+    return g.scale(g.binary("add", g.map("exp", x), g.map("exp", g.scale(x, -1))), 0.5)
+
+
+@rule("asinh", "acosh", "atanh")
+def _inverse_of_exps(g, name, out, x):
+    x = g.real(x)
+    if name == "atanh":
+        up, down = (_log1p(g, name, out, one) for one in (x, g.scale(x, -1)))
+        return g.scale(g.binary("sub", up, down), 0.5)
+    root = g.map("sqrt", g.binary("add", g.binary("mul", x, x), 1 if name == "asinh" else -1))
+    if name == "acosh":
+        return g.map("log", g.binary("add", x, root))
+    size = g.map("abs", x)
+    square = g.binary("div", g.binary("mul", x, x), g.binary("add", root, 1))
+    return g.binary("mul", g.map("sign", x), _log1p(g, name, out, g.binary("add", size, square)))
+
+
+def _polynomial(g, x, numbers):
+    made = g.scale(x, numbers[0])
+    for number in numbers[1:-1]:
+        made = g.binary("mul", g.binary("add", made, number), x)
+    return g.binary("add", made, numbers[-1])
+
+
+ATAN = (0.0787249323, -0.138139594, 0.199705213, -0.333326696, 0.999999975)
+
+
+@rule("atan")
+def _atan(g, name, out, x):
+    """Least squares of atan(x)/x in x*x up to tan(pi/8); what is larger comes there by the angles
+    of 1/x and of (x-1)/(x+1)."""
+    x = g.real(x)
+    size = g.map("abs", x)
+    far = g.binary("less", 1, size)
+    size = g.select(far, g.map("reciprocal", g.binary("max", size, 1e-30)), size)
+    half = g.binary("less", math.tan(math.pi / 8), size)
+    size = g.select(half, g.binary("div", g.binary("sub", size, 1), g.binary("add", size, 1)), size)
+    made = g.binary("mul", size, _polynomial(g, g.binary("mul", size, size), ATAN))
+    made = g.select(half, g.binary("add", made, math.pi / 4), made)
+    made = g.select(far, g.binary("sub", math.pi / 2, made), made)
+    return g.binary("mul", g.map("sign", x), made)
+
+
+@rule("atan2")
+def _atan2(g, name, out, y, x):
+    y, x = (g.real(one) for one in (y, x))
+    safe = g.select(g.binary("equal", x, 0), g.number(1e-30), x)
+    made = _atan(g, name, out, g.binary("div", y, safe))
+    turn = g.select(g.binary("less", y, 0), g.number(-math.pi), g.number(math.pi))
+    return g.select(g.binary("less", x, 0), g.binary("add", made, turn), made)
+
+
+@rule("asin", "acos")
+def _asin(g, name, out, x):
+    x = g.real(x)
+    rest = g.map("sqrt", g.binary("mul", g.binary("sub", 1, x), g.binary("add", x, 1)))
+    made = _atan2(g, name, out, *((x, rest) if name == "asin" else (rest, x)))
+    return made
+
+
+@rule("erfc", "special_erfc")
+def _erfc(g, name, out, x):
+    return g.binary("sub", 1, g.map("erf", x))
+
+
+@rule("hardsigmoid")
+def _hardsigmoid(g, name, out, x):
+    return g.binary("min", g.binary("max", g.binary("add", g.scale(g.real(x), 1 / 6), 0.5), 0), 1)
+
+
+@rule("isnan", "isinf", "isfinite")
+def _is_finite(g, name, out, x):
+    x = g.real(x)
+    if name == "isnan":
+        return g.binary("not-equal", x, x, kind="bool")
+    word = "equal" if name == "isinf" else "less"
+    return g.binary(word, g.map("abs", x), math.inf, kind="bool")
+
+
+@rule("logaddexp")
+def _logaddexp(g, name, out, a, b):
+    top = g.binary("max", a, b)
+    apart = g.scale(g.map("abs", g.binary("sub", a, b)), -1)
+    return g.binary("add", top, _log1p(g, name, out, g.map("exp", apart)))
+
+
+@rule("cross", "linalg_cross")
+def _cross(g, name, out, a, b, axis=-1, **names):
+    axis = names.get("dim", axis)
+    axis = out.shape.index(3) if axis is None else axis
+
+    def turned(x, by):
+        x = g.view(g.real(x), lambda t: t.expand(out.shape))
+        return _roll(g, name, out, x, -by, [axis])
+    return g.binary("sub", g.binary("mul", turned(a, 1), turned(b, 2)),
+                    g.binary("mul", turned(a, 2), turned(b, 1)))
 
 
 @rule("addcmul", "addcdiv")
@@ -1246,7 +1517,7 @@ def _lerp(g, name, out, a, b, weight):
     return g.binary("add", a, g.binary("mul", g.binary("sub", b, a), weight))
 
 
-@rule("_to_copy", "to", "_cast_Float", "type_as")
+@rule("_to_copy", "to", "_cast_Float", "type_as", "convert_element_type")
 def _cast(g, name, out, x, *more, **names):
     kind = out.dtype
     if kind in (torch.float16, torch.bfloat16):
@@ -1257,7 +1528,21 @@ def _cast(g, name, out, x, *more, **names):
     if kind.is_floating_point:
         made = g.real(x)
         return Value(made.line, made.sizes, made.strides, made.offset)
-    return _truncated(g, x) if x.kind == "f32" and not x.integer else x
+    made = _truncated(g, x) if x.kind == "f32" and not x.integer else x
+    return _wrapped(g, made, kind)
+
+
+SMALL = {torch.uint8: (256, 0), torch.int8: (256, 128), torch.int16: (65536, 32768)}
+
+
+def _wrapped(g, x, kind):
+    """Integers of 8 and 16 bits come round."""
+    if kind not in SMALL or x.kind == "bool":
+        return x
+    span, low = SMALL[kind]
+    up = g.binary("add", x, low)
+    turns = g.map("floor", g.scale(up, 1 / span))
+    return g.binary("sub", x, g.scale(turns, span))
 
 
 # -- shapes
@@ -1311,6 +1596,28 @@ def _pad(g, name, out, x, pads, number=0):
     return x
 
 
+@rule("select_scatter")
+def _select_scatter(g, name, out, x, part, axis, index):
+    axis %= len(out.shape)
+    part = g.view(g.real(part), lambda t: t.unsqueeze(axis))
+    return _slice_scatter(g, name, out, x, part, axis, index % out.shape[axis])
+
+
+@rule("slice_scatter")
+def _slice_scatter(g, name, out, x, part, axis=0, start=None, end=None, step=1):
+    """x with a part of it another."""
+    sizes, axis = list(out.shape), axis % len(out.shape)
+    start = 0 if start is None else start + sizes[axis] if start < 0 else start
+    part = g.real(part)
+    if math.prod(part.sizes) == 0:
+        return g.real(x)
+    inner, outer = math.prod(sizes[axis + 1:]), math.prod(sizes[:axis])
+    line = g.line("place", [g.dense(part), g.dense(g.real(x))],
+                  padded([outer, part.sizes[axis], inner], MOVE_AXES, 1) +
+                  padded([sizes[axis] * inner, step * inner, 1], MOVE_AXES, 0) + [start * inner], sizes)
+    return Value(line, sizes)
+
+
 @rule("flip")
 def _flip(g, name, out, x, axes):
     return g.flipped(x, [axis % len(x.sizes) for axis in axes])
@@ -1347,9 +1654,6 @@ def _embedding(g, name, out, table, index, padding=-1, *more):
         still = Value(g.line("stop", [g.dense(rows)], [], out.shape), out.shape)
         other = g.binary("not-equal", index, padding, "bool")
         return g.select(g.view(other, lambda t: t.unsqueeze(-1)), rows, still)
-    if index.kind == "f32":
-        hot = _hot(g, g.view(index, lambda t: t.reshape(-1)), table.sizes[0], 1)
-        return Value(g.product(hot, table).line, out.shape)
     table, index = g.real(table), g.index(index)
     return Value(g.line("gather", [g.dense(table, table.sizes[-1]), g.dense(index)], [],
                         list(index.sizes) + [table.sizes[-1]]), out.shape)
@@ -1370,16 +1674,141 @@ def _index_select(g, name, out, x, axis, index):
     return g.view(made, lambda t: t.permute(back))
 
 
+def _is_mask(index):
+    return index.kind == "bool" or index.kind == "constant" and index.tensor.dtype in (
+        torch.bool, torch.uint8)
+
+
+def _spots(x, indexes):
+    """The axes that are indexed, and their indexes; a constant mask is the places where it is true."""
+    made = []
+    for index in indexes:
+        if index is None or not _is_mask(index):
+            made.append(index)
+        elif index.kind != "constant":
+            refuse("a mask that is computed: how many rows it leaves would depend on numbers; multiply "
+                   "by the mask, or use torch.where")
+        else:
+            made += [Value(None, one.shape, kind="constant", tensor=one)
+                     for one in index.tensor.nonzero(as_tuple=True)]
+    axes = [axis for axis, index in enumerate(made) if index is not None]
+    return axes, [_natural(made[axis], x.sizes[axis]) for axis in axes]
+
+
+def _natural(index, size):
+    """An index that is a constant and counts from the end counts from the start."""
+    if index.kind != "constant":
+        return index
+    tensor = index.tensor.long()
+    return Value(None, tensor.shape, kind="constant",
+                 tensor=torch.where(tensor < 0, tensor + size, tensor))
+
+
+def _linear(g, indexes, sizes):
+    """Of an index for each of these axes: the index of all, as if they were one."""
+    if len(indexes) == 1 and indexes[0].kind in ("u32", "constant"):
+        return indexes[0]
+    if math.prod(sizes) > EXACT:
+        refuse("an index into %d places that is computed: at most 2^24" % math.prod(sizes))
+    constant, rest = 0, None
+    for index, size, step in zip(indexes, sizes, dense_strides(sizes)):
+        if index.kind == "constant":
+            constant = constant + index.tensor * step
+            continue
+        one = g.real(index)
+        if index.kind != "u32":  # it may count from the end
+            one = g.select(g.binary("less", one, 0), g.binary("add", one, size), one)
+        one = g.scale(one, step)
+        rest = one if rest is None else g.binary("add", rest, one)
+    if rest is None:
+        return Value(None, constant.shape, kind="constant", tensor=constant)
+    if isinstance(constant, torch.Tensor):
+        rest = g.binary("add", rest, Value(None, constant.shape, kind="constant", tensor=constant))
+    return g.index(rest)
+
+
+def _rows_at(g, x, axes, indexes):
+    """x with the indexed axes joined, first, as rows; and the index of the rows."""
+    order = axes + [axis for axis in range(len(x.sizes)) if axis not in axes]
+    sizes = [x.sizes[axis] for axis in axes]
+    rest = [x.sizes[axis] for axis in order[len(axes):]]
+    count, width = math.prod(sizes), math.prod(rest)
+    moved = g.view(x, lambda t: t.permute(order))
+    table = g.dense(Value(g.dense(moved), (count, width), kind=x.kind), width)
+    return table, _linear(g, indexes, sizes), rest, order
+
+
 @rule("index")
 def _index(g, name, out, x, indexes):
-    given = [i for i, index in enumerate(indexes) if index is not None]
-    if len(given) != 1 or indexes[given[0]].kind == "bool" or (
-            indexes[given[0]].kind == "constant" and indexes[given[0]].tensor.dtype == torch.bool):
-        refuse("an index by several tensors, or by a mask")
-    index = g.index(indexes[given[0]])
-    flat = Value(g.dense(index), [math.prod(index.sizes)], kind="u32")
-    made = _index_select(g, name, out, x, given[0], flat)
-    return g.view(made, lambda t: t.view(out.shape))
+    x = g.real(x) if x.kind in ("constant", "u32", "bool") else x
+    axes, indexes = _spots(x, indexes)
+    if len(axes) == 2 and _each_row(indexes, x.sizes[axes[0]]) and len(x.sizes) == 2:
+        line, _ = g.rows(x, 1)
+        return Value(g.line("gather-elements", [line, g.dense(g.index(indexes[1]))], [], out.shape),
+                     out.shape)
+    table, index, rest, _ = _rows_at(g, x, axes, indexes)
+    shape = torch.broadcast_shapes(*(one.sizes for one in indexes))
+    index = g.index(index)
+    index = g.view(index, lambda t: t.expand(shape))
+    made = Value(g.line("gather", [table, g.dense(index)], [], list(shape) + rest), list(shape) + rest)
+    if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
+        return made
+    lead, wide = axes[0], len(shape)  # what is indexed side by side stays in its place
+    back = list(range(wide, wide + lead)) + list(range(wide)) + list(range(wide + lead,
+                                                                          wide + len(rest)))
+    return g.view(made, lambda t: t.permute(back))
+
+
+def _each_row(indexes, rows):
+    """Is the first index 0, 1, 2 ... of all rows?"""
+    one = indexes[0]
+    return one.kind == "constant" and indexes[1].kind == "u32" and one.sizes == (rows,) == \
+        indexes[1].sizes and torch.equal(one.tensor, torch.arange(rows))
+
+
+@rule("index_put")
+def _index_put(g, name, out, x, indexes, value, accumulate=False):
+    mask = indexes[0]
+    if len(indexes) == 1 and mask.sizes == x.sizes and math.prod(value.sizes) == 1 and \
+            _is_mask(mask) and not accumulate:
+        return g.select(g.real(mask), g.view(g.real(value), lambda t: t.reshape([])), g.real(x))
+    x = g.real(x)
+    axes, indexes = _spots(x, indexes)
+    table, index, rest, order = _rows_at(g, x, axes, indexes)
+    shape = torch.broadcast_shapes(*(one.sizes for one in indexes))
+    front = axes != list(range(axes[0], axes[0] + len(axes)))
+    lead = 0 if front else axes[0]  # the axes of the value that stand before those of the index
+    wide = rest[:lead] + list(shape) + rest[lead:]
+    value = g.view(g.real(value), lambda t: t.expand(wide))
+    value = g.view(value, lambda t: t.permute(
+        list(range(lead, lead + len(shape))) + list(range(lead)) +
+        list(range(lead + len(shape), len(wide)))))
+    count, width = table.shape[0] if len(table.shape) == 2 else table.count // table.shape[-1], \
+        math.prod(rest)
+    places = math.prod(shape)
+    rows = Value(g.dense(value), (places, width))
+    base = Value(table, (count, width))
+    index = index if index.kind != "constant" else _natural(index, count)
+    index = g.view(g.real(index), lambda t: t.expand(shape))
+    index = Value(g.dense(index), (places,))
+    made = _sent(g, base, index, rows, accumulate)
+    made = Value(g.dense(made), [x.sizes[axis] for axis in order])
+    back = [order.index(i) for i in range(len(order))]
+    return g.view(made, lambda t: t.permute(back))
+
+
+def _sent(g, base, index, rows, adds):
+    """Rows sent to the places of an index, added there, or over what is there: the last one stays."""
+    count, width = base.sizes
+    hot = _hot(g, index, count, 0)  # place, row
+    if adds:
+        return g.binary("add", base, g.product(hot, rows))
+    score = g.binary("mul", hot, g.binary("add", _counted(g, index.sizes[0]), 1))
+    last = g.extreme("row-max-index", score, 1, False, "u32")
+    given = g.extreme("row-max", hot, 1, True)
+    taken = Value(g.line("gather", [g.dense(rows, width), last.line], [], [count, width]),
+                  (count, width))
+    return g.select(given, taken, base)
 
 
 ONE_HOT_MOST = 2 ** 24  # elements of what an index is compared with
@@ -1392,7 +1821,7 @@ def _counted(g, count):
 
 
 def _hot(g, index, count, axis):
-    """1 where a place along a new axis is the index: exact, wherever the index comes from."""
+    """1 where a place along a new axis is the index."""
     index = g.real(index)
     if math.prod(index.sizes) * count > ONE_HOT_MOST:
         refuse("an index that is computed, of %d places in %d" % (math.prod(index.sizes), count))
@@ -1403,47 +1832,102 @@ def _hot(g, index, count, axis):
     return g.binary("equal", wide, places, kind="bool")
 
 
-def _picked(g, x, axis, index):
-    """x at the index along the axis, wherever the index comes from: one of all, added up."""
-    x = g.real(x)
-    hot = _hot(g, index, x.sizes[axis], axis + 1)  # ..., places, count, ...
-    wide = g.view(x, lambda t: t.unsqueeze(axis))
-    return g.sum(g.binary("mul", hot, wide), [axis + 1])
-
-
 @rule("gather")
 def _gather(g, name, out, x, axis, index, sparse_grad=False):
-    axis %= max(len(x.sizes), 1)
-    others = [n for i, n in enumerate(index.sizes) if i != axis] == [
-        n for i, n in enumerate(x.sizes) if i != axis]
-    if not others:
-        refuse("gather of a part of the rows: cut them first")
-    if index.sizes[axis] != 1 or index.kind == "f32":
-        return _picked(g, x, axis, index)
-    index = g.index(index)
-    line, _ = g.rows(g.real(x), axis)
-    places = g.dense(g.behind(index, [axis])[0])
-    kept = [n for i, n in enumerate(x.sizes) if i != axis]
-    return Value(g.line("gather-elements", [line, places], [], kept), index.sizes)
+    if not x.sizes:
+        return g.view(g.real(x), lambda t: t.expand(out.shape))
+    axis %= len(x.sizes)
+    x = _cut(g, g.real(x), index.sizes, axis)
+    if index.sizes[axis] == 1:
+        line, _ = g.rows(x, axis)
+        places = g.dense(g.behind(g.index(index), [axis])[0])
+        kept = [n for i, n in enumerate(x.sizes) if i != axis]
+        return Value(g.line("gather-elements", [line, places], [], kept), index.sizes)
+    return _taken(g, x, axis, index)
+
+
+def _cut(g, x, sizes, axis):
+    """Along the other axes, the part that an index speaks of."""
+    for i, size in enumerate(sizes):
+        if i != axis and size != x.sizes[i]:
+            x = g.view(x, lambda t: t.narrow(i, 0, size))
+    return x
+
+
+def _repeats(index):
+    """How many of the last axes an index repeats itself along."""
+    if index.kind == "constant":
+        steps = index.tensor.stride()
+    else:
+        view = index.line.view
+        steps = index.strides
+        if view is not None and index.offset == 0 and steps == dense_strides(index.sizes):
+            base = torch.empty(view.line.count, device="meta").as_strided(view.sizes, view.strides,
+                                                                          view.offset)
+            try:
+                steps = base.view(index.sizes).stride()
+            except RuntimeError:
+                pass
+    count = 0
+    for size, step in zip(reversed(index.sizes), reversed(steps)):
+        if size > 1 and step != 0:
+            break
+        count += 1
+    return count
+
+
+def _taken(g, x, axis, index):
+    """Several elements a row; where the index repeats itself along the last axes, whole rows."""
+    whole = min(_repeats(index), len(x.sizes) - 1 - axis)
+    kept = len(x.sizes) - whole
+    width = math.prod(x.sizes[kept:])
+    if index.kind == "constant":
+        one = index.tensor[(...,) + (0,) * whole]
+        index = Value(None, one.shape, kind="constant", tensor=one.contiguous())
+    else:
+        for _ in range(whole):
+            index = g.view(index, lambda t: t.select(-1, 0))
+    places = []
+    for i, size in enumerate(x.sizes[:kept]):
+        at = torch.arange(size if i != axis else 1).view([-1] + [1] * (kept - 1 - i))
+        places.append(index if i == axis else Value(None, at.shape, kind="constant", tensor=at))
+    used = [i for i in range(kept) if i == axis or x.sizes[i] > 1]
+    linear = g.index(_linear(g, [places[i] for i in used], [x.sizes[i] for i in used]))
+    table = g.dense(Value(g.dense(x), (math.prod(x.sizes[:kept]), width)), width)
+    shape = list(index.sizes) + list(x.sizes[kept:])
+    linear = g.view(linear, lambda t: t.expand(index.sizes))
+    return Value(g.line("gather", [table, g.dense(linear)], [], shape), shape)
+
+
+@rule("take")
+def _take(g, name, out, x, index):
+    flat = g.view(g.real(x), lambda t: t.reshape(-1))
+    return _index(g, name, out, flat, [index])
 
 
 @rule("scatter", "scatter_add")
 def _scatter(g, name, out, x, axis, index, source, **names):
-    """For each place along the axis, what the index sends there, added up."""
+    """For each place along the axis, what the index sends there: added up, or the last one."""
     x = g.real(x)
     axis %= len(x.sizes)
-    if names.get("reduce") not in (None, "add", "sum") or any(
-            n != m for i, (n, m) in enumerate(zip(index.sizes, x.sizes)) if i != axis):
-        refuse("a scatter that reduces, or of a part of the rows")
-    if name == "scatter" and not names.get("reduce") and index.sizes[axis] != 1:
-        refuse("scatter of more than one element a row: scatter_add has a line")
+    adds = name == "scatter_add" or names.get("reduce") in ("add", "sum")
+    if names.get("reduce") not in (None, "add", "sum"):
+        refuse("a scatter that reduces by '%s'" % names["reduce"])
+    part = _cut(g, x, index.sizes, axis)
     hot = _hot(g, index, x.sizes[axis], axis)  # count before the places
-    source = source if not isinstance(source, Value) else g.view(
-        g.real(source), lambda t: t.reshape(index.sizes).unsqueeze(axis))
+    if isinstance(source, Value):
+        source = g.real(source)
+        source = _cut(g, source, index.sizes, -1) if len(source.sizes) else source
+        source = g.view(g.view(source, lambda t: t.expand(index.sizes)), lambda t: t.unsqueeze(axis))
+    if not adds and index.sizes[axis] > 1:
+        tail = [1] * (len(x.sizes) - 1 - axis)
+        order = g.binary("add", g.view(_counted(g, index.sizes[axis]), lambda t: t.view([-1] + tail)), 1)
+        score = g.binary("mul", hot, order)
+        last = g.extreme("row-max", score, axis + 1, True)
+        hot = g.binary("mul", hot, g.binary("equal", score, last))
     sent = g.sum(g.binary("mul", hot, source), [axis + 1])
-    if name == "scatter" and not names.get("reduce"):
-        return g.select(g.sum(hot, [axis + 1]), sent, x)
-    return g.binary("add", x, sent)
+    made = g.binary("add", part, sent) if adds else g.select(g.sum(hot, [axis + 1]), sent, part)
+    return made if made.sizes == x.sizes else g.over(x, made)
 
 
 @rule("index_add")
@@ -1461,23 +1945,63 @@ def _index_add(g, name, out, x, axis, index, source, alpha=1):
     return g.binary("add", x, g.view(Value(made.line, sizes), lambda t: t.permute(back)))
 
 
-@rule("cumsum")
-def _cumsum(g, name, out, x, axis, dtype=None, **names):
-    """A product with a triangle of ones."""
+@rule("cumsum", "cumprod")
+def _scan(g, name, out, x, axis, dtype=None, **names):
+    """By doubling: each element takes in what lies 1, 2, 4 ... places before it."""
     x = g.real(x)
     if not x.sizes:
         return x
     axis %= len(x.sizes)
-    count = x.sizes[axis]
-    if count * count > ONE_HOT_MOST:
-        refuse("cumsum of %d elements" % count)
-    places = _counted(g, count)
-    triangle = g.binary("less-equal", g.view(places, lambda t: t.view(-1, 1)), places)
-    moved, order = g.behind(x, [axis])
-    back = [order.index(i) for i in range(len(order))]
-    rows = g.view(moved, lambda t: t.reshape(-1, count))
-    made = g.product(rows, triangle)
-    return g.view(Value(made.line, moved.sizes), lambda t: t.permute(back))
+    word, neutral = ("add", 0) if name == "cumsum" else ("mul", 1)
+    step = 1
+    while step < x.sizes[axis]:
+        before = g.view(x, lambda t: t.narrow(axis, 0, t.shape[axis] - step))
+        moved = g.place_at([before], [step], list(x.sizes), axis, g.fill(neutral))
+        x = g.binary(word, x, moved)
+        step *= 2
+    return x
+
+
+@rule("prod", "prod.dim_int")
+def _product_of(g, name, out, x, axis=None, keep=False, dtype=None):
+    x = g.real(x)
+    if axis is None:
+        x, axis, keep = g.view(x, lambda t: t.reshape(-1)), 0, False
+    axis %= max(len(x.sizes), 1)
+    while x.sizes and x.sizes[axis] > 1:
+        half, odd = divmod(x.sizes[axis], 2)
+        parts = [g.view(x, lambda t: t.narrow(axis, at, half)) for at in (0, half)]
+        made = g.binary("mul", *parts)
+        if odd:
+            made = g.join([made, g.view(x, lambda t: t.narrow(axis, 2 * half, 1))], axis)
+        x = made
+    return g.view(x, lambda t: t.reshape(out.shape))
+
+
+@rule("all", "any", "all.dim", "any.dim")
+def _every(g, name, out, x, axis=None, keep=False):
+    x = g.real(_truth(g, x))
+    if axis is None:
+        x, axis = g.view(x, lambda t: t.reshape(-1)), 0
+    made = g.extreme("row-min" if name.startswith("all") else "row-max", x, axis, keep)
+    return Value(made.line, made.sizes, made.strides, kind="bool")
+
+
+@rule("searchsorted", "bucketize")
+def _searchsorted(g, name, out, a, b, out_int32=False, right=False, side=None, sorter=None):
+    """How many of what is sorted lie before."""
+    table, x = (a, b) if name == "searchsorted" else (b, a)
+    if sorter is not None:
+        refuse("a sorter: sort first")
+    x = g.real(x) if isinstance(x, Value) else g.number(x)
+    table = g.real(table)
+    if math.prod(x.sizes) * table.sizes[-1] > ONE_HOT_MOST:
+        refuse("%d numbers among %d sorted ones" % (math.prod(x.sizes), table.sizes[-1]))
+    x = g.view(x, lambda t: t.unsqueeze(-1))
+    if len(table.sizes) > 1:
+        table = g.view(table, lambda t: t.unsqueeze(-2))
+    word = "less-equal" if right or side == "right" else "less"
+    return g.sum(g.binary(word, table, x), [-1])
 
 
 @rule("sort", "argsort", "topk")
@@ -1567,8 +2091,10 @@ def _amax(g, name, out, x, axes=(), keep=False):
 
 @rule("max.dim", "min.dim")
 def _max(g, name, out, x, axis, keep=False):
+    x = g.real(x)
     made = g.extreme("row-" + name[:3], x, axis, keep)
-    return made, g.extreme("row-max-index", x, axis, keep, "u32") if name == "max.dim" else None
+    order = x if name == "max" else g.scale(x, -1)
+    return made, g.extreme("row-max-index", order, axis, keep, "u32")
 
 
 @rule("max", "min")
@@ -1600,15 +2126,27 @@ def _layer_norm(g, name, out, x, shape, weight, bias, epsilon):
         return g.dense(g.real(value))
     made = g.line("layer-norm", [line, vector(weight, 1), vector(bias, 0)], [bits(epsilon)],
                   line.shape)
-    return Value(made, x.sizes), None, None
+    axes = list(range(len(x.sizes) - len(shape), len(x.sizes)))
+    mean, rstd = _spread_of(g, flat, axes, epsilon, True)
+    return Value(made, x.sizes), mean, rstd
+
+
+def _spread_of(g, x, axes, epsilon, keep):
+    """The mean, and 1 over the root of the variance: what derivatives of derivatives read."""
+    mean = g.mean(x, axes, True)
+    rest = g.binary("sub", x, mean)
+    rstd = g.map("rsqrt", g.binary("add", g.mean(g.binary("mul", rest, rest), axes, True), epsilon))
+    return (mean, rstd) if keep else tuple(g.view(one, lambda t: t.reshape(
+        [n for i, n in enumerate(x.sizes) if i not in axes])) for one in (mean, rstd))
 
 
 @rule("native_group_norm")
 def _group_norm(g, name, out, x, weight, bias, n, channels, inner, groups, epsilon):
     width = channels // groups * inner
     flat = Value(g.dense(g.real(x)), (n * groups, width))
-    made = Value(_layer_norm(g, name, out, flat, [width], None, None, epsilon)[0].line, x.sizes)
-    return _affine(g, made, weight, bias), None, None
+    made, mean, rstd = _layer_norm(g, name, out, flat, [width], None, None, epsilon)
+    mean, rstd = (g.view(one, lambda t: t.reshape(n, groups)) for one in (mean, rstd))
+    return _affine(g, Value(made.line, x.sizes), weight, bias), mean, rstd
 
 
 def _affine(g, x, weight, bias):
@@ -1649,7 +2187,7 @@ def _batch_norm(g, name, out, x, weight, bias, mean, var, *more):
     rstd = g.map("rsqrt", g.binary("add", var, epsilon))
     made = _affine(g, _affine(g, centred, rstd, None), weight, bias)
     made.statistics = mean, var, math.prod(x.sizes) // x.sizes[1]
-    return made, None, None
+    return made, mean, rstd
 
 
 def _channel_mean(g, x):
@@ -1746,9 +2284,8 @@ def _nll(g, name, out, x, target, weight, reduction, ignored):
     if reduction == 2:
         return total, None
     count = g.sum(kept, None)
-    if weight is None:
-        count = g.binary("max", count, 1)
-    return g.binary("mul", total, g.map("reciprocal", count)), None
+    least = g.binary("max", count, 1) if weight is None else count
+    return g.binary("mul", total, g.map("reciprocal", least)), count
 
 
 def _reduced(g, value, reduction):
@@ -1873,6 +2410,54 @@ def _convolved(g, x, weight, stride, pads, dilation, groups, shape):
         steps([(n, maps * area), (area, 1)]) + steps([(each, area)]))
 
 
+@rule("convolution_backward")
+def _convolution_backward(g, name, out, dy, x, weight, bias_sizes, stride, pads, dilation, transposed,
+                          out_pads, groups, wanted):
+    """For derivatives inside a program."""
+    class Shape:
+        def __init__(self, sizes):
+            self.shape = tuple(sizes)
+
+    dy, x, weight = g.real(dy), g.real(x), g.real(weight)
+    stride, pads, dilation = (list(one) * (len(x.sizes) - 2 if len(one) == 1 else 1)
+                              for one in (stride, pads, dilation))
+    back = [have - ((size - 1) * step - 2 * pad + reach * (kernel - 1) + 1) for have, size, step, pad,
+            reach, kernel in zip(x.sizes[2:], dy.sizes[2:], stride, pads, dilation, weight.sizes[2:])]
+    made = [None, None, None]
+    if wanted[0]:
+        made[0] = _convolution(g, name, Shape(x.sizes), dy, weight, None, stride, pads, dilation,
+                               not transposed, [0] * len(back) if transposed else back, groups)
+    if wanted[1]:
+        inner, outer = (dy, x) if transposed else (x, dy)
+        parts = []
+        for i in range(groups):
+            a, b = (g.view(one, lambda t: t.narrow(1, i * (t.shape[1] // groups), t.shape[1] // groups)
+                           .transpose(0, 1)) for one in (inner, outer))
+            sizes = [a.sizes[0], b.sizes[0]] + [(n + 2 * p - s * (m - 1) - 1) // d + 1 for n, p, s, m, d in
+                                                zip(a.sizes[2:], pads, stride, b.sizes[2:], dilation)]
+            one = _convolution(g, name, Shape(sizes), a, b, None, dilation, pads, stride)
+            for axis, size in enumerate(weight.sizes[2:]):
+                one = g.view(one, lambda t: t.narrow(2 + axis, 0, size))
+            parts.append(g.view(one, lambda t: t.transpose(0, 1)))
+        made[1] = parts[0] if groups == 1 else g.join(parts, 0)
+    if wanted[2]:
+        made[2] = g.sum(dy, [axis for axis in range(len(dy.sizes)) if axis != 1])
+    return made
+
+
+@rule("avg_pool2d_backward")
+def _mean_pool_backward(g, name, out, dy, x, kernel, stride, pads, ceil, count_pads, divisor):
+    kernel, pads = _two(kernel), _two(pads)
+    stride = _two(stride) if stride else kernel
+    if ceil or divisor is not None or any(pads) and not count_pads or len(x.sizes) != 4:
+        refuse("the derivative of such a mean pool")
+    n, channels, high, wide = dy.sizes
+    each = g.view(g.scale(g.real(dy), 1 / math.prod(kernel)), lambda t: t.unsqueeze(2).expand(
+        n, channels, math.prod(kernel), high, wide))
+    columns = Value(g.dense(each), (n, channels * math.prod(kernel), high * wide))
+    return _fold(g, name, out, columns, x.sizes[2:], kernel, [1, 1], pads, stride)
+
+
 @rule("max_pool2d_with_indices", "max_pool2d")
 def _max_pool(g, name, out, x, kernel, stride=(), pads=0, dilation=1, ceil=False):
     x, shape = g.real(x), out[0].shape if isinstance(out, tuple) else out.shape
@@ -1883,32 +2468,54 @@ def _max_pool(g, name, out, x, kernel, stride=(), pads=0, dilation=1, ceil=False
 @rule("avg_pool2d")
 def _mean_pool(g, name, out, x, kernel, stride=(), pads=0, ceil=False, count_pads=True,
                divisor=None):
-    if divisor is not None:
-        refuse("avg_pool2d with a divisor of its own")
+    if divisor is not None or ceil:
+        steps = [_two(kernel), _two(stride) if stride else _two(kernel), _two(pads)]
+        made = _separable(g, g.real(x), [len(x.sizes) - 2, len(x.sizes) - 1], lambda columns, which:
+                          FUNCTIONAL.avg_pool2d(columns, *((one[which], skip) for one, skip in zip(
+                              steps, (1, 1, 0))), ceil, count_pads, 1 if divisor else None))
+        return g.scale(made, 1 / divisor) if divisor else made
     return _pool(g, "mean-pool", g.real(x), out.shape, _two(kernel), _two(stride) if stride else
                  _two(kernel), _two(pads), [1, 1], [int(count_pads)])
 
 
 @rule("_adaptive_avg_pool2d", "adaptive_avg_pool2d")
 def _adaptive(g, name, out, x, size):
+    size, (high, wide), x = _two(size), x.sizes[-2:], g.real(x)
+    if high % size[0] or wide % size[1]:
+        return _separable(g, x, [len(x.sizes) - 2, len(x.sizes) - 1], lambda columns, which:
+                          FUNCTIONAL.adaptive_avg_pool2d(columns, (size[which], 1)))
+    return g.mean(_parted(g, x, size), [-3, -1])
+
+
+def _parted(g, x, size):
+    """A picture as so many parts, of one size."""
+    high, wide = x.sizes[-2:]
+    lead = list(x.sizes[:-2])
+    return g.view(x, lambda t: t.reshape(lead + [size[0], high // size[0], size[1], wide // size[1]]))
+
+
+@rule("adaptive_max_pool2d")
+def _adaptive_max(g, name, out, x, size):
     size, (high, wide) = _two(size), x.sizes[-2:]
     if high % size[0] or wide % size[1]:
-        refuse("adaptive_avg_pool2d from %d x %d to %d x %d" % (high, wide, *size))
-    n, channels = x.sizes[:2]
-    parts = g.view(g.real(x), lambda t: t.reshape(n, channels, size[0], high // size[0], size[1],
-                                                  wide // size[1]))
-    return g.mean(parts, [3, 5])
+        refuse("adaptive_max_pool2d from %d x %d to %d x %d" % (high, wide, *size))
+    made = _amax(g, "amax", out, _parted(g, g.real(x), size), [-3, -1])
+    return made, None
 
 
 def _pool(g, word, x, shape, kernel, stride, pads, dilation, more):
-    for axis in range(2):
-        span = dilation[axis] * (kernel[axis] - 1) + 1
-        if (x.sizes[2 + axis] + 2 * pads[axis] - span) // stride[axis] + 1 != shape[2 + axis]:
-            refuse("a pool with ceil_mode that reads past the picture")
+    lead = len(shape) == 3  # a picture alone
+    if lead:
+        x, shape = g.view(x, lambda t: t.unsqueeze(0)), (1,) + tuple(shape)
     n, channels, high, wide = shape
-    line = g.line(word, [_channels_last(g, x)],
-                  _picture(x, channels, kernel, stride, pads, dilation) + more,
-                  [n, high, wide, channels])
+    picture = _picture(x, channels, kernel, stride, pads, dilation)
+    for axis in range(2):  # with ceil_mode the last windows reach further
+        span = dilation[axis] * (kernel[axis] - 1) + 1
+        reach = (shape[2 + axis] - 1) * stride[axis] + span
+        picture[10 + axis] = max(reach - x.sizes[2 + axis] - pads[axis], picture[10 + axis])
+    line = g.line(word, [_channels_last(g, x)], picture + more, [n, high, wide, channels])
+    if lead:
+        return g.view(_from_channels_last(g, line, shape), lambda t: t.squeeze(0))
     return _from_channels_last(g, line, shape)
 
 
@@ -1930,18 +2537,54 @@ def _is_view(one, other):
 
 
 def _storage(tensor):
-    return (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else
-            tensor.storage()).data_ptr()
+    """Where the memory begins that it lies in."""
+    return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size() if tensor.numel() else \
+        (tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else
+         tensor.storage()).data_ptr()
 
 
 def _overlap(a, b):
-    size = max(sum(step * (n - 1) for step, n in zip(t.stride(), t.shape)) + t.storage_offset() + 1
-               for t in (a, b) if t.numel()) if a.numel() and b.numel() else 0
-    if size == 0:
+    """Do two views of one memory share an element?"""
+    if not a.numel() or not b.numel():
         return False
-    places = torch.zeros(size, dtype=torch.bool)
-    places.as_strided(a.shape, a.stride(), a.storage_offset()).fill_(True)
-    return bool(places.as_strided(b.shape, b.stride(), b.storage_offset()).any())
+    (a_first, a_end), (b_first, b_end) = ((t.storage_offset(), t.storage_offset() + 1 + sum(
+        step * (n - 1) for step, n in zip(t.stride(), t.shape))) for t in (a, b))
+    if a_end <= b_first or b_end <= a_first:
+        return False
+    step = a.stride()[0] if a.dim() > 1 else 0
+    if step and a.shape == b.shape and a.stride() == b.stride():  # columns of the same rows
+        wide = a_end - a_first - step * (a.shape[0] - 1)
+        a_at, b_at = a_first % step, b_first % step
+        if max(a_at, b_at) + wide <= step and abs(a_at - b_at) >= wide:
+            return False
+    places = torch.zeros(max(a_end, b_end), dtype=torch.bool)
+    places.as_strided(a.shape, a.stride(), a_first).fill_(True)
+    return bool(places.as_strided(b.shape, b.stride(), b_first).any())
+
+
+OURS = {}  # by the name of a file: is it this one, or one of torch?
+
+
+def _users(frame):
+    """The innermost frame of the user's program."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        ours = OURS.get(name)
+        if ours is None:
+            path = os.path.abspath(name)
+            ours = OURS[name] = path == HERE or path.startswith(TORCH) or name.startswith("<")
+        if not ours:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def _reads_an_element(index):
+    """Does the user's program read x[i] now?"""
+    if index.dim() or index.is_floating_point() or index.dtype == torch.bool:
+        return False
+    frame = _users(sys._getframe(1))
+    return frame is not None and dis.opname[frame.f_code.co_code[frame.f_lasti]] == "BINARY_SUBSCR"
 
 
 def _tensors(tree):
@@ -2001,45 +2644,111 @@ def _unit(words):
     return (words.float() * 2.0 ** -32).clamp(max=BELOW_ONE)
 
 
+def _uniform(draw, sizes, dtype):
+    number = _unit(_words(sizes.numel(), draw).reshape(sizes))
+    return number.to(dtype) if dtype.is_floating_point else number
+
+
 UNSET = {"empty", "new_empty", "empty_like", "empty_strided", "new_empty_strided"}
 SHAPED = UNSET | {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
-DRAWN = {"rand", "randn", "rand_like", "randn_like", "bernoulli", "uniform", "normal"}
+DRAWN = {"rand", "randn", "rand_like", "randn_like", "bernoulli", "uniform", "normal", "exponential",
+         "randint", "randint_like", "random", "randperm", "multinomial"}
 
 
 class _Numbers:
     """In place of a graph where only numbers are wanted."""
 
-    def binary(self, *_):
+    def binary(self, *_, **__):
         return None
 
-    map = scale = real = binary
+    map = scale = real = extreme = view = argsort = topk = binary
+
+
+def _between(args, kwargs, names, defaults):
+    """Positional arguments behind the first, or by their names."""
+    given = list(args[1:1 + len(names)])
+    return given + [kwargs.get(name, value) for name, value in list(zip(names, defaults))[len(given):]]
 
 
 def _drawn(g, name, inside, args, kwargs, uniform, operand):
-    """The numbers of a draw and their line; uniform() draws once."""
+    """The numbers of a draw and their line; uniform(sizes) draws once. Where a number decides about
+    integers, it is a binary32 as the job's."""
     if name in ("rand", "rand_like", "uniform"):
-        low, high = (list(args[1:]) + [0.0, 1.0][len(args) - 1:] if name == "uniform" else (0.0, 1.0))
+        low, high = _between(args, kwargs, ("from", "to"), (0.0, 1.0)) if name == "uniform" else (
+            0.0, 1.0)
         number, line = uniform()
         if (low, high) == (0.0, 1.0):
             return number, line
         return number * (high - low) + low, g.binary("add", g.scale(line, high - low), low)
+    if name in ("randint", "randint_like", "random"):
+        return _drawn_integers(g, name, args, kwargs, uniform)
+    if name in ("randperm", "multinomial"):
+        return _drawn_places(g, name, args, kwargs, uniform, operand)
+    if name == "exponential":
+        rate, = _between(args, kwargs, ("lambd",), (1.0,))
+        number, line = _exponential(g, uniform)
+        return number / rate, g.scale(line, 1 / rate)
     if name == "bernoulli":
-        share = args[0] if not inside and len(args) == 1 else args[1] if len(args) > 1 else 0.5
+        share = args[0] if not inside and len(args) == 1 else args[1] if len(args) > 1 else \
+            kwargs.get("p", 0.5)
         number, line = uniform()
         known = operand(share) if isinstance(share, torch.Tensor) else share
         return (number < share).to(number.dtype), g.binary("less", line, known)
-    mean, deviation = 0.0, 1.0
-    if name == "normal":
-        if not inside:
-            refuse("torch.normal: scale and shift torch.randn")
-        mean, deviation = list(args[1:]) + [0.0, 1.0][len(args) - 1:]
+    mean, deviation = (list(args[:2]) + [1.0])[:2] if name == "normal" and not inside else \
+        _between(args, kwargs, ("mean", "std"), (0.0, 1.0)) if name == "normal" else (0.0, 1.0)
     (u, u_line), (v, v_line) = uniform(), uniform()
     number = (-2 * (1 - u).log()).sqrt() * (2 * math.pi * v).cos() * deviation + mean
     line = g.map("sqrt", g.scale(g.map("log", g.binary("sub", 1.0, u_line)), -2.0))
     line = g.binary("mul", line, g.map("cos", g.scale(v_line, 2 * math.pi)))
-    if (mean, deviation) != (0.0, 1.0):
-        line = g.binary("add", g.scale(line, deviation), mean)
+    for word, one, neutral in (("mul", deviation, 1.0), ("add", mean, 0.0)):
+        if isinstance(one, torch.Tensor) or one != neutral:
+            line = g.binary(word, line, operand(one) if isinstance(one, torch.Tensor) else one)
     return number, line
+
+
+def _exponential(g, uniform, sizes=None):
+    """Never 0 and never infinite."""
+    number, line = uniform(sizes)
+    return -(number.clamp(min=2.0 ** -33)).log(), g.scale(g.map("log", g.binary(
+        "max", line, 2.0 ** -33)), -1.0)
+
+
+def _drawn_integers(g, name, args, kwargs, uniform):
+    if name == "randint":
+        low, high = args[:2] if len(args) > 1 and isinstance(args[1], int) else (0, args[0])
+    else:
+        low, high = args[1:3] if len(args) > 2 else (0, args[1] if len(args) > 1 else kwargs.get(
+            "high", EXACT))
+    if not 0 < high - low <= EXACT or max(abs(low), abs(high)) > EXACT:
+        refuse("integers from %d to %d: at most 2^24" % (low, high))
+    number, line = uniform()
+    line = g.map("floor", g.scale(line, float(high - low)))
+    return (number.float() * float(high - low)).floor() + low, g.binary("add", line, low) if low else line
+
+
+def _drawn_places(g, name, args, kwargs, uniform, operand):
+    """A permutation, and draws by weights: of two places the first comes whose time is over, as
+    exponential times of these rates have it."""
+    if name == "randperm":
+        number, line = uniform()
+        if isinstance(g, Graph):
+            line, = [_sort(g, "argsort", None, line)]
+        return torch.argsort(number.float(), stable=True), line
+    weights, many, again = args[0], *_between(args, kwargs, ("num_samples", "replacement"), (1, False))
+    sizes = weights.shape[:-1] + ((many,) if again else ()) + weights.shape[-1:]
+    if math.prod(sizes) > EXACT:
+        refuse("%d draws among %d places: at most 2^24 in all" % (
+            math.prod(sizes[:-1]), weights.shape[-1]))
+    number, line = _exponential(g, uniform, sizes)
+    wide = weights.unsqueeze(-2) if again else weights
+    rate = wide / number.to(wide.dtype)
+    if isinstance(g, Graph):
+        known = g.real(operand(weights))
+        known = g.view(known, lambda t: t.unsqueeze(-2)) if again else known
+        line = g.binary("div", known, line)
+        line = g.extreme("row-max-index", line, -1, not again, "u32") if again or many == 1 else \
+            _sort(g, "topk", None, line, many)[1]
+    return rate.argmax(-1, keepdim=not again) if again or many == 1 else rate.topk(many, -1)[1], line
 
 
 class Recorder(TorchDispatchMode):
@@ -2050,6 +2759,8 @@ class Recorder(TorchDispatchMode):
         self.graph, self.table, self.shared = graph, {}, {}  # shared: by storage, who lies there
         self.storages, self.modules, self.stops = {}, [], {}
         self.trains, self.draws = trains, 0  # without a loss no gradient is Lockstep's
+        self.number = None  # a tensor whose number is about to be an index
+        self.apart = {}  # what such an index showed: PyTorch's own shares the memory
 
     def know(self, tensor, line, kind="f32"):
         self.bind(tensor, Value(line, tensor.shape, kind=kind), False)
@@ -2057,6 +2768,8 @@ class Recorder(TorchDispatchMode):
 
     def bind(self, tensor, value, stopped):
         if value is None:
+            if tensor.numel():
+                self.table[id(tensor)] = tensor, LOST
             return
         if tuple(value.sizes) != tuple(tensor.shape):
             raise AssertionError("%s: a value of %s for %s" % (value.line.word, value.sizes,
@@ -2079,6 +2792,8 @@ class Recorder(TorchDispatchMode):
                 refuse("memory of %s, read past autograd" % self.storages[_storage(tensor)])
             return None
         _, value = entry
+        if value is LOST:
+            refuse("a result that has no line, like the places of a pool's numbers")
         if value is None:
             refuse("a tensor of which a part was changed in place: build it with torch.cat, "
                    "torch.stack or torch.where")
@@ -2136,15 +2851,12 @@ class Recorder(TorchDispatchMode):
 
     def where(self):
         """The innermost module, and the user's line."""
-        frame = sys._getframe(2)
-        while frame is not None:
-            path = os.path.abspath(frame.f_code.co_filename)
-            if path != HERE and not path.startswith(TORCH) and not path.startswith("<"):
-                return "%s %s:%d" % (self.modules[-1] if self.modules and self.modules[-1] else
-                                     "loss", os.path.basename(path).replace(" ", "_"),
-                                     frame.f_lineno)
-            frame = frame.f_back
-        return "loss"
+        frame = _users(sys._getframe(2))
+        if frame is None:
+            return "loss"
+        return "%s %s:%d" % (self.modules[-1] if self.modules and self.modules[-1] else "loss",
+                             os.path.basename(frame.f_code.co_filename).replace(" ", "_"),
+                             frame.f_lineno)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         place = self.where()
@@ -2175,10 +2887,18 @@ class Recorder(TorchDispatchMode):
                 self.graph.constants.clear()
             out = func(*args, **kwargs)
             return out.zero_() if name in UNSET else out  # what is not set is set before it is read
+        if name == "_local_scalar_dense" and _reads_an_element(args[0]):
+            self.number = args[0]  # of x[i]: the next call selects
+            return func(*args, **kwargs)
+        if name == "select" and self.number is not None:
+            return self.select(place, func, *args)
         function = RULES.get("%s.%s" % (name, func._overloadname)) or RULES.get(name)
         if function is None and name not in VIEWS | SAME | {"copy"}:
-            return self.decompose(func, args, kwargs)
+            return self.outside(func, name, args, kwargs) if inside else self.decompose(
+                func, args, kwargs)
         self.graph.place = place
+        if inside and id(args[0]) in self.apart:
+            refuse("a change at a place that is computed: use torch.where, index_put or index_add")
         before = args
         if inside and self.find(args[0]) is None:
             self.know_base(args[0])
@@ -2202,6 +2922,29 @@ class Recorder(TorchDispatchMode):
             for tensor, value in zip(out, made):
                 self.bind(tensor, value, stopped)
         return out
+
+    def select(self, place, func, x, axis, _):
+        """x[i] with an index that is computed: PyTorch's own takes the number out of the tensor."""
+        index, self.number = self.number, None
+        if x.requires_grad:
+            refuse("an index that is computed: x.index_select(%d, i.reshape(1)) has a line" % axis)
+        self.graph.place = place
+        at = self.graph.view(self.find(index), lambda t: t.reshape(1))
+        axis %= x.dim()
+        made = _index(self.graph, "index", None, self.operand(x), [None] * axis + [at])
+        out = func(x, axis, int(index)).clone()  # what shares no memory: where it lies is computed
+        self.bind(out, self.graph.view(made, lambda t: t.select(axis, 0)), not torch.is_grad_enabled())
+        self.apart[id(out)] = out
+        return out
+
+    def outside(self, func, name, args, kwargs):
+        """What changes a tensor, as what makes another and a copy."""
+        packet = getattr(torch.ops.aten, name, None)
+        other = getattr(packet, func._overloadname, None) or getattr(packet, "default", None)
+        if other is None:
+            return self.decompose(func, args, kwargs)
+        with self:
+            return args[0].copy_(other(*args, **kwargs))
 
     def know_base(self, tensor):
         """Before a constant is changed in place, through a view of it: its memory is known then."""
@@ -2227,20 +2970,20 @@ class Recorder(TorchDispatchMode):
     def draw(self, name, inside, func, args, kwargs):
         """Random numbers: those that the job draws for an example, and the line that draws them."""
         out = args[0] if inside else func(*args, **kwargs)
-        words, line = None, None
         if name not in DRAWN:
-            refuse("random numbers of this kind: torch.rand, randn, bernoulli, normal_ and uniform_ "
-                   "have lines; or draw them into the rows of the batch")
+            refuse("random numbers of this kind: torch.rand, randn, randint, randperm, bernoulli, "
+                   "multinomial, normal_, uniform_ and exponential_ have lines; or draw them into the "
+                   "rows of the batch")
         if inside:
             self.know_base(out)
 
-        def uniform():
-            nonlocal words, line
-            words = _words(out.numel(), self.draws).reshape(out.shape)
-            line = self.graph.line("uniform", [], [self.draws], out.shape, "u32")
+        def uniform(sizes=None):
+            sizes = out.shape if sizes is None else torch.Size(sizes)
+            line = self.graph.line("uniform", [], [self.draws], sizes, "u32")
+            number = _uniform(self.draws, sizes, out.dtype)
             self.draws += 1
-            real = self.graph.scale(self.graph.real(Value(line, out.shape, kind="u32")), 2.0 ** -32)
-            return _unit(words).to(out.dtype), self.graph.binary("min", real, BELOW_ONE)
+            real = self.graph.scale(self.graph.real(Value(line, sizes, kind="u32")), 2.0 ** -32)
+            return number, self.graph.binary("min", real, BELOW_ONE)
         number, value = _drawn(self.graph, name, inside, args, kwargs, uniform, self.operand)
         with torch.no_grad():
             out.copy_(number)
@@ -2266,7 +3009,10 @@ class Recorder(TorchDispatchMode):
         if name in SAME:
             return operands[0]
         names.pop("dtype", None)
-        return function(g, name, out, *operands, **names)
+        made = function(g, name, out, *operands, **names)
+        if name in ("add", "sub", "rsub", "mul", "neg") and isinstance(out, torch.Tensor):
+            made = _wrapped(g, made, out.dtype)
+        return made
 
     def decompose(self, func, args, kwargs):
         table = torch._decomp.decomposition_table
@@ -2314,20 +3060,45 @@ class Calls(TorchFunctionMode):
         super().__init__()
         self.recorder = recorder
 
+    def __enter__(self):
+        """Distributions do not look at numbers meanwhile."""
+        kind = torch.distributions.Distribution
+        self.validates = kind._validate_args
+        kind.set_default_validate_args(False)
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        torch.distributions.Distribution.set_default_validate_args(self.validates)
+        return super().__exit__(*error)
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if func in DROPOUTS:
             return self.dropout(func, *args, **kwargs)
+        if func is FUNCTIONAL.gumbel_softmax and self.recorder is not None:
+            return self.gumbel_softmax(*args, **kwargs)
         if func is FUNCTIONAL.one_hot and self.recorder is not None:
             return _one_hot(self.recorder, *args, **kwargs)
         if func is FUNCTIONAL.cross_entropy and kwargs.get("label_smoothing") and \
                 self.recorder is not None:
             return _smoothed(func, *args, **kwargs)
         out = func(*args, **kwargs)
-        if func in STOPS and self.recorder is not None and self.recorder.trains and \
-                self.recorder.find(out) is not None:
+        return self.stopped(out) if func in STOPS else out
+
+    def stopped(self, out):
+        """What the user's own detach() made."""
+        if self.recorder is not None and self.recorder.trains and self.recorder.find(out) is not None:
             self.recorder.bind(out, self.recorder.stop(self.recorder.find(out)), False)
         return out
+
+    def gumbel_softmax(self, x, tau=1, hard=False, eps=1e-10, dim=-1):
+        """PyTorch's own detaches where no mode sees it."""
+        noise = -torch.empty_like(x).exponential_().log()
+        soft = ((x + noise) / tau).softmax(dim)
+        if not hard:
+            return soft
+        chosen = torch.zeros_like(x).scatter_(dim, soft.max(dim, keepdim=True)[1], 1.0)
+        return chosen - self.stopped(soft.detach()) + soft
 
     def dropout(self, func, x, p=0.5, training=True, inplace=False, train=None):
         """The job draws what it drops; here nothing is."""
@@ -2336,24 +3107,29 @@ class Calls(TorchFunctionMode):
             return x
         if self.recorder is None:
             return x
-        if func not in (FUNCTIONAL.dropout, torch.dropout):
-            raise Refused("%s: %s has no line; nn.Dropout has" % (self.recorder.where(),
-                                                                  func.__name__))
         out = x.clone()
         value = self.recorder.find(out)
         if value is not None:
             g = self.recorder.graph
-            line = g.line("dropout", [g.dense(g.real(value))], [bits(p)], value.sizes)
-            self.recorder.bind(out, Value(line, value.sizes), not torch.is_grad_enabled())
+            g.place = self.recorder.where()
+            x = g.real(value)
+            if func in (FUNCTIONAL.dropout, torch.dropout):
+                made = Value(g.line("dropout", [g.dense(x)], [bits(p)], value.sizes), value.sizes)
+            else:  # whole channels
+                lead = value.sizes[:2]
+                kept = g.line("dropout", [g.line("fill", [], [bits(1)], lead)], [bits(p)], lead)
+                made = g.binary("mul", x, Value(kept, lead + (1,) * (len(value.sizes) - 2)))
+            self.recorder.bind(out, made, not torch.is_grad_enabled())
         return out
 
 
 class Reference(TorchDispatchMode):
     """The program in binary64, also where it names other types; random numbers are the example's."""
 
-    def __init__(self, double):
+    def __init__(self, double, lean=False):
         super().__init__()
-        self.double, self.draws = double, 0
+        self.double, self.draws, self.lean = double, 0, lean
+        self.names_types = True  # autograd itself names the type of a parameter for its gradient
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
@@ -2361,30 +3137,35 @@ class Reference(TorchDispatchMode):
         inside = whole.endswith("_") and not whole.endswith("__")
         name = whole[:-1] if inside else whole
         if self.double:
-            if kwargs.get("dtype") == torch.float32:
+            if kwargs.get("dtype") == torch.float32 and self.names_types:
                 kwargs["dtype"] = torch.float64
-            if not inside and any(t.dtype == torch.float64 for t in _tensors(list(args))):
+            if name == "embedding_dense_backward" and self.lean:  # a table as large as the module
+                args = (args[0].float(),) + tuple(args[1:])
+            elif not inside and name not in VIEWS and (self.names_types or any(
+                    t.dtype == torch.float64 for t in _tensors(list(args)))):
                 args = _mapped(lambda t: t.double() if t.dtype == torch.float32 else t, list(args))
         if name not in DRAWN:
             return func(*args, **kwargs)
         out = args[0] if inside else func(*args, **kwargs)
 
-        def uniform():
+        def uniform(sizes=None):
             self.draws += 1
-            return _unit(_words(out.numel(), self.draws - 1).reshape(out.shape)).to(out.dtype), None
+            return _uniform(self.draws - 1, out.shape if sizes is None else torch.Size(sizes),
+                            out.dtype), None
         number, _ = _drawn(_Numbers(), name, inside, args, kwargs, uniform, lambda t: None)
         with torch.no_grad():
             return out.copy_(number)
 
 
 class _Borrowed:
-    """The module with buffers of its own, and, double, in binary64; afterwards all is as before."""
+    """The module with buffers of its own, double in binary64, and wide with its parameters too;
+    afterwards all is as before."""
 
-    def __init__(self, module, double=False):
-        self.module, self.double = module, double
+    def __init__(self, module, double=False, wide=False):
+        self.module, self.double, self.wide = module, double, wide
 
     def __enter__(self):
-        self.data = [(one, one.data) for one in self.module.parameters()] if self.double else []
+        self.data = [(one, one.data) for one in self.module.parameters()] if self.wide else []
         self.buffers = [(part, key, one) for part in self.module.modules()
                         for key, one in part._buffers.items() if one is not None]
         made = {}
@@ -2416,37 +3197,53 @@ def _watch(module, recorder):
 
 # -- what PyTorch finds
 
-def _measure(tensor):
-    """The norm, and eight sums with signs by the place: as graph_expected.c has them."""
-    flat = tensor.detach().reshape(-1).double()
-    sums = [0.0] * 8
-    for at in range(0, flat.numel(), 2 ** 20):
-        part = flat[at:at + 2 ** 20]
-        signs = (torch.arange(at, at + part.numel()) * 0x9e3779b1) & MASK
+SIGNS = []  # for each million of places: a byte with their eight signs
+
+
+def _signs(block, count):
+    while len(SIGNS) <= block:
+        places = torch.arange(len(SIGNS) << 20, (len(SIGNS) + 1) << 20)
+        signs = (places * 0x9e3779b1) & MASK
         signs = signs ^ (signs >> 15)
         signs = (signs * 0x85ebca6b) & MASK
-        signs = (signs ^ (signs >> 13)) >> 24
-        for i in range(8):
-            sums[i] += float((part * ((signs >> i & 1) * 2 - 1)).sum())
-    return [float(flat.norm())] + sums
+        SIGNS.append(((signs ^ (signs >> 13)) >> 24).to(torch.uint8))
+    return SIGNS[block][:count].long()
+
+
+def _measure(tensor):
+    """The norm, and eight sums with signs by the place: as graph_expected.c has them."""
+    flat, square = tensor.detach().reshape(-1), 0.0
+    by_byte = torch.zeros(256, dtype=torch.float64)
+    for at in range(0, flat.numel(), 2 ** 20):
+        part = flat[at:at + 2 ** 20].double()
+        by_byte += torch.bincount(_signs(at >> 20, part.numel()), weights=part, minlength=256)
+        square += float(part.dot(part))
+    signs = (torch.arange(256)[:, None] >> torch.arange(8) & 1).double() * 2 - 1
+    return [math.sqrt(square)] + (by_byte @ signs).tolist()
 
 
 def _exact(number):
     return "0x%016x" % struct.unpack("<Q", struct.pack("<d", number))
 
 
-def _found(program):
-    """program(double): as binary64; as PyTorch computes it where the program insists on that, which
-    is said here and in the graph. Returns what it gives, and in which type."""
-    try:
-        return program(True), "f64"
-    except Refused:
-        raise
-    except Exception as error:  # noqa: B902 - all that a program of another's raises
-        found = program(False)
-        warnings.warn("the program does not run in float64 (%s: %s): the first step of a job is "
-                      "held to PyTorch's float32" % (type(error).__name__, error), stacklevel=4)
-        return found, "f32"
+LEAN_FROM = 2 ** 24  # parameters; of so many, Reference widens those that a call reads
+
+
+def _found(program, ways=((True, True), (False, False))):
+    """program(double, wide): as binary64; as PyTorch computes it where the program insists on that,
+    which is said here and in the graph. Returns what it gives, and in which type."""
+    why = None
+    for way in ways[:-1]:
+        try:
+            return program(*way), "f64"
+        except Refused:
+            raise
+        except Exception as error:  # noqa: B902 - all that a program of another's raises
+            why = error
+    found = program(*ways[-1])
+    warnings.warn("the program does not run in float64 (%s: %s): the first step of a job is "
+                  "held to PyTorch's float32" % (type(why).__name__, why), stacklevel=4)
+    return found, "f32"
 
 
 def _example(tensor, double):
@@ -2454,33 +3251,69 @@ def _example(tensor, double):
     return tensor.double() if double and tensor.dtype == torch.float32 else tensor
 
 
+def _sum_of_bits(tensor):
+    flat = tensor.detach().contiguous().reshape(-1)
+    wide = {4: torch.int32, 8: torch.int64}.get(flat.element_size())
+    parts = (flat[at:at + 2 ** 20] for at in range(0, flat.numel(), 2 ** 20))
+    return sum(int(one.view(wide).sum() if wide else one.double().sum()) for one in parts)
+
+
+def _gradients(module, out):
+    """What there is to say of each gradient, by name: found and forgotten one after the other."""
+    wanted = {name: one for name, one in module.named_parameters() if one.requires_grad}
+    if not out.requires_grad or not wanted:
+        raise Refused("the loss depends on no parameter that is trained")
+    kept, made, last = [one.grad for one in wanted.values()], {}, []
+
+    def told(name, one):
+        def hook(gradient):
+            made[name] = _measure(gradient)
+            for other in last:
+                other.grad = None
+            last[:] = [one]
+        return hook
+    hooks = [one.register_hook(told(name, one)) for name, one in wanted.items()]
+    try:
+        for one in wanted.values():
+            one.grad = None
+        out.backward()
+    finally:
+        for hook in hooks:
+            hook.remove()
+        for one, gradient in zip(wanted.values(), kept):
+            one.grad = gradient
+    return {name: made[name] for name in wanted if name in made}
+
+
 def _find_training(module, loss, batch):
     """The loss, the gradients by name, and the buffers that the step writes, by name."""
-    def program(double):
-        with _Borrowed(module, double), torch.enable_grad(), Calls(None):
-            before = {name: (one, one.clone(), one._version)
+    def program(double, wide):
+        with _Borrowed(module, double, wide), torch.enable_grad(), Calls(None):
+            before = {name: (one, _sum_of_bits(one), one._version)
                       for name, one in module.named_buffers()}
-            with Reference(double):
+            weights = {name: _sum_of_bits(one) for name, one in module.named_parameters()}
+            reference = Reference(double, not wide)
+            with reference:
                 out = loss(module, **{name: _example(one, double) for name, one in batch.items()})
                 if not isinstance(out, torch.Tensor) or out.numel() != 1:
                     raise Refused("the loss is no tensor of one number")
-                wanted = {name: one for name, one in module.named_parameters()
-                          if one.requires_grad}
-                if not out.requires_grad or not wanted:
-                    raise Refused("the loss depends on no parameter that is trained")
-                found = torch.autograd.grad(out, list(wanted.values()), allow_unused=True)
-            gradients = {name: _measure(one) for name, one in zip(wanted, found)
-                         if one is not None}
+                reference.names_types = False
+                gradients = _gradients(module, out)
+            for name, one in module.named_parameters():
+                if _sum_of_bits(one) != weights.get(name):
+                    raise Refused("%s: a parameter that the step itself changes: make it a buffer, "
+                                  "which is a state of the job" % name)
             states = {}
             for name, one in module.named_buffers():
                 old = before.get(name)
                 if old is None:
                     raise Refused("%s: a buffer that the step itself makes: register it in "
                                   "__init__" % name)
-                if one is not old[0] or one._version != old[2] or not torch.equal(one, old[1]):
+                if one is not old[0] or one._version != old[2] or _sum_of_bits(one) != old[1]:
                     states[name] = _measure(one)
             return float(out), gradients, states
-    return _found(program)
+    large = sum(one.numel() for one in module.parameters()) >= LEAN_FROM
+    return _found(program, ((True, False),) * large + ((True, True), (False, False)))
 
 
 # -- the recording of a whole step
@@ -2582,17 +3415,18 @@ class _Recording:
     """A step as it was recorded: text, weights, frozen, number of each value, and lines by name."""
 
 
-def _record(module, loss, batch, written, evaluate, kinds):
-    """The graph of one batch. written: the buffers that the step writes."""
+def _record(module, loss, batch, reached, written, evaluate, kinds):
+    """The graph of one batch. reached: the parameters with a gradient; written: the buffers that the
+    step writes."""
     while True:
         try:
             with _Borrowed(module):
-                return _record_once(module, loss, batch, written, evaluate, kinds)
+                return _record_once(module, loss, batch, reached, written, evaluate, kinds)
         except _NoCounter:
             pass
 
 
-def _record_once(module, loss, batch, written, evaluate, kinds):
+def _record_once(module, loss, batch, reached, written, evaluate, kinds):
     made = _Recording()
     graph = Graph()
     recorder = Recorder(graph)
@@ -2613,25 +3447,21 @@ def _record_once(module, loss, batch, written, evaluate, kinds):
         out = _run(module, recorder, loss, inputs)
         loss_line = _loss_line(graph, recorder, out)
     wanted = [name for name, (parameter, _) in trained.items() if parameter.requires_grad]
-    if not out.requires_grad or not wanted:
-        raise Refused("the loss depends on no parameter that is trained")
-    gradients = dict(zip(wanted, torch.autograd.grad(
-        out, [trained[name][0] for name in wanted], allow_unused=True)))
     with torch.no_grad():
         afters = _next_states(graph, recorder, states, dict(module.named_buffers()), kinds)
     for name, (parameter, line) in trained.items():
-        if gradients.get(name) is None:
+        if name not in reached:
             line.word, line.numbers = "frozen", [name, "f32"]
-            graph.frozen[name] = parameter.detach().float()
+            graph.frozen[name] = _as_held(parameter)
     evaluated = None
     if evaluate:
         with _Borrowed(module):
             evaluated = _record_eval(module, loss, batch, graph)
     made.text, names, made.number = graph.text(loss_line, afters, evaluated)
-    made.weights = {name: trained[name][0].detach().float() for name in names["param"]}
+    made.weights = {name: _as_held(trained[name][0]) for name in names["param"]}
     made.weights.update({name: _first(firsts[name], kinds[name]) for name in states})
     made.frozen = {name: graph.frozen[name] for name in names["frozen"]}
-    made.without = [name for name in wanted if gradients[name] is None]
+    made.without = [name for name in wanted if name not in reached]
     made.lines = {line.numbers[0]: line for line in graph.declared}
     made.loss = loss_line
     return made
@@ -2639,9 +3469,12 @@ def _record_once(module, loss, batch, written, evaluate, kinds):
 
 def _first(tensor, kind):
     """The first value of a state, as the job has it."""
-    if kind == "u32":
-        return tensor.detach().reshape(1).int()
-    return tensor.detach().float().reshape(tuple(tensor.shape) or (1,))
+    return tensor.detach().reshape(1).int() if kind == "u32" else _as_held(tensor)
+
+
+def _as_held(tensor):
+    """As a job holds it: f32, of at most four axes."""
+    return tensor.detach().float().reshape(tape_shape(tensor.shape))
 
 
 TAKEN = {"step", "micro", "schedule", "loss", "losses", "answers", "loss_sum", "marked"}
@@ -2703,9 +3536,9 @@ def export(module, loss, batch, name, evaluate=True, check=True):
     _check_rows(batch)
     (value, gradients, states), precision = _find_training(module, loss, batch)
     kinds = {}
-    made = _record(module, loss, batch, states, evaluate, kinds)
-    again = _record(module, loss, {key: tensor.roll(1, 0) for key, tensor in batch.items()}, states,
-                    evaluate, kinds)
+    made = _record(module, loss, batch, gradients, states, evaluate, kinds)
+    again = _record(module, loss, {key: tensor.roll(1, 0) for key, tensor in batch.items()},
+                    gradients, states, evaluate, kinds)
     _compare(made, again, "the rows of the batch are in another order")
     expected = [(made.loss, [value])] + [
         (made.lines[key], {**gradients, **states}[key]) for key in made.weights]
@@ -2733,7 +3566,7 @@ def export_step(function, state, name, batch=None, check=True):
                 raise Refused("the next value of '%s' has another shape" % key)
         return made
 
-    def program(double):
+    def program(double, _):
         with Calls(None), Reference(double):
             made = called({key: _example(one, double) for key, one in state.items()},
                           {key: _example(one, double) for key, one in batch.items()})

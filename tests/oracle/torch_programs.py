@@ -326,7 +326,7 @@ REFUSED = {
     "item": (changed(branch), "no item()"),
     "function": (changed(lambda module, x, y: F.cross_entropy(Straight.apply(module(x)), y)),
                  "autograd.Function"),
-    "noise": (changed(lambda module, x, y: classify(module, x[torch.randperm(6)], y)), "randperm"),
+    "noise": (changed(lambda module, x, y: classify(module, torch.poisson(x.abs()), y)), "poisson"),
     "cummax": (changed(lambda module, x, y: module(x).cummax(-1)[0].sum()), "cummax"),
     "one_hot": (changed(lambda module, x, y: (module(x) * F.one_hot(y)).sum()), "num_classes"),
 }

@@ -696,6 +696,18 @@ def self_distillation():
     return Centred(), loss, {"x": torch.randn(6, 4)}
 
 
+def gumbel():
+    def loss(module, x):
+        return F.gumbel_softmax(module(x)).pow(2).mean()
+    return nn.Linear(4, 4), loss, {"x": torch.randn(3, 4)}
+
+
+def between_pixels():
+    def loss(module, x):
+        return F.interpolate(module(x), scale_factor=2, mode="bilinear").pow(2).mean()
+    return nn.Conv2d(1, 2, 3), loss, {"x": pictures(3, 6, 1)}
+
+
 # -- what has no line
 
 def fourier():
@@ -717,24 +729,17 @@ def branch_on_a_number():
     return nn.Linear(4, 5), loss, {"x": torch.randn(3, 4)}
 
 
-def between_pixels():
-    def loss(module, x):
-        return F.interpolate(module(x), scale_factor=2, mode="bilinear").pow(2).mean()
-    return nn.Conv2d(1, 2, 3), loss, {"x": pictures(3, 6, 1)}
-
-
 def other_draws():
     def loss(module, x):
-        return F.gumbel_softmax(module(x)).pow(2).mean()
+        return (module(x) * torch.poisson(x.abs())).pow(2).mean()
     return nn.Linear(4, 4), loss, {"x": torch.randn(3, 4)}
-
 
 
 LOSSES = (bert, resnet, unet, gru, mixer, experts, graph, focal, info_nce, dpo, distillation, vq_vae,
           pinn, vae, policy, diffusion, triplet, siren, gan, padded_attention, wavenet, separable,
           squeeze_excite, einsum, class_weights, larger_pictures, bags, padded_words, translator,
           other_norms, linear_attention, lstm_cells, neural_ode, sinkhorn, quantiles, cosines, spread,
-          triangles, dice, self_distillation)
+          triangles, dice, self_distillation, gumbel, between_pixels)
 STEPS = (wave, bodies, lattice, life, pagerank, adagrad, metropolis)
 REFUSED = {fourier: "_fft_r2c", alignment: "_ctc_loss", branch_on_a_number: "no item()",
-           between_pixels: "an index by several tensors", other_draws: "exponential_"}
+           other_draws: "poisson"}

@@ -1,7 +1,7 @@
 """Goal: programs of many kinds, as users write them, are PyTorch's when they are jobs: loss, gradients and
 next states of the first step, in float64; and they run.
-Method: torch_table.py, each exported and made a job, which compares; some are run and proven. Skipped
-where PyTorch is not installed."""
+Method: torch_table.py, torch_table_models.py, _more and _steps, each exported and made a job, which
+compares; some are run and proven. Skipped where PyTorch is not installed."""
 
 import os
 import sys
@@ -18,22 +18,27 @@ except ImportError:
 
 import lockstep_torch as lockstep  # noqa: E402
 import torch_table as table  # noqa: E402
+import torch_table_more as more  # noqa: E402
+import torch_table_steps as steps  # noqa: E402
 from program import ask, main, path  # noqa: E402
 
 torch.set_num_threads(1)
-PROVEN = ("bert", "graph", "vq_vae", "pinn", "lattice", "metropolis")
+LOSSES, STEPS = table.LOSSES + more.LOSSES, table.STEPS + steps.STEPS
+REFUSED = {**table.REFUSED, **more.REFUSED}
+PROVEN = ("bert", "graph", "vq_vae", "pinn", "lattice", "metropolis", "crf", "word2vec", "q_learning", "sandpile")
 MOST = {"loss": 1e-5, "gradients": 1e-4, "states": 1e-5}  # where ReLU and margins change over
 
 
 def export(make):
     name = make.__name__
     torch.manual_seed(3)
-    if make in table.STEPS:
-        step, state = make()
-        lockstep.export_step(step, state, path(name))
-        return []
-    module, loss, batch = make()
-    lockstep.export(module, loss, batch, path(name))
+    if make in STEPS:
+        step, state, *batch = make()
+        batch = batch[0] if batch else {}
+        lockstep.export_step(step, state, path(name), batch=batch)
+    else:
+        module, loss, batch = make()
+        lockstep.export(module, loss, batch, path(name))
     data = []
     for key, rows in batch.items():
         lockstep.save_rows(path("%s.%s.npy" % (name, key)), rows)
@@ -47,7 +52,7 @@ def check(make):
     weights = ["--first-state", path(name + ".safetensors")]
     found = ask("job", "new", "--graph", path(name + ".graph"), *weights, *data, "--steps", "4",
                 "--segment-steps", "2", "--out", path(name + ".job"))["first_step"]
-    print("# %-13s %s" % (name, "  ".join("%s %.1e" % (key, one) for key, one in found.items()
+    print("# %-19s %s" % (name, "  ".join("%s %.1e" % (key, one) for key, one in found.items()
                                           if one is not None)))
     assert any(one is not None for one in found.values()), found
     assert all(one is None or one <= MOST[key] for key, one in found.items()), (name, found)
@@ -61,17 +66,17 @@ def check(make):
 
 
 def trained_programs_are_pytorchs():
-    for make in table.LOSSES:
+    for make in LOSSES:
         check(make)
 
 
 def steps_without_a_loss_are_pytorchs():
-    for make in table.STEPS:
+    for make in STEPS:
         check(make)
 
 
 def what_has_no_line_is_refused_with_the_users_line():
-    for make, word in table.REFUSED.items():
+    for make, word in REFUSED.items():
         torch.manual_seed(3)
         module, loss, batch = make()
         try:
@@ -80,10 +85,30 @@ def what_has_no_line_is_refused_with_the_users_line():
             told = str(error)
         else:
             told = "exported"
-        assert word in told and "torch_table.py:" in told, (make.__name__, told)
+        assert word in told and "torch_table" in told and ".py:" in told, (make.__name__, told)
         assert not os.path.exists(path(make.__name__ + ".graph"))
+
+
+def a_step_that_changes_a_parameter_is_refused():
+    """BYOL's teacher: what is written past autograd is no state, and the job would not have it."""
+    module = torch.nn.ModuleList([torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)]).requires_grad_(True)
+    module[1].requires_grad_(False)
+
+    def loss(module, x):
+        for mine, teachers in zip(module[0].parameters(), module[1].parameters()):
+            teachers.data.mul_(0.9).add_(0.1 * mine.data)
+        return (module[0](x) - module[1](x)).pow(2).mean()
+    before = module[1].weight.clone()
+    try:
+        lockstep.export(module, loss, {"x": torch.randn(4, 3)}, path("changes"))
+    except lockstep.Refused as error:
+        assert "1.weight" in str(error) and "make it a buffer" in str(error), error
+    else:
+        raise AssertionError("exported")
+    assert torch.equal(module[1].weight, before)
 
 
 if __name__ == "__main__":
     sys.exit(main([trained_programs_are_pytorchs, steps_without_a_loss_are_pytorchs,
-                   what_has_no_line_is_refused_with_the_users_line]))
+                   what_has_no_line_is_refused_with_the_users_line,
+                   a_step_that_changes_a_parameter_is_refused]))

@@ -100,6 +100,12 @@ static uint32_t call_cast(struct graph_writer *graph, const struct call *call)
     return build_cast(graph->builder, call->operands[0], DTYPE_F32);
 }
 
+/* What was computed, as an index: toward zero. */
+static uint32_t call_cast_integer(struct graph_writer *graph, const struct call *call)
+{
+    return build_cast(graph->builder, call->operands[0], DTYPE_U32);
+}
+
 static uint32_t call_gather(struct graph_writer *graph, const struct call *call)
 {
     return build_gather(graph->builder, call->operands[0], call->operands[1]);
@@ -357,6 +363,7 @@ static const struct call_row call_rows[] = {
     {"move", 1, 11, true, call_move},
     {"place", 2, 11, true, call_place},
     {"cast", 1, 0, false, call_cast},
+    {"cast-integer", 1, 0, false, call_cast_integer},
     {"gather", 2, 0, false, call_gather},
     {"gather-elements", 2, 0, false, call_gather_elements},
     {"row-max", 1, 0, false, call_row_max},

@@ -580,7 +580,8 @@ void op_check_place(struct op_checker *checker)
 /* To f32 from any other type, or from f32. */
 void op_check_cast(struct op_checker *checker)
 {
-    const uint32_t narrow = DTYPES(DTYPE_F16) | DTYPES(DTYPE_BF16) | DTYPES(DTYPE_I32);
+    const uint32_t narrow =
+        DTYPES(DTYPE_F16) | DTYPES(DTYPE_BF16) | DTYPES(DTYPE_U32) | DTYPES(DTYPE_I32);
     const uint32_t from = DTYPES(checker->tensors[checker->op->inputs[0]].dtype);
     const uint64_t count = output_count(checker, 0);
 

@@ -575,6 +575,7 @@ static void test_casts_round_as_the_rule_says(void **state)
         }
         check_cast(DTYPE_F32, DTYPE_F16, counts[i]);
         check_cast(DTYPE_F32, DTYPE_BF16, counts[i]);
+        check_cast(DTYPE_F32, DTYPE_U32, counts[i]);
         check_cast(DTYPE_F32, DTYPE_I32, counts[i]);
     }
 }

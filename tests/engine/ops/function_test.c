@@ -411,6 +411,15 @@ static void test_integers_are_cut_and_widened(void **state)
         assert_int_equal((int32_t)element_cast(DTYPE_F32, DTYPE_I32, float_bits(cut[i].x)),
                          cut[i].n);
     }
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(3e9f)), 3000000000u);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(0x1p32f)), UINT32_MAX);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(INFINITY)), UINT32_MAX);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(7.99f)), 7);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(1.0f)), 1);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(0.99f)), 0);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(-7.0f)), 0);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(-INFINITY)), 0);
+    assert_int_equal(element_cast(DTYPE_F32, DTYPE_U32, float_bits(NAN)), 0);
     assert_int_equal(element_cast(DTYPE_U8, DTYPE_F32, 255), float_bits(255.0f));
     assert_int_equal(element_cast(DTYPE_I16, DTYPE_F32, (uint32_t)-7), float_bits(-7.0f));
     assert_int_equal(element_cast(DTYPE_I32, DTYPE_F32, (uint32_t)-16777217),

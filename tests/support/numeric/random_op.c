@@ -734,12 +734,12 @@ static void make_moved(struct maker *maker)
 
 static void make_cast(struct maker *maker)
 {
-    static const enum dtype narrow[3] = {DTYPE_F16, DTYPE_BF16, DTYPE_I32};
+    static const enum dtype narrow[4] = {DTYPE_F16, DTYPE_BF16, DTYPE_U32, DTYPE_I32};
     uint64_t count = from(maker, 1, 2000);
     bool widen = below(maker, 2) == 0;
 
     input(maker, widen ? (enum dtype)(DTYPE_U8 + below(maker, DTYPE_COUNT - 1)) : DTYPE_F32, count);
-    output(maker, widen ? DTYPE_F32 : narrow[below(maker, 3)], count);
+    output(maker, widen ? DTYPE_F32 : narrow[below(maker, 4)], count);
 }
 
 static void make_map(struct maker *maker)

@@ -208,9 +208,13 @@ void reference_place(const struct reference_op *run)
 void reference_cast(const struct reference_op *run)
 {
     const struct tape *tape = run->reference->tape;
-    bool whole = tape->tensors[run->op->outputs[0]].dtype == DTYPE_I32;
+    const enum dtype to = tape->tensors[run->op->outputs[0]].dtype;
+    const bool whole = to == DTYPE_I32 || to == DTYPE_U32;
 
     for (int64_t i = 0; i < run->out_count[0]; i++) {
         run->out[0][i] = whole ? trunc(run->in[0][i]) : run->in[0][i];
+        if (to == DTYPE_U32 && run->out[0][i] < 0) {
+            run->out[0][i] = 0;
+        }
     }
 }

@@ -135,6 +135,7 @@ static const struct sample samples[] = {
     {OP_BATCH_ROWS, 9, {4, 3, 0, 1, 2, 2, 1, 7, 1}, {{DTYPE_U16, 30}, {U, 1}}, {{U, 12}}},
     {OP_UNIFORM, 3, {0, 1, 2}, {{U, 1}}, {{U, 7}}},
     {OP_CAST, 0, {0}, {{F, 5}}, {{DTYPE_I32, 5}}},
+    {OP_CAST, 0, {0}, {{F, 5}}, {{DTYPE_U32, 5}}},
     {OP_PLACE, 11, {1, 1, 4, 1, 3, 0, 0, 6, 0, -2, 5}, {{F, 12}, {F, 24}}, {{F, 24}}},
     {OP_REDUCE, 3, {2, 1030, REDUCE_MIN}, {{F, 2060}}, {{F, 4}, {U, 4}, {F, 2}, {U, 2}}},
     {OP_GATHER_ELEMENTS, 2, {2, 1030}, {{F, 2060}, {U, 2}}, {{F, 2}}},
