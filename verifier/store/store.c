@@ -10,7 +10,7 @@
 #include "chain/sums/table_sums.h"
 
 /* The versions before are of earlier editions of the game: nothing of them is true now. */
-#define VERSION ((int64_t)11)
+#define VERSION ((int64_t)12)
 
 static const char schema[] =
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL);"
@@ -44,7 +44,8 @@ static const char schema[] =
     " leg_start INTEGER NOT NULL DEFAULT 0, start_s INTEGER NOT NULL,"
     " round INTEGER NOT NULL DEFAULT 0, places INTEGER NOT NULL DEFAULT 0,"
     " rights INTEGER NOT NULL DEFAULT 0, unseen INTEGER NOT NULL DEFAULT 0,"
-    " vouched INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0,"
+    " vouched INTEGER NOT NULL DEFAULT 0, over_height INTEGER NOT NULL DEFAULT 0,"
+    " over_s INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0,"
     " choice INTEGER NOT NULL DEFAULT 0, reason TEXT NOT NULL DEFAULT '');"
     "CREATE INDEX segments_job ON segments (job, idx, void);"
     "CREATE INDEX segments_choice ON segments (choice, void);"
@@ -92,7 +93,7 @@ static const char schema[] =
     " bad INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,"
     " trouble TEXT NOT NULL DEFAULT '', silent INTEGER NOT NULL DEFAULT 0,"
     " failures INTEGER NOT NULL DEFAULT 0, rest_until_ms INTEGER NOT NULL DEFAULT 0);"
-    "PRAGMA user_version = 11";
+    "PRAGMA user_version = 12";
 
 /* ---- opening ------------------------------------------------------------ */
 
