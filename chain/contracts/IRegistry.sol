@@ -163,8 +163,6 @@ interface IRegistry {
     event RoundOver(
         bytes32 indexed job,
         uint256 indexed index,
-        uint256 generation,
-        uint256 round,
         uint256 height,
         uint256 time
     );
@@ -172,7 +170,6 @@ interface IRegistry {
     event Round(
         bytes32 indexed job,
         uint256 indexed index,
-        uint256 generation,
         uint256 round,
         uint256 from,
         uint256 to,

@@ -364,7 +364,7 @@ abstract contract Panel is RegistryState {
         uint256 round = uint256(tally.round) + 1;
         LaterRound storage next = _laterRounds[hash][round];
         if (next.height == 0) revert AlreadyDrawn();
-        _requireNotFinal(job, segment.index);
+        // Only a refusal lets a leg be final with a round to come.
         if (job.refusedUntil != 0 && !tally.vouched) revert StandsRefused(job.refusedUntil);
         uint256 rights = tally.rights;
         uint256 need = _enough(job, segment, tally);
@@ -392,26 +392,18 @@ abstract contract Panel is RegistryState {
         uint256 need
     ) internal {
         uint256 first = tally.to;
+        uint256 round = first == 0 ? 0 : uint256(tally.round) + 1;
         (uint256 place, uint256 found, uint256 word) =
-            _walk(key, segment, hash, tally, seed, need);
+            _walk(key, segment, hash, tally, seed, first, need);
 
         tally.to = uint8(place);
-        if (first != 0) tally.round++;
+        tally.round = uint8(round);
         tally.from = uint8(first);
         tally.drawn += uint8(found);
         tally.start = uint40(_now());
         tally.near = uint48(word);
         if (place > NEAR) _farPlaces[hash] = word >> (4 * NEAR);
-        emit Round(
-            key,
-            segment.index,
-            segment.generation,
-            tally.round,
-            first,
-            place,
-            tally.start,
-            bytes32(seed)
-        );
+        emit Round(key, segment.index, round, first, place, _now(), bytes32(seed));
     }
 
     /// @dev Skips entries that are gone or the solver's, and those that the draw has had.
@@ -421,10 +413,10 @@ abstract contract Panel is RegistryState {
         bytes32 hash,
         Tally storage tally,
         uint256 seed,
+        uint256 first,
         uint256 need
     ) internal view returns (uint256 place, uint256 found, uint256 word) {
-        uint256 panel = tally.panel;
-        uint256 first = tally.to;
+        uint256 panel = segment.panel;
         word = _placesOf(hash, tally);
         uint256[] memory taken = new uint256[]((panel >> 8) + 1); // a bit for each entry
         for (; place < PLACES && found < need; place++) {

@@ -317,13 +317,12 @@ contract Registry is Panel {
         bytes32 hash,
         Tally storage tally
     ) internal returns (bytes4 refusal, uint256 number) {
-        uint256 round = tally.round;
-        LaterRound storage next = _laterRounds[hash][round + 1];
+        LaterRound storage next = _laterRounds[hash][uint256(tally.round) + 1];
         if (next.height != 0) return (Engaged.selector, segment.index);
 
         next.height = uint64(_height());
         next.time = uint40(_now());
-        emit RoundOver(key, segment.index, segment.generation, round, _height(), _now());
+        emit RoundOver(key, segment.index, _height(), _now());
     }
 
     /// @dev A covered segment is final, and with it its leg, which is paid.

@@ -328,7 +328,7 @@ struct game_event {
     /* Of the segment; VOIDED, CONVICTED, RELEASED, CLOSED: the first that is not final. FINALIZED:
      * the last of its leg. */
     uint32_t index;
-    uint32_t generation; /* ENLISTED, MOVED, GONE, ROUND_OVER, ROUND, PAID */
+    uint32_t generation; /* ENLISTED, MOVED, GONE, PAID */
     uint32_t step;       /* CLAIMED */
     uint32_t entry;      /* ENLISTED (the first), GONE, DISPROVED; MOVED: the number before */
     uint32_t count; /* ENLISTED; STOPPED: segments of the job; FINALIZED, VOIDED: of segments */

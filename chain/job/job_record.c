@@ -264,8 +264,8 @@ static enum status apply_round(struct job_record *record, struct job_record_segm
     struct job_place places[GAME_PLACES_MAX];
 
     segment->sealed = 0;
-    segment->seated = job_round_places(places, &event->seal, &segment->committed, event->from,
-                                       event->to, &panel);
+    segment->seated =
+        job_round_places(places, &event->seal, &segment->committed, event->from, event->to, &panel);
     segment->draw.seats += segment->seated;
     for (uint32_t i = 0; i < segment->seated && record->seat_count < JOB_RECORD_SEATS_MAX; i++) {
         TRY(grow((void **)&record->seats, &record->seat_room, record->seat_count,

@@ -49,20 +49,20 @@ bool job_segment_can_draw(const struct job_segment *segment, const struct ledger
 bool job_segment_is_held(const struct job_segment *segment);
 
 enum job_segment_wait {
-    JOB_SEGMENT_FINAL,      /* nothing: it is final */
-    JOB_SEGMENT_DISPUTED,   /* claims are open, and hold it up */
-    JOB_SEGMENT_UNDRAWN,    /* anybody may draw its seed, when its block is there */
+    JOB_SEGMENT_FINAL,         /* nothing: it is final */
+    JOB_SEGMENT_DISPUTED,      /* claims are open, and hold it up */
+    JOB_SEGMENT_UNDRAWN,       /* anybody may draw its seed, when its block is there */
     JOB_SEGMENT_ROUND_UNDRAWN, /* the same, of the next round */
-    JOB_SEGMENT_UNCOVERED,  /* nobody looks at it: it goes the way of the next covered one */
-    JOB_SEGMENT_SEALING,    /* seats seal their verdicts until seal_end */
-    JOB_SEGMENT_REVEALING,  /* and reveal them until reveal_end */
-    JOB_SEGMENT_ROUND,      /* verdicts are missing: settle closes the round */
-    JOB_SEGMENT_VOUCH,      /* it was refused: settle notes the vouch that saves it */
-    JOB_SEGMENT_HELD,       /* it was refused: claims may come until refused_until */
-    JOB_SEGMENT_CLAIM_TIME, /* claims may come until claim_end */
-    JOB_SEGMENT_LEG_BEFORE, /* the legs before it end first */
-    JOB_SEGMENT_LOST,       /* settle makes it void: nobody says that its states are served */
-    JOB_SEGMENT_DUE,        /* settle makes its leg final */
+    JOB_SEGMENT_UNCOVERED,     /* nobody looks at it: it goes the way of the next covered one */
+    JOB_SEGMENT_SEALING,       /* seats seal their verdicts until seal_end */
+    JOB_SEGMENT_REVEALING,     /* and reveal them until reveal_end */
+    JOB_SEGMENT_ROUND,         /* verdicts are missing: settle closes the round */
+    JOB_SEGMENT_VOUCH,         /* it was refused: settle notes the vouch that saves it */
+    JOB_SEGMENT_HELD,          /* it was refused: claims may come until refused_until */
+    JOB_SEGMENT_CLAIM_TIME,    /* claims may come until claim_end */
+    JOB_SEGMENT_LEG_BEFORE,    /* the legs before it end first */
+    JOB_SEGMENT_LOST,          /* settle makes it void: nobody says that its states are served */
+    JOB_SEGMENT_DUE,           /* settle makes its leg final */
 };
 enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, uint64_t now_s);
 

@@ -241,7 +241,6 @@ static void start_round(struct local_game *game, struct local_segment *segment,
 
     tally->start_s = game->now_s;
     event->index = segment->index;
-    event->generation = segment->job.generation;
     event->round = tally->round;
     event->from = tally->from;
     event->to = tally->to;
@@ -251,11 +250,11 @@ static void start_round(struct local_game *game, struct local_segment *segment,
 
 enum status local_close_round(struct local_game *game, const struct local_segment *segment)
 {
-    const uint32_t round = segment->tally.round;
+    const uint32_t round = segment->tally.round + 1;
     struct local_round next = {0};
     struct game_event *event;
 
-    TRY(local_get(game->store, &next, LOCAL_ROUND, &segment->hash, round + 1));
+    TRY(local_get(game->store, &next, LOCAL_ROUND, &segment->hash, round));
     if (next.height != 0) {
         return local_refuse(game, GAME_ENGAGED, segment->index);
     }
@@ -264,11 +263,9 @@ enum status local_close_round(struct local_game *game, const struct local_segmen
     next.time_s = game->now_s;
     event = local_event(game, GAME_ROUND_OVER, segment->key);
     event->index = segment->index;
-    event->generation = segment->job.generation;
-    event->round = round;
     event->height = next.height;
     event->time_s = next.time_s;
-    return local_put(game->store, &next, LOCAL_ROUND, &segment->hash, round + 1);
+    return local_put(game->store, &next, LOCAL_ROUND, &segment->hash, round);
 }
 
 /* ---- drawing ------------------------------------------------------------------- */
@@ -326,9 +323,7 @@ static enum status draw_again(struct local_game *game, struct local_segment *seg
     if (next.height == 0) {
         return local_refuse(game, GAME_ALREADY_DRAWN, 0);
     }
-    if (segment->index < segment->job.finalized) {
-        return local_refuse(game, GAME_WRONG_INDEX, segment->job.finalized);
-    }
+    /* Only a refusal lets a leg be final with a round to come. */
     if (segment->job.refused_until_s != 0 && !tally->vouched) {
         return local_refuse(game, GAME_STANDS_REFUSED, segment->job.refused_until_s);
     }
@@ -376,8 +371,7 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     tell_drawn(game, &segment, &seed);
     tally->seed = seed;
     tally->panel = shown->panel;
-    TRY(seat_round(game, &segment, &seed,
-                   game_wanted_rights(&job->terms, shown, job->segments)));
+    TRY(seat_round(game, &segment, &seed, game_wanted_rights(&job->terms, shown, job->segments)));
     tally->first = tally->to;
     start_round(game, &segment, &seed);
     return local_save_segment(game, &segment);

@@ -56,8 +56,8 @@ static const struct field tally_rows[] = {
     TALLY(seed, BYTES32), TALLY(places, BYTES32),
 };
 
-static const struct field round_rows[] = {
-    ROUND(height, U64), ROUND(time_s, U64), ROUND(seed, BYTES32), ROUND(from, U32)};
+static const struct field round_rows[] = {ROUND(height, U64), ROUND(time_s, U64),
+                                          ROUND(seed, BYTES32), ROUND(from, U32)};
 
 static const struct field account_rows[] = {ACCOUNT(purse, WEI), ACCOUNT(owed, WEI)};
 

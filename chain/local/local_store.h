@@ -56,7 +56,7 @@ struct local_tally {
     uint32_t rights;
     uint32_t unseen; /* seats that said so, and rights that were disproved */
     bool covered;
-    bool vouched; /* by the keeper */
+    bool vouched;         /* by the keeper */
     struct hash32 seed;   /* of the first round */
     struct hash32 places; /* four bits each, enum local_place */
 };

@@ -126,8 +126,8 @@ static enum status send_about_segment(struct node *node, const struct action *ac
 
     switch ((int)action->kind) {
     case ACTION_DRAW:
-        return ledger_draw(ledger, action->name, &segment->job, &segment->committed,
-                           &state.commits, error);
+        return ledger_draw(ledger, action->name, &segment->job, &segment->committed, &state.commits,
+                           error);
     case ACTION_SEAL:
     case ACTION_REVEAL:
     case ACTION_ALARM:

@@ -251,7 +251,7 @@ MUST_CHECK enum status store_read_seat(void *one, sqlite3_stmt *row, struct erro
 
 /* A segment's draw without its count of seats, from column `at` on. */
 #define STORE_DRAW_COLUMNS                                                                         \
-    "s.seed, s.covered, s.leg_start, s.start_s, s.round, s.places, s.rights, s.unseen, s.vouched,"    \
+    "s.seed, s.covered, s.leg_start, s.start_s, s.round, s.places, s.rights, s.unseen, s.vouched," \
     " s.over_height, s.over_s"
 #define STORE_DRAW_COUNT 11
 MUST_CHECK enum status store_read_draw(struct job_reduced_segment *draw, sqlite3_stmt *row, int at,

@@ -85,8 +85,8 @@ static enum status write_draw(struct store *store, const struct job_reduced_segm
                         "biiiiiiiiiii", BLOB(draw->seed), (int64_t)draw->covered,
                         (int64_t)draw->start_s, (int64_t)draw->round, (int64_t)draw->to,
                         (int64_t)draw->rights, (int64_t)draw->unseen, (int64_t)draw->vouched,
-                        (int64_t)draw->leg_start, (int64_t)draw->over_height,
-                        (int64_t)draw->over_s, number);
+                        (int64_t)draw->leg_start, (int64_t)draw->over_height, (int64_t)draw->over_s,
+                        number);
 }
 
 static enum status reduce_segment(struct store *store, const struct game_event *event,
@@ -161,8 +161,8 @@ static enum status seat_all(struct store *store, const struct store_segment *seg
     const struct job_panel panel = {
         .context = &seating, .find = find_entry, .is_seated = is_seated};
     struct job_place places[GAME_PLACES_MAX];
-    uint32_t count = job_round_places(places, &event->seal, &segment->committed, event->from,
-                                      event->to, &panel);
+    uint32_t count =
+        job_round_places(places, &event->seal, &segment->committed, event->from, event->to, &panel);
 
     TRY(seating.status);
     for (uint32_t i = 0; i < count; i++) {

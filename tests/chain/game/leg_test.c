@@ -23,7 +23,7 @@ static void test_rounds_take_what_is_missing_and_from_the_fifth_as_many_as_befor
 
     (void)state;
     assert_int_equal(leg_seats_needed(&tally), 1); /* one is silent */
-    tally.unseen = 1; /* the first one is as silence, */
+    tally.unseen = 1;                              /* the first one is as silence, */
     assert_int_equal(leg_seats_needed(&tally), 1);
     tally.unseen = 2; /* and not the second, */
     assert_int_equal(leg_seats_needed(&tally), 2);
@@ -32,9 +32,11 @@ static void test_rounds_take_what_is_missing_and_from_the_fifth_as_many_as_befor
     tally.wanted = 2;
     tally.vouched = true;
     assert_int_equal(leg_seats_needed(&tally), 1);
-    tally = (struct leg_tally){.wanted = 2, .rights = 4, .unseen = 3, .drawn = 7, .to = 9, .panel = 30};
+    tally =
+        (struct leg_tally){.wanted = 2, .rights = 4, .unseen = 3, .drawn = 7, .to = 9, .panel = 30};
     assert_int_equal(leg_seats_needed(&tally), 0);
-    tally = (struct leg_tally){.wanted = 2, .rights = 1, .drawn = 6, .to = 9, .round = 2, .panel = 30};
+    tally =
+        (struct leg_tally){.wanted = 2, .rights = 1, .drawn = 6, .to = 9, .round = 2, .panel = 30};
     assert_int_equal(leg_seats_needed(&tally), 1);
     tally.round = 3; /* the fifth comes */
     assert_int_equal(leg_seats_needed(&tally), 6);

@@ -192,8 +192,7 @@ static double share_gain(const struct network_terms *terms, const struct outlook
 {
     double used = after->theirs;
     uint32_t drawn = after->tally.drawn;
-    double share =
-        drawn < terms->panel ? (terms->attackers - used) / (terms->panel - drawn) : 0.0;
+    double share = drawn < terms->panel ? (terms->attackers - used) / (terms->panel - drawn) : 0.0;
     double replay = after->worked ? 0.0 : (double)terms->replay;
 
     return need * share * right_gain(terms, true) - (1.0 - pow(1.0 - share, need)) * replay;
@@ -206,7 +205,7 @@ static struct farm best_farm(struct network *network, const struct outlook *now,
 static uint64_t farm_key(const struct outlook *after)
 {
     const struct leg_tally *tally = &after->tally;
-    const uint64_t numbers[] = {tally->wanted, tally->round,  tally->rights,
+    const uint64_t numbers[] = {tally->wanted, tally->round, tally->rights,
                                 tally->unseen, tally->drawn, after->theirs};
     uint64_t key = after->worked + 2 * (uint64_t)tally->vouched;
 
@@ -272,8 +271,8 @@ static double gain_after(struct network *network, const struct outlook *after)
     uint32_t need = leg_seats_needed(&after->tally);
     uint32_t left = terms->panel - after->tally.drawn;
 
-    if (need > 0 && (terms->panel_plays == PANEL_FARMING ||
-                     after->tally.round + 2 >= GAME_FULL_ROUND)) {
+    if (need > 0 &&
+        (terms->panel_plays == PANEL_FARMING || after->tally.round + 2 >= GAME_FULL_ROUND)) {
         return share_gain(terms, after, need);
     }
     if (need > 0) {
@@ -283,8 +282,8 @@ static double gain_after(struct network *network, const struct outlook *after)
 }
 
 /* As if all others said right. */
-static double farm_gain(struct network *network, const struct outlook *now,
-                        const struct farm *farm, uint32_t count, uint32_t theirs)
+static double farm_gain(struct network *network, const struct outlook *now, const struct farm *farm,
+                        uint32_t count, uint32_t theirs)
 {
     const struct network_terms *terms = &network->terms;
     struct outlook after = *now;
@@ -417,12 +416,11 @@ static void count_honest(struct network *network, const struct seating *seating,
 void network_leg_play(struct network *network, struct network_leg *leg)
 {
     const struct game_terms *terms = &network->terms.game;
-    struct play play = {
-        .network = network,
-        .leg = leg,
-        .seed = leg->seed,
-        .tally = {.wanted = leg->wanted, .panel = network->terms.panel},
-        .start_s = leg->drawn_s};
+    struct play play = {.network = network,
+                        .leg = leg,
+                        .seed = leg->seed,
+                        .tally = {.wanted = leg->wanted, .panel = network->terms.panel},
+                        .start_s = leg->drawn_s};
     uint32_t need = leg->wanted;
 
     leg->alarm_s = NETWORK_NEVER;
