@@ -170,7 +170,7 @@ static uint32_t seats_left(const struct seating *seating, uint32_t at, uint32_t 
 /* Where a farmer is in the draw, or would be. */
 struct outlook {
     struct leg_tally tally;
-    uint32_t theirs; /* seats of the farmer so far, whatever they said */
+    uint32_t theirs; /* seats of the farmer so far, silent ones too */
     bool worked;     /* the replay is paid */
 };
 
