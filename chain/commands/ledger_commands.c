@@ -435,9 +435,9 @@ static const struct option_spec watch_options[] = {
 static bool is_of_segment(enum game_event_kind kind)
 {
     static const enum game_event_kind kinds[] = {
-        GAME_COMMITTED, GAME_DRAWN,       GAME_ROUND,   GAME_SEALED_VERDICT,
-        GAME_REVEALED,  GAME_SAID_UNSEEN, GAME_VOUCHED, GAME_FEE_PAID,
-        GAME_DISPROVED, GAME_FINALIZED,   GAME_CLAIMED};
+        GAME_COMMITTED,      GAME_DRAWN,     GAME_ROUND_OVER,  GAME_ROUND,
+        GAME_SEALED_VERDICT, GAME_REVEALED,  GAME_SAID_UNSEEN, GAME_VOUCHED,
+        GAME_FEE_PAID,       GAME_DISPROVED, GAME_FINALIZED,   GAME_CLAIMED};
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (kinds[i] == kind) {

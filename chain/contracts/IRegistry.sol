@@ -157,15 +157,24 @@ interface IRegistry {
     event Announced(bytes32 indexed job, address indexed owner, bytes contact);
     /// @notice The seed of a segment is known, and with it whether seats check it.
     event Drawn(bytes32 indexed job, uint256 indexed index, bytes32 seed, bool covered);
-    /// @notice Another round of seats, at these places.
+    /// @notice A round is over, and rights are missing: draw() opens another one.
+    /// @param height Of this block: the seed of the next round is that of a commit in it,
+    /// @param time at this time.
+    event RoundOver(
+        bytes32 indexed job,
+        uint256 indexed index,
+        uint256 height,
+        uint256 time
+    );
+    /// @notice A round of seats, at these places, which follow from this seed.
     event Round(
         bytes32 indexed job,
         uint256 indexed index,
-        uint256 generation,
         uint256 round,
         uint256 from,
         uint256 to,
-        uint256 start
+        uint256 start,
+        bytes32 seed
     );
     /// @notice A seat has a verdict, and shows it later.
     event SealedVerdict(
@@ -287,7 +296,8 @@ interface IRegistry {
     /// @notice Changes the address at which a party is found.
     function announce(bytes32 job, bytes calldata contact) external;
 
-    /// @notice Fixes the seed of the next segment: whether it is covered, and by whom.
+    /// @notice Fixes the seed of the next segment: whether it is covered, and by whom. Of a segment
+    /// that is drawn, the seed of the next round, where settle() closed one and rights are missing.
     /// @param proof What the registry's seeds (ISeeds.sol) want to see: RLP of the header of the
     /// block that the seed comes from, or nothing where it was fixed.
     function draw(bytes32 job, Segment calldata segment, bytes calldata proof) external;
@@ -319,8 +329,8 @@ interface IRegistry {
     //                      Moves of anybody                      //
     ////////////////////////////////////////////////////////////////
 
-    /// @notice Does all that is due about a covered segment: notes a vouch, closes its round and
-    /// opens another, pays its leg or voids what is not final.
+    /// @notice Does all that is due about a covered segment: notes a vouch, closes its round so that
+    /// draw() opens another, pays its leg or voids what is not final.
     /// @param vouch The keeper's signature over Vouch(job, segment's hash), or nothing.
     function settle(bytes32 job, Segment calldata segment, bytes calldata vouch) external;
 

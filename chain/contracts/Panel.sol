@@ -7,8 +7,8 @@ import {RegistryState} from "./RegistryState.sol";
 
 /// @title Panel
 /// @notice Who checks: entries and their bonds, draws, rounds, verdicts.
-/// @dev Every commit has one seed. It fixes whether the segment is covered, and an order of places;
-/// each round takes as many of them as verdicts are missing.
+/// @dev Every commit has a seed. It fixes whether the segment is covered, and who has the first
+/// places. Each later round has a seed of its own, and takes as many places as verdicts are missing.
 abstract contract Panel is RegistryState {
     /// @dev A place of a draw, as it is kept.
     struct Seat {
@@ -111,7 +111,10 @@ abstract contract Panel is RegistryState {
         Job storage job = _jobs[key];
         bytes32 hash = _requireCommitted(key, job, segment);
         uint256 drawn = job.drawn;
-        if (segment.index < drawn) revert AlreadyDrawn();
+        if (segment.index < drawn) {
+            _drawAgain(key, job, segment, hash, proof);
+            return;
+        }
         if (segment.index != drawn) revert WrongIndex(drawn);
         (uint256 seed, bool covered) = _chance(job, segment, hash, proof);
 
@@ -128,7 +131,7 @@ abstract contract Panel is RegistryState {
         }
         tally.seed = uint64(seed);
         tally.panel = uint16(segment.panel);
-        _openRound(key, segment, hash, tally, _wanted(job, segment));
+        _openRound(key, segment, hash, tally, seed, _wanted(job, segment));
         tally.first = tally.to;
     }
 
@@ -193,13 +196,22 @@ abstract contract Panel is RegistryState {
         returns (uint256 seed, bool covered)
     {
         if (job.seats == 0) return (0, true);
-        bytes32 random;
-        (random, covered) = SEEDS.randomOf(segment.height, segment.time, proof); // or late
-        // Nobody can try more than a few, so few bytes are as good as all.
-        seed = uint64(uint256(keccak256(abi.encode(random, hash))));
+        (seed, covered) = _seedOf(segment.height, segment.time, hash, proof); // or late
         covered = covered || _isLast(job, segment)
             || segment.index + 1 >= job.legStart + LEG_MAX
             || segment.time + job.segmentPeriod > job.deadline || seed % PPM < job.coveragePpm;
+    }
+
+    /// @dev The seed of a segment, from the random of a block.
+    function _seedOf(uint256 height, uint256 time, bytes32 hash, bytes calldata proof)
+        internal
+        view
+        returns (uint256 seed, bool late)
+    {
+        bytes32 random;
+        (random, late) = SEEDS.randomOf(height, time, proof);
+        // Nobody can try more than a few, so few bytes are as good as all.
+        seed = uint64(uint256(keccak256(abi.encode(random, hash))));
     }
 
     function _isLast(Job storage job, Segment calldata segment) internal view returns (bool) {
@@ -213,6 +225,19 @@ abstract contract Panel is RegistryState {
         return LAST_RIGHTS;
     }
 
+    /// @dev How many rights end its draw: those that are wanted, and one more for each seat that saw
+    /// nothing. The first of these counts as silence where more than one right is wanted.
+    function _enough(Job storage job, Segment calldata segment, Tally storage tally)
+        internal
+        view
+        returns (uint256 enough)
+    {
+        enough = _wanted(job, segment);
+        uint256 denied = tally.unseen;
+        if (denied == 0 || tally.vouched) return enough;
+        return enough > 1 ? enough + denied - 1 : enough + denied;
+    }
+
     ////////////////////////////////////////////////////////////////
     //                      Internal: seats                       //
     ////////////////////////////////////////////////////////////////
@@ -222,8 +247,18 @@ abstract contract Panel is RegistryState {
         return uint256(keccak256(abi.encode(seed, place))) % panel;
     }
 
-    function _entryOf(Tally storage tally, uint256 place) internal view returns (uint256) {
-        return _entryAt(tally.seed, tally.panel, place);
+    function _entryOf(bytes32 hash, Tally storage tally, uint256 place)
+        internal
+        view
+        returns (uint256)
+    {
+        uint256 seed = tally.seed;
+        if (place >= tally.first) {
+            uint256 round = tally.round;
+            while (place < _laterRounds[hash][round].from) round--;
+            seed = _laterRounds[hash][round].seed;
+        }
+        return _entryAt(seed, tally.panel, place);
     }
 
     /// @dev All places, four bits each.
@@ -289,7 +324,7 @@ abstract contract Panel is RegistryState {
         if (tally.to == 0) revert NotDrawn();
         seat = _seatAt(hash, tally, place);
         if (place < tally.from || place >= tally.to || seat.phase == SKIPPED) revert WrongPlace();
-        number = _entryOf(tally, place);
+        number = _entryOf(hash, tally, place);
         Entry storage entry = entries[key][job.generation][number];
         if (entry.gone || entry.owner != owner) revert NotYours(entry.owner);
     }
@@ -317,79 +352,87 @@ abstract contract Panel is RegistryState {
         if (seat.value != bytes16(value)) revert WrongReveal();
     }
 
+    /// @dev The next round of a segment, where settle() closed one and rights are missing still.
+    function _drawAgain(
+        bytes32 key,
+        Job storage job,
+        Segment calldata segment,
+        bytes32 hash,
+        bytes calldata proof
+    ) internal {
+        Tally storage tally = _tallies[hash];
+        uint256 round = uint256(tally.round) + 1;
+        LaterRound storage next = _laterRounds[hash][round];
+        if (next.height == 0) revert AlreadyDrawn();
+        // Only a refusal lets a leg be final with a round to come.
+        if (job.refusedUntil != 0 && !tally.vouched) revert StandsRefused(job.refusedUntil);
+        uint256 rights = tally.rights;
+        uint256 need = _enough(job, segment, tally);
+        if (rights >= need) revert NotNeeded();
+        need -= rights;
+        if (round + 1 >= FULL_ROUND) {
+            uint256 drawn = tally.drawn;
+            if (drawn > FULL_SEATS) drawn = FULL_SEATS;
+            if (need < drawn) need = drawn;
+        }
+        (uint256 seed,) = _seedOf(next.height, next.time, hash, proof);
+
+        next.seed = uint64(seed);
+        next.from = tally.to;
+        _openRound(key, segment, hash, tally, seed, need);
+    }
+
     /// @dev Walks on from the last place to as many entries as are needed, or to the last place.
-    /// Where it finds nobody nothing changes, but that the draw has ended.
     function _openRound(
         bytes32 key,
         Segment calldata segment,
         bytes32 hash,
         Tally storage tally,
+        uint256 seed,
         uint256 need
-    ) internal returns (uint256 found) {
+    ) internal {
         uint256 first = tally.to;
-        uint256 place;
-        uint256 word = _placesOf(hash, tally);
-        (place, found, word) = _walk(key, segment, tally, need, word);
+        uint256 round = first == 0 ? 0 : uint256(tally.round) + 1;
+        (uint256 place, uint256 found, uint256 word) =
+            _walk(key, segment, hash, tally, seed, first, need);
 
         tally.to = uint8(place);
-        if (found == 0 && first != 0) return 0;
-        if (first != 0) tally.round++;
+        tally.round = uint8(round);
         tally.from = uint8(first);
         tally.drawn += uint8(found);
         tally.start = uint40(_now());
         tally.near = uint48(word);
         if (place > NEAR) _farPlaces[hash] = word >> (4 * NEAR);
-        emit Round(
-            key, segment.index, segment.generation, tally.round, first, place, tally.start
-        );
+        emit Round(key, segment.index, round, first, place, _now(), bytes32(seed));
     }
 
     /// @dev Skips entries that are gone or the solver's, and those that the draw has had.
     function _walk(
         bytes32 key,
         Segment calldata segment,
-        Tally storage tally,
-        uint256 need,
-        uint256 word
-    ) internal view returns (uint256 place, uint256 found, uint256) {
-        mapping(uint256 => Entry) storage owners = entries[key][segment.generation];
-        uint256 seed = tally.seed;
-        uint256 panel = tally.panel;
-        uint256 first = tally.to;
-        uint256[] memory taken = new uint256[]((panel >> 8) + 1); // a bit for each entry
-        for (; place < PLACES && found < need; place++) {
-            uint256 number = _entryAt(seed, panel, place);
-            bool sits;
-            if (place < first) {
-                sits = (word >> (4 * place)) & 15 != SKIPPED;
-            } else if ((taken[number >> 8] >> (number & 255)) & 1 == 0) {
-                Entry storage entry = owners[number];
-                sits = !entry.gone && entry.owner != segment.solver;
-                if (sits) {
-                    word |= DRAWN << (4 * place);
-                    found++;
-                }
-            }
-            if (sits) taken[number >> 8] |= 1 << (number & 255);
-        }
-        return (place, found, word);
-    }
-
-    /// @dev Another round for the rights that are missing.
-    /// @return found Its seats; 0: the draw has ended.
-    function _nextRound(
-        bytes32 key,
-        Segment calldata segment,
         bytes32 hash,
         Tally storage tally,
+        uint256 seed,
+        uint256 first,
         uint256 need
-    ) internal returns (uint256) {
-        if (tally.round + 2 >= FULL_ROUND) {
-            uint256 drawn = tally.drawn;
-            if (drawn > FULL_SEATS) drawn = FULL_SEATS;
-            if (need < drawn) need = drawn;
+    ) internal view returns (uint256 place, uint256 found, uint256 word) {
+        uint256 panel = segment.panel;
+        word = _placesOf(hash, tally);
+        uint256[] memory taken = new uint256[]((panel >> 8) + 1); // a bit for each entry
+        for (; place < PLACES && found < need; place++) {
+            bool isOld = place < first;
+            if (isOld && (word >> (4 * place)) & 15 == SKIPPED) continue;
+            uint256 number =
+                isOld ? _entryOf(hash, tally, place) : _entryAt(seed, panel, place);
+            if ((taken[number >> 8] >> (number & 255)) & 1 != 0) continue;
+            if (!isOld) {
+                Entry storage entry = entries[key][segment.generation][number];
+                if (entry.gone || entry.owner == segment.solver) continue;
+                word |= DRAWN << (4 * place);
+                found++;
+            }
+            taken[number >> 8] |= 1 << (number & 255);
         }
-        return _openRound(key, segment, hash, tally, need);
     }
 
     /// @dev Seats that said that they could not get the states.
@@ -415,7 +458,8 @@ abstract contract Panel is RegistryState {
         uint256 word = _placesOf(hash, tally);
         for (uint256 place = 0; word >> (4 * place) != 0; place++) {
             if ((word >> (4 * place)) & 15 != phase) continue;
-            address owner = entries[key][segment.generation][_entryOf(tally, place)].owner;
+            uint256 number = _entryOf(hash, tally, place);
+            address owner = entries[key][segment.generation][number].owner;
             uint256 amount = place < first ? each : later;
             paid += amount;
             _owe(owner, amount);

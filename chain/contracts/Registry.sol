@@ -275,7 +275,7 @@ contract Registry is Panel {
         return _roundEnd(job, tally) + waits * job.claimPeriod;
     }
 
-    /// @dev Does what is due about a covered segment: a round, its leg's end, or a void.
+    /// @dev Does what is due about a covered segment: a round's end, its leg's end, or a void.
     /// @return refusal An error's selector, where nothing is due yet; zero: it was done.
     /// @return number Of the error.
     function _advance(
@@ -291,24 +291,38 @@ contract Registry is Panel {
         bool held = !stays && end + _claimTime(job) >= refusedUntil;
         uint256 rights = tally.rights;
         uint256 unseen = tally.vouched ? 0 : tally.unseen;
-        uint256 needed = _wanted(job, segment) + unseen;
+        uint256 enough = _enough(job, segment, tally);
         if (held) {
             if (_now() <= refusedUntil) return (TooEarly.selector, refusedUntil);
         } else if (job.seats != 0) {
             uint256 roundEnd = _roundEnd(job, tally);
             if (_now() <= roundEnd) return (TooEarly.selector, roundEnd);
-            if (
-                rights < needed && tally.to < PLACES && stays
-                    && _nextRound(key, segment, hash, tally, needed - rights) != 0
-            ) return (0, 0);
+            if (rights < enough && tally.to < PLACES && tally.drawn < tally.panel && stays) {
+                return _closeRound(key, segment, hash, tally);
+            }
         }
         if (tally.legStart != job.finalized) return (WrongIndex.selector, job.finalized);
         if (!held && _now() <= end) return (TooEarly.selector, end);
         if (job.openClaims != 0) return (ClaimsOpen.selector, job.openClaims);
 
-        bool agreed = rights >= needed || (rights >= 2 * unseen && (rights != 0 || unseen == 0));
+        bool agreed = rights >= enough || (rights >= 2 * unseen && (rights != 0 || unseen == 0));
         if (held || !agreed) _void(key, job, segment, hash);
         else _finalize(key, job, segment, hash, rights);
+    }
+
+    /// @dev Rights are missing: the seed of another round is that of a commit in this block.
+    function _closeRound(
+        bytes32 key,
+        Segment calldata segment,
+        bytes32 hash,
+        Tally storage tally
+    ) internal returns (bytes4 refusal, uint256 number) {
+        LaterRound storage next = _laterRounds[hash][uint256(tally.round) + 1];
+        if (next.height != 0) return (Engaged.selector, segment.index);
+
+        next.height = uint64(_height());
+        next.time = uint40(_now());
+        emit RoundOver(key, segment.index, _height(), _now());
     }
 
     /// @dev A covered segment is final, and with it its leg, which is paid.
@@ -445,7 +459,7 @@ contract Registry is Panel {
         Job storage job = _jobs[key];
         bytes32 hash = _hashSegment(key, segment);
         Tally storage tally = _tallies[hash];
-        uint256 number = _entryOf(tally, place);
+        uint256 number = _entryOf(hash, tally, place);
         Entry storage entry = entries[key][segment.generation][number];
 
         tally.rights--;
@@ -507,7 +521,7 @@ contract Registry is Panel {
         Seat memory seat = _seatAt(found.hash, tally, place);
         if (seat.phase != RIGHT) revert WrongPlace();
         found.seed = bytes32(uint256(tally.seed));
-        found.owner = entries[key][segment.generation][_entryOf(tally, place)].owner;
+        found.owner = entries[key][segment.generation][_entryOf(found.hash, tally, place)].owner;
         bytes32 value = _sealOf(found.owner, found.hash, Verdict.Right, 0, leaves, salt);
         if (seat.value != bytes16(value)) revert WrongReveal();
         found.firstStep = _firstStep(job, segment.index);

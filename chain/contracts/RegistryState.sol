@@ -110,9 +110,18 @@ abstract contract RegistryState is Purse {
         uint8 rights;
         uint8 unseen;
         bool vouched;
-        uint64 seed;
+        uint64 seed; // of the first round
         uint24 legStart; // the first segment of its leg
         uint48 near; // the first places, four bits each
+    }
+
+    /// @dev One slot, of a round behind the first: it has a seed of its own, of a block that comes
+    /// when the round before is over. So nobody who speaks knows who sits in the next one.
+    struct LaterRound {
+        uint64 height; // of the block in which settle() closed the round before,
+        uint40 time; // and of its time
+        uint64 seed;
+        uint8 from; // its first place; zero: not drawn
     }
 
     /// @notice What the referee must know of a segment that a claim can be about.
@@ -142,6 +151,7 @@ abstract contract RegistryState is Purse {
     mapping(bytes32 segment => uint256) internal _farPlaces; // those behind the first
     /// @dev The seals of two seats in a slot, in the order of the draw.
     mapping(bytes32 segment => uint256[PLACES / 2] pairs) internal _seats;
+    mapping(bytes32 segment => mapping(uint256 round => LaterRound)) internal _laterRounds;
 
     ////////////////////////////////////////////////////////////////
     //                      Internal: terms                       //

@@ -111,15 +111,15 @@ enum status evm_seeds_fixed(const struct evm_seeds *seeds, struct rpc *rpc, uint
 
 enum status evm_seeds_prove(const struct evm_seeds *seeds, struct rpc *rpc,
                             uint8_t proof[GAME_HEADER_MAX], size_t *size,
-                            const struct game_segment *segment, struct error *error)
+                            const struct game_commits *commits, struct error *error)
 {
     uint64_t head;
     uint64_t fixed;
     uint64_t at;
 
     TRY(evm_head(rpc, &head, error));
-    TRY(evm_seeds_fixed(seeds, rpc, &fixed, segment->height, segment->time_s, error));
-    at = fixed != 0 ? fixed : segment->height + seeds->delay;
+    TRY(evm_seeds_fixed(seeds, rpc, &fixed, commits->height, commits->time_s, error));
+    at = fixed != 0 ? fixed : commits->height + seeds->delay;
     if (head <= at) { /* endpoints try a move as if it were in the newest block */
         return error_set(error, STATUS_UNREACHABLE,
                          "the block that the seats are drawn from is not there yet");

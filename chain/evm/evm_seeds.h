@@ -34,6 +34,6 @@ MUST_CHECK enum status evm_seeds_fixed(const struct evm_seeds *seeds, struct rpc
  * not there yet. */
 MUST_CHECK enum status evm_seeds_prove(const struct evm_seeds *seeds, struct rpc *rpc,
                                        uint8_t proof[GAME_HEADER_MAX], size_t *size,
-                                       const struct game_segment *segment, struct error *error);
+                                       const struct game_commits *commits, struct error *error);
 
 #endif /* CHAIN_EVM_EVM_SEEDS_H */

@@ -240,7 +240,7 @@ static enum status evm_submit(void *self, const char *name, const struct game_mo
     }
     drawn = *move;
     drawn.proof.bytes = proof;
-    TRY(evm_seeds_prove(&evm->seeds, evm->rpc, proof, &drawn.proof.size, &move->segment, error));
+    TRY(evm_seeds_prove(&evm->seeds, evm->rpc, proof, &drawn.proof.size, &move->commits, error));
     return submit(evm, name, &drawn, error);
 }
 

@@ -194,6 +194,13 @@ struct game_subject {
     struct digest post_state;
 };
 
+/* The commits of a block have their random of the same later block. So has a round that opens after
+ * a settle in that block. */
+struct game_commits {
+    uint64_t height;
+    uint64_t time_s;
+};
+
 enum game_move_kind {
     GAME_OPEN,
     GAME_CLOSE,
@@ -260,6 +267,7 @@ struct game_move {
     struct game_hashes states;   /* COMMIT */
     struct game_hashes path;     /* in an allow-list: ACCEPT, ENLIST */
     struct game_bytes contact;   /* OPEN, ACCEPT, ENLIST, ANNOUNCE */
+    struct game_commits commits; /* DRAW: whose seed is drawn; for the proof, and not sent */
     struct game_bytes proof;     /* of the random: DRAW; a ledger fills it in */
     struct game_bytes vouch;     /* SETTLE: the keeper's signature, or none */
     struct game_case shown;      /* CLAIM, ALARM */
@@ -281,6 +289,7 @@ enum game_event_kind {
     GAME_GONE,
     GAME_ANNOUNCED,
     GAME_DRAWN,
+    GAME_ROUND_OVER,
     GAME_ROUND,
     GAME_SEALED_VERDICT,
     GAME_REVEALED,
@@ -319,7 +328,7 @@ struct game_event {
     /* Of the segment; VOIDED, CONVICTED, RELEASED, CLOSED: the first that is not final. FINALIZED:
      * the last of its leg. */
     uint32_t index;
-    uint32_t generation; /* ENLISTED, MOVED, GONE, ROUND, PAID */
+    uint32_t generation; /* ENLISTED, MOVED, GONE, PAID */
     uint32_t step;       /* CLAIMED */
     uint32_t entry;      /* ENLISTED (the first), GONE, DISPROVED; MOVED: the number before */
     uint32_t count; /* ENLISTED; STOPPED: segments of the job; FINALIZED, VOIDED: of segments */
@@ -338,13 +347,13 @@ struct game_event {
     struct digest root;   /* the trace root of ANSWERED */
     struct digest pre_state;
     struct digest post_state;
-    /* SEALED_VERDICT, SEALED; the seed of DRAWN, the salt of REVEALED, the segment of VOUCHED and
-     * DISPROVED. */
+    /* SEALED_VERDICT, SEALED; the seed of DRAWN and ROUND, the salt of REVEALED, the segment of
+     * VOUCHED and DISPROVED. */
     struct hash32 seal;
     struct game_leaves leaves; /* REVEALED */
     uint64_t
         time_s; /* until when the next move must come; the start of ROUND; FIXED: of the block */
-    uint64_t height;           /* FIXED: of the block of the commits */
+    uint64_t height;           /* FIXED: of the block of the commits; ROUND_OVER: of its own */
     uint64_t source;           /* FIXED: the block that their seeds come from now */
     wei amount;                /* a reward, penalty, payment or bond; VOIDED: of the stake, */
     wei escrow;                /* ... of the escrow, and (RESUMED also) */

@@ -282,8 +282,14 @@ static const struct field drawn_rows[] = {
     DATA(flag, BOOL),
 };
 static const struct field round_rows[] = {
-    TOPIC(job, BYTES32), TOPIC(index, U32), DATA(generation, U32), DATA(round, U32),
-    DATA(from, U32),     DATA(to, U32),     DATA(time_s, U64),
+    TOPIC(job, BYTES32), TOPIC(index, U32), DATA(round, U32),    DATA(from, U32),
+    DATA(to, U32),       DATA(time_s, U64), DATA(seal, BYTES32),
+};
+static const struct field round_over_rows[] = {
+    TOPIC(job, BYTES32),
+    TOPIC(index, U32),
+    DATA(height, U64),
+    DATA(time_s, U64),
 };
 static const struct field sealed_verdict_rows[] = {
     TOPIC(job, BYTES32),    TOPIC(index, U32),   DATA(place, U32),
@@ -390,7 +396,9 @@ const struct codec game_event_codecs[GAME_EVENT_KINDS] = {
     [GAME_GONE] = {"gone", "Gone(bytes32,uint256,uint256,address,uint256)", FIELDS(gone_rows)},
     [GAME_ANNOUNCED] = {"announced", "Announced(bytes32,address,bytes)", FIELDS(announced_rows)},
     [GAME_DRAWN] = {"drawn", "Drawn(bytes32,uint256,bytes32,bool)", FIELDS(drawn_rows)},
-    [GAME_ROUND] = {"round", "Round(bytes32,uint256,uint256,uint256,uint256,uint256,uint256)",
+    [GAME_ROUND_OVER] = {"round over", "RoundOver(bytes32,uint256,uint256,uint256)",
+                         FIELDS(round_over_rows)},
+    [GAME_ROUND] = {"round", "Round(bytes32,uint256,uint256,uint256,uint256,uint256,bytes32)",
                     FIELDS(round_rows)},
     [GAME_SEALED_VERDICT] = {"sealed a verdict",
                              "SealedVerdict(bytes32,uint256,uint256,address,bytes32)",

@@ -156,7 +156,7 @@ enum status ledger_fix(struct ledger *ledger, const char *name, uint64_t height,
     return ledger_submit(ledger, name, &move, error);
 }
 
-static enum status fix_if_late(struct ledger *ledger, const struct game_segment *segment,
+static enum status fix_if_late(struct ledger *ledger, const struct game_commits *commits,
                                struct error *error)
 {
     char name[LEDGER_NAME_MAX];
@@ -164,10 +164,10 @@ static enum status fix_if_late(struct ledger *ledger, const struct game_segment 
     uint64_t source = 0;
 
     TRY(ledger_get_clock(ledger, &clock, error));
-    if (clock.time_s <= segment->time_s + GAME_FIX_AFTER_S) {
+    if (clock.time_s <= commits->time_s + GAME_FIX_AFTER_S) {
         return STATUS_OK;
     }
-    TRY(ledger_get_fixed(ledger, &source, segment->height, segment->time_s, error));
+    TRY(ledger_get_fixed(ledger, &source, commits->height, commits->time_s, error));
     if (source != 0) {
         return clock.height >= source
                    ? STATUS_OK
@@ -175,22 +175,24 @@ static enum status fix_if_late(struct ledger *ledger, const struct game_segment 
                                "the block that the seed comes from is not there yet");
     }
     (void)snprintf(name, sizeof(name), "fix the seeds of block %" PRIu64 " at %" PRIu64,
-                   segment->height, segment->time_s);
-    TRY(ledger_fix(ledger, name, segment->height, segment->time_s, error));
+                   commits->height, commits->time_s);
+    TRY(ledger_fix(ledger, name, commits->height, commits->time_s, error));
     return error_set(error, STATUS_UNREACHABLE,
                      "nobody drew this segment for seven days: its seed will come from the hash of "
                      "the next block, and the draw follows");
 }
 
 enum status ledger_draw(struct ledger *ledger, const char *name, const struct hash32 *job,
-                        const struct game_segment *segment, struct error *error)
+                        const struct game_segment *segment, const struct game_commits *commits,
+                        struct error *error)
 {
     struct game_move move = move_of(GAME_DRAW, job);
 
     if (segment->panel > 0) {
-        TRY(fix_if_late(ledger, segment, error));
+        TRY(fix_if_late(ledger, commits, error));
     }
     move.segment = *segment;
+    move.commits = *commits;
     return ledger_submit(ledger, name, &move, error);
 }
 

@@ -306,13 +306,14 @@ MUST_CHECK enum status ledger_depart(struct ledger *ledger, const char *name,
 MUST_CHECK enum status ledger_announce(struct ledger *ledger, const char *name,
                                        const struct hash32 *job, const struct game_bytes *contact,
                                        struct error *error);
-/* The ledger finds what shows the seed; without a panel it asks for none, since only a job without
+/* commits: the segment's own, or the end of the round that another one follows. The ledger finds
+ * what shows the seed; without a panel it asks for none, since only a job without
  * seats has none. Seven days after the commit it fixes another one first, by
  * a move of its own: on some chains nobody can ever show the first. STATUS_UNREACHABLE: the block
  * that the seed comes from is not there yet. */
 MUST_CHECK enum status ledger_draw(struct ledger *ledger, const char *name,
                                    const struct hash32 *job, const struct game_segment *segment,
-                                   struct error *error);
+                                   const struct game_commits *commits, struct error *error);
 
 /* Lets the seeds of commits of that block come from another: ledger_draw does it where it must. */
 MUST_CHECK enum status ledger_fix(struct ledger *ledger, const char *name, uint64_t height,

@@ -25,14 +25,22 @@ static uint32_t unseen_that_counts(const struct leg_tally *tally)
     return tally->vouched ? 0 : tally->unseen;
 }
 
+/* Rights that end the draw. One unseen among several that are wanted counts as silence. */
+static uint32_t rights_enough(const struct leg_tally *tally)
+{
+    uint32_t unseen = unseen_that_counts(tally);
+
+    return tally->wanted + unseen - (unseen > 0 && tally->wanted > 1 ? 1 : 0);
+}
+
 uint32_t leg_seats_needed(const struct leg_tally *tally)
 {
-    uint32_t held = tally->wanted + unseen_that_counts(tally);
-    uint32_t missing = held > tally->rights ? held - tally->rights : 0;
+    uint32_t enough = rights_enough(tally);
+    uint32_t missing = enough > tally->rights ? enough - tally->rights : 0;
     uint32_t least =
         tally->round + 2 < GAME_FULL_ROUND ? 1 : less_of(tally->drawn, GAME_FULL_SEATS);
 
-    if (missing == 0 || tally->to >= GAME_PLACES_MAX) {
+    if (missing == 0 || tally->to >= GAME_PLACES_MAX || tally->drawn >= tally->panel) {
         return 0;
     }
     return missing > least ? missing : least;
@@ -51,7 +59,7 @@ bool leg_is_final(const struct leg_tally *tally)
 {
     uint32_t unseen = unseen_that_counts(tally);
 
-    return tally->rights >= tally->wanted + unseen ||
+    return tally->rights >= rights_enough(tally) ||
            (tally->rights > 0 && tally->rights >= 2 * unseen) ||
            (tally->rights == 0 && unseen == 0);
 }

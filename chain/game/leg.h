@@ -24,6 +24,7 @@ struct leg_tally {
     uint32_t round; /* the last one, from 0 */
     uint32_t drawn; /* seats of all rounds */
     uint32_t to;    /* the first place behind the last round */
+    uint32_t panel; /* entries: when all are drawn, no round follows */
     bool vouched;   /* by the keeper: what said unseen counts as silence */
 };
 

@@ -51,7 +51,7 @@ bool due_move_of_segment(enum due_move_kind *kind, const struct job_segment *seg
 {
     enum job_segment_wait wait = job_segment_waits_for(segment, clock->time_s);
 
-    if (wait == JOB_SEGMENT_UNDRAWN) {
+    if (wait == JOB_SEGMENT_UNDRAWN || wait == JOB_SEGMENT_ROUND_UNDRAWN) {
         *kind = DUE_MOVE_DRAW;
         return job_segment_can_draw(segment, clock);
     }
@@ -74,6 +74,7 @@ bool due_move_at(struct due_move *move, const struct job_record *record, uint32_
 
     *move = (struct due_move){.index = index,
                               .segment = of->committed,
+                              .commits = segment.commits,
                               .because = job_segment_waits_for(&segment, clock->time_s),
                               .round = of->draw.round,
                               .vouched = of->has_vouch && due_move_wants_vouch(&segment)};

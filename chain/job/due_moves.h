@@ -13,8 +13,8 @@ enum due_move_kind {
     DUE_MOVE_TIMEOUT, /* of a claim whose turn passed without a move */
     DUE_MOVE_LAPSE,   /* of a claim that a conviction has overtaken */
     DUE_MOVE_PAY,     /* the pot of a conviction: no claim of its generation is open */
-    DUE_MOVE_DRAW,    /* of the next segment: nobody knows yet whether the panel looks at it */
-    DUE_MOVE_SETTLE,  /* of a segment: another round, the vouch of a refused one, final or void */
+    DUE_MOVE_DRAW,    /* of the next segment: does the panel look at it? Or of another round */
+    DUE_MOVE_SETTLE, /* of a segment: the end of a round, the vouch of a refused one, final or void */
     DUE_MOVE_RELEASE, /* of a solver that is late, or was refused and had nothing open */
     DUE_MOVE_CLOSE,   /* of a job that has no solver at its deadline */
     DUE_MOVE_DEPART,  /* of an entry of the record's account: its bond can be taken back */
@@ -24,8 +24,9 @@ struct due_move {
     enum due_move_kind kind;
     uint32_t index;                /* of the segment: DRAW, SETTLE; of a claim: its own */
     struct game_segment segment;   /* DRAW, SETTLE: the one to show */
-    enum job_segment_wait because; /* SETTLE */
-    uint32_t round;                /* SETTLE: the last one */
+    struct game_commits commits;   /* DRAW: whose seed */
+    enum job_segment_wait because; /* SETTLE, DRAW */
+    uint32_t round;                /* SETTLE, DRAW: the last one */
     bool vouched;                  /* SETTLE: bring the record's vouch */
     uint32_t entry;                /* DEPART */
     uint32_t generation;           /* PAY, DEPART */

@@ -33,7 +33,11 @@ static enum status submit_of_segment(char name[LEDGER_NAME_MAX], struct ledger *
     hex_write(text, hash.bytes, HASH32_SIZE, true);
     if (move->kind == DUE_MOVE_DRAW) {
         (void)snprintf(name, LEDGER_NAME_MAX, "segment %s draw", text);
-        return ledger_draw(ledger, name, &record->key, &move->segment, error);
+        if (move->because == JOB_SEGMENT_ROUND_UNDRAWN) {
+            (void)snprintf(name + strlen(name), LEDGER_NAME_MAX - strlen(name), " %u",
+                           move->round + 1);
+        }
+        return ledger_draw(ledger, name, &record->key, &move->segment, &move->commits, error);
     }
     (void)snprintf(name, LEDGER_NAME_MAX, "segment %s settle %s %u%s", text,
                    job_segment_wait_word(move->because), move->round,

@@ -78,14 +78,6 @@ uint32_t job_round_places(struct job_place places[GAME_PLACES_MAX], const struct
     return count;
 }
 
-bool job_places_left(const struct hash32 *seed, const struct game_segment *segment, uint32_t to,
-                     const struct job_panel *panel)
-{
-    struct job_place places[GAME_PLACES_MAX];
-
-    return job_round_places(places, seed, segment, to, GAME_PLACES_MAX, panel) > 0;
-}
-
 /* ---- the keeper --------------------------------------------------------------- */
 
 bool job_event_vouch(struct vouch *vouch, const struct game_event *event,

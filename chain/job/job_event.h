@@ -53,10 +53,6 @@ uint32_t job_round_places(struct job_place places[GAME_PLACES_MAX], const struct
                           const struct game_segment *segment, uint32_t from, uint32_t to,
                           const struct job_panel *panel);
 
-/* Would another round seat somebody? `to`: the first place that no round has reached. */
-bool job_places_left(const struct hash32 *seed, const struct game_segment *segment, uint32_t to,
-                     const struct job_panel *panel);
-
 /* ---- the keeper --------------------------------------------------------------- */
 
 /* ANNOUNCED: does the job's keeper hand a vouch over? Nobody has looked whether it is valid. Its

@@ -264,8 +264,8 @@ static enum status apply_round(struct job_record *record, struct job_record_segm
     struct job_place places[GAME_PLACES_MAX];
 
     segment->sealed = 0;
-    segment->seated = job_round_places(places, &segment->draw.seed, &segment->committed,
-                                       event->from, event->to, &panel);
+    segment->seated =
+        job_round_places(places, &event->seal, &segment->committed, event->from, event->to, &panel);
     segment->draw.seats += segment->seated;
     for (uint32_t i = 0; i < segment->seated && record->seat_count < JOB_RECORD_SEATS_MAX; i++) {
         TRY(grow((void **)&record->seats, &record->seat_room, record->seat_count,
@@ -348,6 +348,7 @@ static enum status apply_to_segment(struct job_record *record, const struct ledg
         record->vouched_s = entry->time_s;
         return STATUS_OK;
     case GAME_DRAWN:
+    case GAME_ROUND_OVER:
         return STATUS_OK;
     default:
         apply_to_seat(record, segment, event);
@@ -575,17 +576,6 @@ enum status job_record_follow(struct job_record *record, struct ledger *ledger, 
 
 /* ---- what follows ---------------------------------------------------------------- */
 
-/* Asked only where another round may open: it walks the places. */
-static bool has_places_left(const struct job_record *record, uint32_t index)
-{
-    const struct job_record_segment *segment = &record->segments[index];
-    struct seating seating = {record, index};
-    const struct job_panel panel = {
-        .context = &seating, .find = find_entry, .is_seated = is_seated};
-
-    return job_places_left(&segment->draw.seed, &segment->committed, segment->draw.to, &panel);
-}
-
 struct job_segment job_record_segment(const struct job_record *record, uint32_t index)
 {
     const struct job_record_segment *of = &record->segments[index];
@@ -594,8 +584,6 @@ struct job_segment job_record_segment(const struct job_record *record, uint32_t 
 
     segment.open_claims = of->open_claims;
     segment.job_claims = job_record_open_claims(record);
-    segment.places_left = segment.covered && !segment.final &&
-                          leg_seats_needed(&segment.tally) > 0 && has_places_left(record, index);
     return segment;
 }
 

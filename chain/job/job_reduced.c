@@ -154,7 +154,13 @@ void job_reduced_take_segment(struct job_reduced_segment *segment, uint32_t leg_
         segment->covered = event->flag;
         segment->leg_start = leg_start;
         break;
+    case GAME_ROUND_OVER:
+        segment->over_height = event->height;
+        segment->over_s = event->time_s;
+        break;
     case GAME_ROUND:
+        segment->over_height = 0;
+        segment->over_s = 0;
         segment->start_s = event->time_s;
         segment->round = event->round;
         segment->to = event->to;

@@ -51,11 +51,13 @@ struct job_reduced_segment {
     uint32_t to;    /* the first place that no round has reached */
     uint32_t seats; /* that were drawn, in all rounds: the reader counts them */
     uint32_t rights;
-    uint32_t unseen; /* seats that could not get its states, and rights that were disproved */
-    bool vouched;    /* the ledger has noted the keeper's word */
+    uint32_t unseen;      /* seats that could not get its states, and rights that were disproved */
+    bool vouched;         /* the ledger has noted the keeper's word */
+    uint64_t over_height; /* of the block that closed the last round, for another; 0: none did */
+    uint64_t over_s;      /* ... */
 };
 
-/* DRAWN, ROUND, REVEALED, SAID_UNSEEN, VOUCHED. leg_start: of the job. */
+/* DRAWN, ROUND_OVER, ROUND, REVEALED, SAID_UNSEEN, VOUCHED. leg_start: of the job. */
 void job_reduced_take_segment(struct job_reduced_segment *segment, uint32_t leg_start,
                               const struct game_event *event);
 

@@ -24,13 +24,14 @@ struct job_segment job_segment_of(const struct game_terms *terms, const struct j
                   .round = draw->round,
                   .drawn = draw->seats,
                   .to = draw->to,
+                  .panel = committed->panel,
                   .vouched = draw->vouched || has_vouch},
-        .height = committed->height,
+        .commits = {draw->over_height > 0 ? draw->over_height : committed->height,
+                    draw->over_height > 0 ? draw->over_s : committed->time_s},
         .panel = committed->panel,
         .start_s = draw->start_s,
         .refused_until_s = job->refused_until_s,
-        .drawn = index < job->drawn,
-        .next = index == job->drawn,
+        .drawn = index<job->drawn, .next = index == job->drawn, .over = draw->over_height> 0,
         .covered = draw->covered,
         .noted = draw->vouched,
         .final = index < job->finalized,
@@ -55,8 +56,8 @@ uint64_t job_segment_claim_end(const struct job_segment *segment)
 
 bool job_segment_can_draw(const struct job_segment *segment, const struct ledger_clock *clock)
 {
-    return !segment->final && segment->next &&
-           (segment->panel == 0 || clock->height >= segment->height + clock->seed_delay);
+    return !segment->final && (segment->next || segment->over) &&
+           (segment->panel == 0 || clock->height >= segment->commits.height + clock->seed_delay);
 }
 
 /* A vouch counts that we have and the ledger has not: settle brings it. */
@@ -96,8 +97,8 @@ static enum job_segment_wait told_waits_for(const struct job_segment *segment, u
     if (segment->terms->seats > 0 && now_s <= job_segment_reveal_end(segment)) {
         return JOB_SEGMENT_REVEALING;
     }
-    if (may_go_on && segment->places_left && leg_seats_needed(&segment->tally) > 0) {
-        return JOB_SEGMENT_ROUND;
+    if (may_go_on && leg_seats_needed(&segment->tally) > 0) {
+        return segment->over ? JOB_SEGMENT_ROUND_UNDRAWN : JOB_SEGMENT_ROUND;
     }
     if (now_s <= job_segment_claim_end(segment)) {
         return JOB_SEGMENT_CLAIM_TIME;
@@ -147,6 +148,7 @@ const char *job_segment_wait_word(enum job_segment_wait wait)
         [JOB_SEGMENT_FINAL] = "final",
         [JOB_SEGMENT_DISPUTED] = "disputed",
         [JOB_SEGMENT_UNDRAWN] = "undrawn",
+        [JOB_SEGMENT_ROUND_UNDRAWN] = "round-undrawn",
         [JOB_SEGMENT_UNCOVERED] = "uncovered",
         [JOB_SEGMENT_SEALING] = "sealing",
         [JOB_SEGMENT_REVEALING] = "revealing",

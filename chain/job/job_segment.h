@@ -14,7 +14,7 @@
 struct job_segment {
     const struct game_terms *terms; /* of the job; borrowed */
     struct leg_tally tally;         /* vouched: noted on the ledger, or known to us */
-    uint64_t height;                /* of the block of its commit */
+    struct game_commits commits;    /* what is drawn next: its own, or the end of a round */
     uint32_t panel;                 /* entries at its commit; 0: its draw needs no seed */
     uint64_t start_s;               /* of the last round; of the commit where there is none */
     uint64_t refused_until_s;       /* of the job; 0: nobody refused */
@@ -22,16 +22,16 @@ struct job_segment {
     uint32_t job_claims; /* open in the whole job */
     bool drawn;          /* its seed, and those of all before */
     bool next;           /* to be drawn: all before were */
+    bool over;           /* a round is: the next one is to be drawn */
     bool covered;        /* the panel looks at it: its leg ends here */
     bool noted;          /* on the ledger: the keeper has vouched for it */
-    bool places_left;    /* job_places_left(): another round would seat somebody */
     bool final;
     bool first; /* its leg comes next: what was before is final. Of an uncovered one: and it is the
                  * first of a tail that nobody looks at */
 };
 
 /* Of a segment that stands, by what the reducer keeps of it and of its job. has_vouch: the keeper's
- * vouch is known to us. Borrows the terms. The caller sets the claims and places_left. */
+ * vouch is known to us. Borrows the terms. The caller sets the claims. */
 struct job_segment job_segment_of(const struct game_terms *terms, const struct job_reduced *job,
                                   const struct game_segment *committed,
                                   const struct job_reduced_segment *draw, bool has_vouch);
@@ -49,19 +49,20 @@ bool job_segment_can_draw(const struct job_segment *segment, const struct ledger
 bool job_segment_is_held(const struct job_segment *segment);
 
 enum job_segment_wait {
-    JOB_SEGMENT_FINAL,      /* nothing: it is final */
-    JOB_SEGMENT_DISPUTED,   /* claims are open, and hold it up */
-    JOB_SEGMENT_UNDRAWN,    /* anybody may draw its seed, when its block is there */
-    JOB_SEGMENT_UNCOVERED,  /* nobody looks at it: it goes the way of the next covered one */
-    JOB_SEGMENT_SEALING,    /* seats seal their verdicts until seal_end */
-    JOB_SEGMENT_REVEALING,  /* and reveal them until reveal_end */
-    JOB_SEGMENT_ROUND,      /* verdicts are missing: settle opens another round */
-    JOB_SEGMENT_VOUCH,      /* it was refused: settle notes the vouch that saves it */
-    JOB_SEGMENT_HELD,       /* it was refused: claims may come until refused_until */
-    JOB_SEGMENT_CLAIM_TIME, /* claims may come until claim_end */
-    JOB_SEGMENT_LEG_BEFORE, /* the legs before it end first */
-    JOB_SEGMENT_LOST,       /* settle makes it void: nobody says that its states are served */
-    JOB_SEGMENT_DUE,        /* settle makes its leg final */
+    JOB_SEGMENT_FINAL,         /* nothing: it is final */
+    JOB_SEGMENT_DISPUTED,      /* claims are open, and hold it up */
+    JOB_SEGMENT_UNDRAWN,       /* anybody may draw its seed, when its block is there */
+    JOB_SEGMENT_ROUND_UNDRAWN, /* the same, of the next round */
+    JOB_SEGMENT_UNCOVERED,     /* nobody looks at it: it goes the way of the next covered one */
+    JOB_SEGMENT_SEALING,       /* seats seal their verdicts until seal_end */
+    JOB_SEGMENT_REVEALING,     /* and reveal them until reveal_end */
+    JOB_SEGMENT_ROUND,         /* verdicts are missing: settle closes the round */
+    JOB_SEGMENT_VOUCH,         /* it was refused: settle notes the vouch that saves it */
+    JOB_SEGMENT_HELD,          /* it was refused: claims may come until refused_until */
+    JOB_SEGMENT_CLAIM_TIME,    /* claims may come until claim_end */
+    JOB_SEGMENT_LEG_BEFORE,    /* the legs before it end first */
+    JOB_SEGMENT_LOST,          /* settle makes it void: nobody says that its states are served */
+    JOB_SEGMENT_DUE,           /* settle makes its leg final */
 };
 enum job_segment_wait job_segment_waits_for(const struct job_segment *segment, uint64_t now_s);
 

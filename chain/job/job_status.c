@@ -82,6 +82,7 @@ static void describe_lost(char text[JOB_STATUS_TEXT_SIZE], const struct job_segm
 /* What needs no number. */
 static const char *const plain_words[] = {
     [JOB_SEGMENT_UNDRAWN] = "its draw, which is due",
+    [JOB_SEGMENT_ROUND_UNDRAWN] = "the draw of another round, which is due",
     [JOB_SEGMENT_UNCOVERED] = "the next segment that the panel looks at: it ends this leg",
     [JOB_SEGMENT_VOUCH] = "settle, which is due: the keeper's vouch saves it from the refusal",
     [JOB_SEGMENT_LEG_BEFORE] = "the legs before it",
@@ -123,6 +124,7 @@ void job_status_describe(struct job_status *waits, const struct job_record *reco
         describe_lost(waits->text, &segment);
         break;
     case JOB_SEGMENT_UNDRAWN:
+    case JOB_SEGMENT_ROUND_UNDRAWN:
     case JOB_SEGMENT_UNCOVERED:
     case JOB_SEGMENT_VOUCH:
     case JOB_SEGMENT_LEG_BEFORE:
@@ -159,7 +161,8 @@ uint64_t job_status_forecast(const struct job_record *record, uint32_t index, ui
                              : job_segment_claim_end(&segment);
 
         if (wait == JOB_SEGMENT_DISPUTED || wait == JOB_SEGMENT_ROUND ||
-            wait == JOB_SEGMENT_UNDRAWN || wait == JOB_SEGMENT_LOST || wait == JOB_SEGMENT_HELD) {
+            wait == JOB_SEGMENT_ROUND_UNDRAWN || wait == JOB_SEGMENT_UNDRAWN ||
+            wait == JOB_SEGMENT_LOST || wait == JOB_SEGMENT_HELD) {
             return 0;
         }
         final_s = segment.covered && end_s > final_s ? end_s : final_s;

@@ -53,7 +53,7 @@ static enum status note_vouch(struct local_game *game, bool *noted, struct local
 
 /* ---- final ---------------------------------------------------------------------- */
 
-static struct leg_tally told_of(const struct local_segment *segment)
+struct leg_tally local_told(const struct local_segment *segment)
 {
     const struct local_tally *tally = &segment->tally;
 
@@ -64,6 +64,7 @@ static struct leg_tally told_of(const struct local_segment *segment)
         .round = tally->round,
         .drawn = tally->drawn,
         .to = tally->to,
+        .panel = tally->panel,
         .vouched = tally->vouched,
     };
 }
@@ -249,18 +250,12 @@ static enum status settle_told(struct local_game *game, struct local_segment *se
 {
     const struct local_job *job = &segment->job;
     const bool may_go_on = job->refused_until_s == 0 || told->vouched;
-    const uint32_t need = may_go_on ? leg_seats_needed(told) : 0;
-    bool found = false;
 
     if (job->terms.seats > 0) {
         TRY(local_require_after(game, local_round_end(segment)));
     }
-    if (need > 0) {
-        TRY(local_open_round(game, &found, segment, need));
-    }
-    if (found) {
-        segment->tally.round++;
-        local_start_round(game, segment);
+    if (may_go_on && leg_seats_needed(told) > 0) {
+        TRY(local_close_round(game, segment));
         return local_save_segment(game, segment);
     }
     TRY(require_first(game, job, segment->tally.leg_start));
@@ -284,7 +279,7 @@ enum status local_settle(struct local_game *game, const struct game_move *move)
     if (!segment.tally.covered) {
         return settle_tail(game, &segment);
     }
-    told = told_of(&segment);
+    told = local_told(&segment);
     status =
         is_held(&segment, &told) ? settle_held(game, &segment) : settle_told(game, &segment, &told);
     if (status != STATUS_REFUSED || !noted) {

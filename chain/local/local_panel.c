@@ -163,19 +163,33 @@ static void set_place(struct local_tally *tally, uint32_t place, enum local_plac
     *pair = (uint8_t)((*pair & ~(15 << shift)) | ((int)phase << shift));
 }
 
-static uint32_t entry_at(const struct local_tally *tally, uint32_t place)
+/* Each round behind the first has a seed of its own. */
+enum status local_entry_at(struct local_game *game, uint32_t *number,
+                           const struct local_segment *segment, uint32_t place)
 {
-    return game_place_entry(&tally->seed, place, tally->panel);
+    const struct local_tally *tally = &segment->tally;
+    struct local_round round = {.seed = tally->seed};
+
+    for (uint32_t i = tally->round; place >= tally->first && i > 0; i--) {
+        TRY(local_get(game->store, &round, LOCAL_ROUND, &segment->hash, i));
+        if (place >= round.from) {
+            break;
+        }
+    }
+    *number = game_place_entry(&round.seed, place, tally->panel);
+    return STATUS_OK;
 }
 
 enum status local_get_seated(struct local_game *game, struct local_entry *entry,
                              const struct local_segment *segment, uint32_t place)
 {
-    return get_entry(game, entry, segment->key, segment->job.generation,
-                     entry_at(&segment->tally, place));
+    uint32_t number = 0;
+
+    TRY(local_entry_at(game, &number, segment, place));
+    return get_entry(game, entry, segment->key, segment->job.generation, number);
 }
 
-/* Has the entry at `place` one of the places before it? */
+/* Has an entry one of the places before this one? */
 static bool sits_already(const struct local_tally *tally, const uint32_t entries[GAME_PLACES_MAX],
                          uint32_t place)
 {
@@ -187,22 +201,26 @@ static bool sits_already(const struct local_tally *tally, const uint32_t entries
     return false;
 }
 
-enum status local_open_round(struct local_game *game, bool *found, struct local_segment *segment,
-                             uint32_t need)
+/* Draws as many seats as are needed, or those that are left. */
+static enum status seat_round(struct local_game *game, struct local_segment *segment,
+                              const struct hash32 *seed, uint32_t need)
 {
     struct local_tally *tally = &segment->tally;
     uint32_t entries[GAME_PLACES_MAX];
     uint32_t seats = 0;
     uint32_t place;
 
-    for (place = 0; place < GAME_PLACES_MAX && seats < need; place++) {
+    for (place = 0; place < tally->to; place++) {
+        TRY(local_entry_at(game, &entries[place], segment, place));
+    }
+    for (; place < GAME_PLACES_MAX && seats < need; place++) {
         struct local_entry entry = {0};
 
-        entries[place] = entry_at(tally, place);
-        if (place < tally->to || sits_already(tally, entries, place)) {
+        entries[place] = game_place_entry(seed, place, tally->panel);
+        if (sits_already(tally, entries, place)) {
             continue;
         }
-        TRY(local_get_seated(game, &entry, segment, place));
+        TRY(get_entry(game, &entry, segment->key, segment->job.generation, entries[place]));
         if (!entry.gone && !address_equal(&entry.owner, &segment->shown->solver)) {
             set_place(tally, place, LOCAL_PLACE_DRAWN);
             seats++;
@@ -211,22 +229,43 @@ enum status local_open_round(struct local_game *game, bool *found, struct local_
     tally->from = tally->to;
     tally->to = place;
     tally->drawn += seats;
-    *found = seats > 0;
     return STATUS_OK;
 }
 
-void local_start_round(struct local_game *game, struct local_segment *segment)
+/* Its time begins now. */
+static void start_round(struct local_game *game, struct local_segment *segment,
+                        const struct hash32 *seed)
 {
     struct local_tally *tally = &segment->tally;
     struct game_event *event = local_event(game, GAME_ROUND, segment->key);
 
     tally->start_s = game->now_s;
     event->index = segment->index;
-    event->generation = segment->job.generation;
     event->round = tally->round;
     event->from = tally->from;
     event->to = tally->to;
     event->time_s = tally->start_s;
+    event->seal = *seed;
+}
+
+enum status local_close_round(struct local_game *game, const struct local_segment *segment)
+{
+    const uint32_t round = segment->tally.round + 1;
+    struct local_round next = {0};
+    struct game_event *event;
+
+    TRY(local_get(game->store, &next, LOCAL_ROUND, &segment->hash, round));
+    if (next.height != 0) {
+        return local_refuse(game, GAME_ENGAGED, segment->index);
+    }
+
+    next.height = game->height;
+    next.time_s = game->now_s;
+    event = local_event(game, GAME_ROUND_OVER, segment->key);
+    event->index = segment->index;
+    event->height = next.height;
+    event->time_s = next.time_s;
+    return local_put(game->store, &next, LOCAL_ROUND, &segment->hash, round);
 }
 
 /* ---- drawing ------------------------------------------------------------------- */
@@ -261,19 +300,58 @@ static enum status draw_nobody(struct local_game *game, struct local_segment *se
     return local_save_segment(game, segment);
 }
 
+static enum status seed_of(struct local_game *game, struct hash32 *seed, bool *late,
+                           const struct local_segment *segment, uint64_t height, uint64_t time_s)
+{
+    struct hash32 random;
+
+    TRY(local_random_of(game, &random, late, height, time_s));
+    *seed = game_seed(&random, &segment->hash);
+    return STATUS_OK;
+}
+
+/* The next round of a segment, where settle closed one and rights are missing still. */
+static enum status draw_again(struct local_game *game, struct local_segment *segment)
+{
+    const struct leg_tally told = local_told(segment);
+    const uint32_t need = leg_seats_needed(&told);
+    struct local_tally *tally = &segment->tally;
+    struct local_round next = {0};
+    bool late;
+
+    TRY(local_get(game->store, &next, LOCAL_ROUND, &segment->hash, tally->round + 1));
+    if (next.height == 0) {
+        return local_refuse(game, GAME_ALREADY_DRAWN, 0);
+    }
+    /* Only a refusal lets a leg be final with a round to come. */
+    if (segment->job.refused_until_s != 0 && !tally->vouched) {
+        return local_refuse(game, GAME_STANDS_REFUSED, segment->job.refused_until_s);
+    }
+    if (need == 0) {
+        return local_refuse(game, GAME_NOT_NEEDED, 0);
+    }
+    TRY(seed_of(game, &next.seed, &late, segment, next.height, next.time_s));
+
+    next.from = tally->to;
+    TRY(local_put(game->store, &next, LOCAL_ROUND, &segment->hash, tally->round + 1));
+    TRY(seat_round(game, segment, &next.seed, need));
+    tally->round++;
+    start_round(game, segment, &next.seed);
+    return local_save_segment(game, segment);
+}
+
 enum status local_draw(struct local_game *game, const struct game_move *move)
 {
+    const struct game_segment *shown = &move->segment;
     struct local_segment segment = {0};
     struct local_job *job = &segment.job;
     struct local_tally *tally = &segment.tally;
-    struct hash32 random;
-    struct hash32 seed;
-    bool late;
-    bool found;
+    struct hash32 seed = {{0}};
+    bool late = false;
 
-    TRY(local_require_shown(game, &segment, &move->key, &move->segment));
+    TRY(local_require_shown(game, &segment, &move->key, shown));
     if (segment.index < job->drawn) {
-        return local_refuse(game, GAME_ALREADY_DRAWN, 0);
+        return draw_again(game, &segment);
     }
     /* In their order: whether one is covered depends on where its leg began. */
     if (segment.index != job->drawn) {
@@ -283,9 +361,8 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     if (job->terms.seats == 0) {
         return draw_nobody(game, &segment);
     }
-    TRY(local_random_of(game, &random, &late, &move->segment));
-    seed = game_seed(&random, &segment.hash);
-    if (!leg_is_covered(&job->terms, &move->segment, job->segments, job->leg_start, &seed, late)) {
+    TRY(seed_of(game, &seed, &late, &segment, shown->height, shown->time_s));
+    if (!leg_is_covered(&job->terms, shown, job->segments, job->leg_start, &seed, late)) {
         tell_drawn(game, &segment, &seed);
         return local_put_job(game, job, segment.key);
     }
@@ -293,11 +370,10 @@ enum status local_draw(struct local_game *game, const struct game_move *move)
     cover_segment(&segment);
     tell_drawn(game, &segment, &seed);
     tally->seed = seed;
-    tally->panel = move->segment.panel;
-    TRY(local_open_round(game, &found, &segment,
-                         game_wanted_rights(&job->terms, &move->segment, job->segments)));
+    tally->panel = shown->panel;
+    TRY(seat_round(game, &segment, &seed, game_wanted_rights(&job->terms, shown, job->segments)));
     tally->first = tally->to;
-    local_start_round(game, &segment);
+    start_round(game, &segment, &seed);
     return local_save_segment(game, &segment);
 }
 
@@ -429,9 +505,10 @@ enum status local_reveal(struct local_game *game, const struct game_move *move)
 static enum status remove_entry(struct local_game *game, struct local_entry *entry,
                                 const struct local_segment *segment, uint32_t place)
 {
-    const uint32_t number = entry_at(&segment->tally, place);
     const uint32_t generation = segment->job.generation;
+    uint32_t number = 0;
 
+    TRY(local_entry_at(game, &number, segment, place));
     entry->gone = true;
     tell_gone(game, segment->key, generation, number, &entry->owner, 0);
     return put_entry(game, entry, segment->key, generation, number);
@@ -481,7 +558,7 @@ enum status local_disprove(struct local_game *game, struct local_right *right, u
     const wei bond = segment->job.terms.bond;
 
     event->seal = segment->hash;
-    event->entry = entry_at(&segment->tally, place);
+    TRY(local_entry_at(game, &event->entry, segment, place));
     segment->tally.rights--;
     segment->tally.unseen++;
     set_place(&segment->tally, place, LOCAL_PLACE_CLOSED);

@@ -103,11 +103,13 @@ enum local_place local_get_place(const struct local_tally *tally, uint32_t place
 /* The entry at a place. */
 enum status local_get_seated(struct local_game *game, struct local_entry *entry,
                              const struct local_segment *segment, uint32_t place);
-/* Draws as many seats as are needed, or those that are left; *found: any. Does not save. */
-enum status local_open_round(struct local_game *game, bool *found, struct local_segment *segment,
-                             uint32_t need);
-/* Its time begins now. */
-void local_start_round(struct local_game *game, struct local_segment *segment);
+/* What was told about a covered segment. */
+struct leg_tally local_told(const struct local_segment *segment);
+/* Rights are missing: another round can be drawn, with the seed of a commit in this block. */
+enum status local_close_round(struct local_game *game, const struct local_segment *segment);
+/* The entry at a place that a round has reached. */
+enum status local_entry_at(struct local_game *game, uint32_t *number,
+                           const struct local_segment *segment, uint32_t place);
 /* A seat reveals that a step is false: its entry is gone, and its bond the claim's. Saves. */
 enum status local_raise(struct local_game *game, struct local_segment *segment,
                         const struct game_move *move);
@@ -123,9 +125,9 @@ enum status local_disprove(struct local_game *game, struct local_right *right, u
 
 /* ---- seeds ---- */
 
-/* The random of a commit, and whether a later one had to stand in. */
+/* The random of a commit in that block, and whether a later one had to stand in. */
 enum status local_random_of(struct local_game *game, struct hash32 *random, bool *late,
-                            const struct game_segment *segment);
+                            uint64_t height, uint64_t time_s);
 
 /* ---- disputes ---- */
 

@@ -20,14 +20,14 @@ static enum status find_readable(struct local_game *game, uint64_t *source, bool
 }
 
 enum status local_random_of(struct local_game *game, struct hash32 *random, bool *late,
-                            const struct game_segment *segment)
+                            uint64_t height, uint64_t time_s)
 {
-    const struct hash32 key = local_key_of_commits(segment->height, segment->time_s);
+    const struct hash32 key = local_key_of_commits(height, time_s);
     uint64_t fixed;
     uint64_t source = 0;
 
     TRY(local_get(game->store, &fixed, LOCAL_FIXED, &key, 0));
-    TRY(find_readable(game, &source, late, fixed != 0 ? fixed : segment->height + GAME_SEED_DELAY));
+    TRY(find_readable(game, &source, late, fixed != 0 ? fixed : height + GAME_SEED_DELAY));
     *late = *late || fixed != 0;
     return game->random(game->context, random, source);
 }

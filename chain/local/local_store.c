@@ -10,7 +10,7 @@
 #include "chain/game/game_tables.h"
 
 enum {
-    EDITION = 6, /* of the game */
+    EDITION = 7, /* of the game */
     RECORD_SIZE_MAX = 60 * ABI_WORD_SIZE,
     KEY_SIZE = HASH32_SIZE + 8,
 };
@@ -18,6 +18,7 @@ enum {
 #define JOB(member, type)      FIELD(local_job, member, type)
 #define ENTRY(member, type)    FIELD(local_entry, member, type)
 #define TALLY(member, type)    FIELD(local_tally, member, type)
+#define ROUND(member, type)    FIELD(local_round, member, type)
 #define DISPUTE(member, type)  FIELD(local_dispute, member, type)
 #define CLAIMANT(member, type) FIELD(local_claimant, member, type)
 #define DOCKET(member, type)   FIELD(local_docket, member, type)
@@ -54,6 +55,9 @@ static const struct field tally_rows[] = {
     TALLY(rights, U32),   TALLY(unseen, U32),     TALLY(covered, BOOL), TALLY(vouched, BOOL),
     TALLY(seed, BYTES32), TALLY(places, BYTES32),
 };
+
+static const struct field round_rows[] = {ROUND(height, U64), ROUND(time_s, U64),
+                                          ROUND(seed, BYTES32), ROUND(from, U32)};
 
 static const struct field account_rows[] = {ACCOUNT(purse, WEI), ACCOUNT(owed, WEI)};
 
@@ -101,6 +105,7 @@ static const struct {
     [LOCAL_DOCKET] = {sizeof(struct local_docket), FIELDS(docket_rows)},
     [LOCAL_ALARMS] = {sizeof(struct hash32), FIELDS(hash_rows)},
     [LOCAL_OTHERS] = {sizeof(struct hash32), FIELDS(hash_rows)},
+    [LOCAL_ROUND] = {sizeof(struct local_round), FIELDS(round_rows)},
     [LOCAL_FIXED] = {sizeof(uint64_t), FIELDS(u64_rows)},
 };
 
@@ -117,7 +122,7 @@ static enum status check_edition(struct database *sql, struct error *error)
         return STATUS_OK;
     }
     if (edition == 0 && records == 0) {
-        return database_execute(sql, "PRAGMA user_version = 6", error);
+        return database_execute(sql, "PRAGMA user_version = 7", error);
     }
     (void)error_set(error, STATUS_REFUSED,
                     "this ledger file is of another edition of the game than this program plays");

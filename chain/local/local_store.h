@@ -56,9 +56,17 @@ struct local_tally {
     uint32_t rights;
     uint32_t unseen; /* seats that said so, and rights that were disproved */
     bool covered;
-    bool vouched; /* by the keeper */
-    struct hash32 seed;
+    bool vouched;         /* by the keeper */
+    struct hash32 seed;   /* of the first round */
     struct hash32 places; /* four bits each, enum local_place */
+};
+
+/* Of a round behind the first: it has a seed of its own. */
+struct local_round {
+    uint64_t height; /* of the block in which settle closed the round before; 0: it did not */
+    uint64_t time_s; /* ... */
+    struct hash32 seed;
+    uint32_t from; /* its first place; 0: not drawn */
 };
 
 enum local_place {
@@ -138,6 +146,7 @@ enum local_kind {
     LOCAL_DOCKET,   /* struct local_docket, by job and generation */
     LOCAL_ALARMS,   /* struct hash32: a claim in a queue, by job, generation and number */
     LOCAL_OTHERS,   /* ... */
+    LOCAL_ROUND,    /* struct local_round, by segment and number */
     LOCAL_FIXED, /* uint64_t: the block that seeds come from, by local_key_of_commits(); 0: none */
     LOCAL_KINDS,
 };

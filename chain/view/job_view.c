@@ -25,6 +25,7 @@ static enum job_view_mark mark_of(const struct job_record *record, uint32_t inde
     case JOB_SEGMENT_SEALING:
     case JOB_SEGMENT_REVEALING:
     case JOB_SEGMENT_ROUND:
+    case JOB_SEGMENT_ROUND_UNDRAWN:
         return JOB_VIEW_VERIFIED;
     case JOB_SEGMENT_UNDRAWN:
     case JOB_SEGMENT_CLAIM_TIME:

@@ -90,8 +90,9 @@ ATTACK(fee_farming_by_a_third_of_a_panel)
     }
 }
 
-/* It is all of the panel. Of a last segment nine seats are drawn in place of three, and share a
- * pool that is three fees: less than three rights have at once. */
+/* It is all of the panel. Of a last segment eight seats are drawn in place of three, and five share
+ * a pool that is three fees: less than three rights have at once. The first unseen brings no seat
+ * beyond the one that it gave up. */
 ATTACK(fee_farming_by_a_whole_panel)
 {
     accept_for_seats(scene, 1, 1, true);
@@ -99,13 +100,50 @@ ATTACK(fee_farming_by_a_whole_panel)
     scene_draw(scene, 0);
     scene_rounds_after(scene, 0, &farms, &reaps);
     assert_int_equal(scene->record.segments[0].draw.unseen, 3);
-    assert_int_equal(scene->record.segments[0].draw.rights, 6);
+    assert_int_equal(scene->record.segments[0].draw.rights, 5);
     scene_settle(scene, STAGE_SOLVER, 0);
     assert_int_equal(scene->record.state.phase, GAME_PHASE_CLOSED);
     scene_depart(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), 1000);
-    scene_see(scene, scene_gain(scene, STAGE_FRIEND), 6 * LATER / 2);
-    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -1000 - 6 * LATER / 2);
+    scene_see(scene, scene_gain(scene, STAGE_FRIEND), 3 * LATER);
+    scene_see(scene, scene_gain(scene, STAGE_CLIENT), -1000 - 3 * LATER);
+}
+
+/* Seats of the last round that the segment's seed does not name. */
+static uint32_t seats_unknown(const struct scene *scene)
+{
+    const struct job_record_segment *segment = &scene->record.segments[0];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < scene->record.seat_count; i++) {
+        const struct job_record_seat *seat = &scene->record.seats[i];
+
+        count += seat->round == segment->draw.round &&
+                 game_place_entry(&segment->draw.seed, seat->place, segment->committed.panel) !=
+                     seat->state.entry;
+    }
+    return count;
+}
+
+/* It says unseen where the seed of the draw gives it the seats to come: but they have a seed of
+ * their own, which is there when the round is over and closed. */
+ATTACK(fee_farming_by_who_reads_the_seed)
+{
+    struct game_segment segment;
+
+    accept_for_seats(scene, 2, SEATS, true);
+    scene_commit(scene, STAGE_SOLVER, SCENE_STEPS);
+    scene_draw(scene, 0);
+    assert_int_equal(seats_unknown(scene), 0);
+    scene_round(scene, 0, &farms, NULL);
+    segment = scene_segment(scene, 0);
+    scene_pass_blocks(scene, 1);
+    assert_int_equal(SCENE_REFUSAL(scene, STAGE_FRIEND, ledger_draw, &scene->job, &segment,
+                                   &(struct game_commits){segment.height, segment.time_s}),
+                     GAME_ALREADY_DRAWN);
+    scene_next_round(scene, STAGE_FRIEND, 0);
+    assert_int_equal(scene->record.segments[0].draw.round, 1);
+    assert_true(seats_unknown(scene) > 0);
 }
 
 /* Where the keeper has the bytes, unseen is silence: it brings one seat, for seven eighths of the
@@ -134,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ATTACK_TESTS(fee_farming_by_a_third_of_a_panel),
         ATTACK_TESTS(fee_farming_by_a_whole_panel),
+        ATTACK_TESTS(fee_farming_by_who_reads_the_seed),
         ATTACK_TESTS(fee_farming_where_a_keeper_vouches),
     };
 

@@ -71,7 +71,8 @@ ATTACK(skipped_draws)
     commit(scene, STAGE_SOLVER, 2);
     second = scene_segment(scene, 1);
     scene_pass_blocks(scene, 4);
-    assert_int_equal(SCENE_REFUSAL(scene, STAGE_SOLVER, ledger_draw, &scene->job, &second),
+    assert_int_equal(SCENE_REFUSAL(scene, STAGE_SOLVER, ledger_draw, &scene->job, &second,
+                                   &(struct game_commits){second.height, second.time_s}),
                      GAME_WRONG_INDEX);
     assert_int_equal(SCENE_REFUSAL(scene, STAGE_SOLVER, ledger_settle, &scene->job, &second, NULL),
                      GAME_NOT_DRAWN);

@@ -75,7 +75,7 @@ ATTACK(a_slow_job_hides_no_lie)
         if (job_segment_waits_for(&waiting, now_s) != JOB_SEGMENT_ROUND) {
             break;
         }
-        scene_settle(scene, STAGE_SOLVER, 0);
+        scene_next_round(scene, STAGE_SOLVER, 0);
     }
     scene_pass(scene, 3 * SCENE_CLAIM_S);
     segment = scene_segment(scene, 0);

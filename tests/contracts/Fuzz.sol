@@ -79,6 +79,7 @@ contract Fuzz {
         uint256 unseen;
         uint256 legStart;
         bool vouched;
+        uint256 over; // the block that closed the last round, and behind it its time; 0: none
     }
 
     /// @dev What a move found.
@@ -331,7 +332,7 @@ contract Fuzz {
         IRegistry.Terms memory t = terms;
         uint256 round = t.sealPeriod + t.revealPeriod;
         uint256 bound = (time > t.deadline ? time : t.deadline) + t.segmentPeriod;
-        bound += (ROUNDS + 1) * round + 5 * t.claimPeriod;
+        bound += (ROUNDS + 1) * (round + PERIOD) + 5 * t.claimPeriod;
         bound += (disputes.length + 1) * 20 * 2 * t.clock;
         while (!this.sweep()) {
             moves++;
@@ -472,6 +473,17 @@ contract Fuzz {
         if (_below(4) == 0) _sealClaim(_recent());
         if (_below(2) == 0) _settle(3, _recent(), "");
         if (_below(2) == 0) _settleFirst();
+        if (_below(2) == 0) _drawOver();
+    }
+
+    /// @dev Rounds that settle closed.
+    function _drawOver() internal {
+        Harness.Progress memory found = registry.jobs(job);
+        for (uint256 index = found.finalized; index < found.drawn; index++) {
+            Committed storage commit = commits[last[index] - 1];
+            if (_drawOf(commit.hash).over == 0) continue;
+            _do(3, 0, abi.encodeCall(registry.draw, (job, commit.segment, "")));
+        }
     }
 
     /// @dev The oldest leg.
@@ -1082,6 +1094,17 @@ contract Fuzz {
         found.seed = bytes32(uint256(uint64(tally >> 120)));
         found.legStart = uint24(tally >> 184);
         found.places = places;
+        found.over = uint104(registry.laterOf(hash, found.round + 1));
+    }
+
+    /// @dev The seed of a place's round.
+    function _seedAt(bytes32 hash, uint256 place) internal view returns (bytes32 seed) {
+        Draw memory draw = _drawOf(hash);
+        seed = draw.seed;
+        for (uint256 round = 1; round <= draw.round && place >= draw.first; round++) {
+            uint256 word = registry.laterOf(hash, round);
+            if (place >= uint8(word >> 168)) seed = bytes32(uint256(uint64(word >> 104)));
+        }
     }
 
     function _ownerAt(Committed storage commit, uint256 place)
@@ -1091,7 +1114,7 @@ contract Fuzz {
     {
         IRegistry.Segment storage segment = commit.segment;
         uint256 entry =
-            uint256(keccak256(abi.encode(_drawOf(commit.hash).seed, place))) % segment.panel;
+            uint256(keccak256(abi.encode(_seedAt(commit.hash, place), place))) % segment.panel;
         (owner,) = registry.entries(job, segment.generation, entry);
     }
 
@@ -1288,7 +1311,14 @@ contract Fuzz {
         return isLast && terms.seats != 0 && terms.seats < 3 ? 3 : terms.seats;
     }
 
-    /// @dev What a settle did: a leg is final, all is void, another round, or a vouch alone.
+    /// @dev The first unseen counts as silence, where more than one right is wanted.
+    function _enough(Draw memory draw, bool isLast) internal view returns (uint256 enough) {
+        enough = _wantedRights(isLast);
+        if (draw.vouched || draw.unseen == 0) return enough;
+        return enough + draw.unseen - (enough > 1 ? 1 : 0);
+    }
+
+    /// @dev What a settle did: a leg is final, all is void, a round is over, or a vouch alone.
     function _checkSettled(bytes memory data, Before memory before)
         internal
         view
@@ -1301,22 +1331,20 @@ contract Fuzz {
             _checkFinal(data, before, draw, isLast);
         } else if (now_.generation != before.job.generation) {
             return _checkVoid(before, draw, isLast);
-        } else if (draw.round != before.draw.round) {
+        } else if (draw.over != before.draw.over) {
             _within(
                 "after its round",
                 time,
                 before.draw.start + terms.sealPeriod + terms.revealPeriod,
                 time
             );
-            uint256 unseen = draw.vouched ? 0 : draw.unseen;
-            uint256 wanted = _wantedRights(isLast) + unseen;
-            if (draw.rights >= wanted) _broken("no round where all is told", draw.rights, unseen);
-            uint256 least = wanted - draw.rights;
-            if (draw.round >= 4 && least < before.draw.drawn) {
-                least = before.draw.drawn < 9 ? before.draw.drawn : 9;
-            }
-            uint256 seats = draw.drawn - before.draw.drawn;
-            if (seats < least && draw.to != 64) _broken("as many as are missing", seats, least);
+            uint256 enough = _enough(draw, isLast);
+            if (draw.rights >= enough) _broken("no round where all is told", draw.rights, enough);
+            _equal("a round is closed once", before.draw.over, 0);
+            _equal("the seed of this block", draw.over, height | (time << 64));
+            _equal("nobody sits before the draw", draw.drawn, before.draw.drawn);
+            if (draw.to == 64) _broken("places are left", draw.to, draw.drawn);
+            if (draw.drawn >= _word(data, 8)) _broken("somebody is left", draw.drawn, 0);
             if (now_.refusedUntil != 0 && !draw.vouched) _broken("a refusal ends draws", 0, 0);
         } else if (draw.vouched == before.draw.vouched) {
             _broken("a settle that does nothing", 0, 0);
@@ -1336,7 +1364,7 @@ contract Fuzz {
         _equal("final without a claim", job_.openClaims, 0);
         _equal("a leg follows a leg", draw.legStart, job_.finalized);
         uint256 unseen = draw.vouched ? 0 : draw.unseen;
-        bool enough = draw.rights >= _wantedRights(isLast) + unseen
+        bool enough = draw.rights >= _enough(draw, isLast)
             || (draw.rights > 0 && draw.rights >= 2 * unseen)
             || (draw.rights == 0 && unseen == 0);
         if (!enough) _broken("final by its rights", draw.rights, unseen);
@@ -1393,7 +1421,7 @@ contract Fuzz {
                 if (unseen == 0 || draw.rights >= 2 * unseen) {
                     _broken("denied", draw.rights, unseen);
                 }
-                if (draw.rights >= _wantedRights(isLast) + unseen) _broken("denied", unseen, 0);
+                if (draw.rights >= _enough(draw, isLast)) _broken("denied", unseen, 0);
             }
         }
         uint256 count = job_.committed - job_.finalized + 1;
@@ -1423,25 +1451,51 @@ contract Fuzz {
     }
 
     /// @dev Nobody chooses a seed by waiting, and a leg has at most sixteen segments.
+    function _seedOf(uint256 at, bytes32 hash) internal view returns (uint256 seed, bool late) {
+        uint256 source = at + 1;
+        late = height > source + 256;
+        if (late) source += (height - source - 1) / 256 * 256;
+        seed = uint64(uint256(keccak256(abi.encode(keccak256(abi.encode(source)), hash))));
+    }
+
+    /// @dev Another round, behind one that settle closed.
+    function _checkAgain(bytes memory data, Before memory before, Draw memory draw) internal view {
+        Draw memory was = before.draw;
+        bool isLast = _word(data, 9) != 0 || _word(data, 1) + 1 == before.job.segments;
+        uint256 enough = _enough(was, isLast);
+        if (was.over == 0) _broken("a round that nobody closed", was.round, 0);
+        if (was.rights >= enough) _broken("no round where all is told", was.rights, enough);
+        if (before.job.refusedUntil != 0 && !was.vouched) _broken("a refusal ends draws", 0, 0);
+        _equal("the next round", draw.round, was.round + 1);
+        _equal("nothing is closed", draw.over, 0);
+        _equal("its time begins", draw.start, time);
+        (uint256 seed,) = _seedOf(uint64(was.over), before.hash);
+        _equal("the seed of its end", uint256(_seedAt(before.hash, was.to)), seed);
+        uint256 least = enough - was.rights;
+        if (draw.round >= 4 && least < was.drawn) least = was.drawn < 9 ? was.drawn : 9;
+        if (draw.drawn - was.drawn < least && draw.to != 64) {
+            _broken("as many as are missing", draw.drawn - was.drawn, least);
+        }
+    }
+
     function _checkDraw(bytes memory data, Before memory before) internal view {
         Harness.Progress memory job_ = before.job;
         Draw memory draw = _drawOf(before.hash);
         uint256 index = _word(data, 1);
+        if (index < job_.drawn) {
+            _checkAgain(data, before, draw);
+            return;
+        }
         _equal("drawn in order", index, job_.drawn);
         if (terms.seats == 0) {
             if (!draw.covered || draw.start != _word(data, 5)) _broken("no seats", index, 0);
             return;
         }
-        uint256 source = _word(data, 6) + 1;
-        bool late = height > source + 256;
-        if (late) source += (height - source - 1) / 256 * 256;
-        uint256 seed = uint64(
-            uint256(keccak256(abi.encode(keccak256(abi.encode(source)), before.hash)))
-        );
+        (uint256 seed, bool late) = _seedOf(_word(data, 6), before.hash);
         bool wanted = late || _word(data, 9) != 0 || index + 1 == job_.segments
             || index - job_.legStart == 15 || _word(data, 5) + terms.segmentPeriod > terms.deadline
             || seed % 1_000_000 < terms.coveragePpm;
-        if (draw.covered != wanted) _broken("covered by its seed", seed, source);
+        if (draw.covered != wanted) _broken("covered by its seed", seed, height);
         if (!wanted) return;
         _equal("the seed of its height", uint256(draw.seed), seed);
         _equal("a leg begins behind the last", draw.legStart, job_.legStart);

@@ -66,6 +66,14 @@ contract Harness is Registry {
         places = _placesOf(hash, kept);
     }
 
+    /// @notice A round behind the first as it is kept.
+    function laterOf(bytes32 hash, uint256 round) external view returns (uint256 word) {
+        LaterRound storage kept = _laterRounds[hash][round];
+        assembly {
+            word := sload(kept.slot)
+        }
+    }
+
     /// @notice All that a job keeps here; the referee keeps account of claims and pots.
     function heldOf(bytes32 key) external view returns (uint256 sum) {
         Job storage job = _jobs[key];

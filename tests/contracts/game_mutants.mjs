@@ -36,7 +36,16 @@ const faults = [
     `        tally.unseen++;
         _setPhase(hash, tally, place, CLOSED);`,
     '        _setPhase(hash, tally, place, CLOSED);'],
-  ['rounds stay small', 'Panel.sol', 'tally.round + 2 >= FULL_ROUND', 'false'],
+  ['rounds stay small', 'Panel.sol', 'round + 1 >= FULL_ROUND', 'false'],
+  ['all rounds come from the first seed', 'Panel.sol',
+    '(uint256 seed,) = _seedOf(next.height, next.time, hash, proof);',
+    'uint256 seed = tally.seed;'],
+  ['a round is drawn that nobody closed', 'Panel.sol',
+    'if (next.height == 0) revert AlreadyDrawn();', ''],
+  ['rounds go on while somebody refuses', 'Panel.sol',
+    'if (job.refusedUntil != 0 && !tally.vouched) revert StandsRefused(job.refusedUntil);', ''],
+  ['the first unseen brings a seat', 'Panel.sol',
+    'enough > 1 ? enough + denied - 1 : enough + denied', 'enough + denied'],
   ['a last segment is final by one right', 'Panel.sol', 'seats >= LAST_RIGHTS', 'true'],
   // Draws.
   ['a late draw chooses the seed', 'HeaderSeeds.sol',
@@ -53,7 +62,7 @@ const faults = [
     '_requireAfter(uint256(job.openedAt) + job.sealPeriod);', ''],
   // Legs.
   ['one right is enough, against all others', 'Registry.sol',
-    'rights >= needed || (rights >= 2 * unseen && (rights != 0 || unseen == 0))',
+    'rights >= enough || (rights >= 2 * unseen && (rights != 0 || unseen == 0))',
     'rights != 0 || unseen == 0'],
   ['a leg is paid before the one ahead of it', 'Registry.sol',
     'if (tally.legStart != job.finalized) return (WrongIndex.selector, job.finalized);', ''],

@@ -453,25 +453,28 @@ static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
     return STATUS_OK;
 }
 
-/* In the interest of the panel it draws in order. The wait begins with the block of the seed: in
+/* A segment, or another round of one. In the interest of the panel it draws in order. The wait begins with the block of the seed: in
  * those before it, nobody could draw. */
 static enum status visit_undrawn(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_segment *segment = row;
+    const struct job_segment state = store_segment_state(segment);
     struct action action = {.kind = ACTION_DRAW,
                             .job = segment->job,
                             .segment = segment->hash,
-                            .due_height = segment->committed.height + node->clock.seed_delay,
+                            .due_height = state.commits.height + node->clock.seed_delay,
                             .late_s = GAME_TIME_MAX};
     struct action before;
     uint64_t wait_s = 0;
     enum status status;
 
-    if (node->clock.height < action.due_height) {
+    if (node->clock.height < action.due_height ||
+        (state.over &&
+         job_segment_waits_for(&state, node->clock.time_s) != JOB_SEGMENT_ROUND_UNDRAWN)) {
         return STATUS_OK;
     }
-    action_name(action.name, ACTION_DRAW, &segment->hash);
+    node_name(action.name, ACTION_DRAW, &segment->hash, state.over ? segment->draw.round + 1 : 0);
     status = action_find(node->ports.store, &before, action.name, error);
     if (status == STATUS_OK && before.state <= ACTION_SENT) {
         return STATUS_OK;
@@ -490,7 +493,8 @@ static enum status forget_draws(struct node *node, struct error *error)
     return database_run(&node->ports.store->sql, error,
                         "DELETE FROM actions WHERE kind = :draw AND state = :action_planned AND"
                         " NOT EXISTS (SELECT 1 FROM segments s JOIN jobs j ON j.key = s.job WHERE"
-                        " s.hash = actions.segment AND NOT s.void AND s.idx = j.drawn)",
+                        " s.hash = actions.segment AND NOT s.void AND (s.idx = j.drawn OR"
+                        " (s.over_height > 0 AND s.idx >= j.finalized)))",
                         "");
 }
 
@@ -509,8 +513,8 @@ enum status node_seats_round(struct node *node, struct error *error)
     TRY(forget_draws(node, error));
     if (!node->options.by_hand) {
         TRY(store_visit(store, STORE_SEGMENTS,
-                        "NOT s.void AND s.idx = j.drawn AND j.phase = :job_running AND"
-                        " s.panel > 0 AND " OUR_PANEL,
+                        "NOT s.void AND (s.idx = j.drawn OR (s.over_height > 0 AND s.idx >="
+                        " j.finalized)) AND j.phase = :job_running AND s.panel > 0 AND " OUR_PANEL,
                         visit_undrawn, node, error));
         TRY(store_visit(store, STORE_SEATS,
                         "p.ours AND p.phase = :seat_drawn AND p.round = s.round AND NOT s.void AND"

@@ -122,10 +122,12 @@ static enum status send_about_segment(struct node *node, const struct action *ac
                                       const struct store_segment *segment, struct error *error)
 {
     struct ledger *ledger = node->ports.ledger;
+    const struct job_segment state = store_segment_state(segment);
 
     switch ((int)action->kind) {
     case ACTION_DRAW:
-        return ledger_draw(ledger, action->name, &segment->job, &segment->committed, error);
+        return ledger_draw(ledger, action->name, &segment->job, &segment->committed, &state.commits,
+                           error);
     case ACTION_SEAL:
     case ACTION_REVEAL:
     case ACTION_ALARM:

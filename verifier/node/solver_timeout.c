@@ -138,32 +138,17 @@ static enum status hurries_round(struct node *node, bool *hurry,
     return STATUS_OK;
 }
 
-/* What it waits for, by the places that are left. */
-static enum status wait_of(struct node *node, enum job_segment_wait *wait,
-                           struct job_segment *state, const struct store_segment *segment,
-                           struct error *error)
-{
-    *state = store_segment_state(segment);
-    *wait = job_segment_waits_for(state, node->clock.time_s);
-    if (*wait == JOB_SEGMENT_ROUND) {
-        TRY(store_places_left(node->ports.store, &state->places_left, segment, error));
-        *wait = job_segment_waits_for(state, node->clock.time_s);
-    }
-    return STATUS_OK;
-}
-
 /* Each round, and what a vouch changes, is a move of its own. */
 static enum status tend_segment(void *context, const void *row, struct error *error)
 {
     struct node *node = context;
     const struct store_segment *segment = row;
     struct action action = {.kind = ACTION_SETTLE, .job = segment->job, .segment = segment->hash};
-    struct job_segment state;
-    enum job_segment_wait wait;
+    const struct job_segment state = store_segment_state(segment);
+    const enum job_segment_wait wait = job_segment_waits_for(&state, node->clock.time_s);
     bool hurry = false;
     uint64_t since_s;
 
-    TRY(wait_of(node, &wait, &state, segment, error));
     if (!job_segment_settles(wait)) {
         return STATUS_OK;
     }

@@ -193,12 +193,8 @@ MUST_CHECK enum status store_dispute(struct store *store, struct store_dispute *
 MUST_CHECK enum status store_states(struct store *store, struct digest states[GAME_STATES_MAX],
                                     const struct store_segment *segment, struct error *error);
 
-/* What chain/job says of it, if places are left. Borrows the terms. */
+/* What chain/job says of it. Borrows the terms. */
 struct job_segment store_segment_state(const struct store_segment *segment);
-
-/* Would another round seat somebody? */
-MUST_CHECK enum status store_places_left(struct store *store, bool *left,
-                                         const struct store_segment *segment, struct error *error);
 
 /* "job 7c25 segment 10", for logs. */
 #define STORE_PLACE_TEXT 48
@@ -274,8 +270,9 @@ MUST_CHECK enum status store_read_seat(void *one, sqlite3_stmt *row, struct erro
 
 /* A segment's draw without its count of seats, from column `at` on. */
 #define STORE_DRAW_COLUMNS                                                                         \
-    "s.seed, s.covered, s.leg_start, s.start_s, s.round, s.places, s.rights, s.unseen, s.vouched"
-#define STORE_DRAW_COUNT 9
+    "s.seed, s.covered, s.leg_start, s.start_s, s.round, s.places, s.rights, s.unseen, s.vouched," \
+    " s.over_height, s.over_s"
+#define STORE_DRAW_COUNT 11
 MUST_CHECK enum status store_read_draw(struct job_reduced_segment *draw, sqlite3_stmt *row, int at,
                                        struct error *error);
 

@@ -81,11 +81,12 @@ static enum status write_draw(struct store *store, const struct job_reduced_segm
     return database_run(&store->sql, error,
                         "UPDATE segments SET seed = nullif(?, zeroblob(32)), covered = ?,"
                         " start_s = ?, round = ?, places = ?, rights = ?, unseen = ?, vouched = ?,"
-                        " leg_start = ? WHERE rowid = ?",
-                        "biiiiiiiii", BLOB(draw->seed), (int64_t)draw->covered,
+                        " leg_start = ?, over_height = ?, over_s = ? WHERE rowid = ?",
+                        "biiiiiiiiiii", BLOB(draw->seed), (int64_t)draw->covered,
                         (int64_t)draw->start_s, (int64_t)draw->round, (int64_t)draw->to,
                         (int64_t)draw->rights, (int64_t)draw->unseen, (int64_t)draw->vouched,
-                        (int64_t)draw->leg_start, number);
+                        (int64_t)draw->leg_start, (int64_t)draw->over_height, (int64_t)draw->over_s,
+                        number);
 }
 
 static enum status reduce_segment(struct store *store, const struct game_event *event,
@@ -152,17 +153,6 @@ static bool is_seated(void *context, uint32_t number)
     return count > 0;
 }
 
-enum status store_places_left(struct store *store, bool *left, const struct store_segment *segment,
-                              struct error *error)
-{
-    struct place_walk seating = {store, segment, error, STATUS_OK};
-    const struct job_panel panel = {
-        .context = &seating, .find = find_entry, .is_seated = is_seated};
-
-    *left = job_places_left(&segment->draw.seed, &segment->committed, segment->draw.to, &panel);
-    return seating.status;
-}
-
 static enum status seat_all(struct store *store, const struct store_segment *segment,
                             const struct game_event *event, const struct address *own,
                             struct error *error)
@@ -171,8 +161,8 @@ static enum status seat_all(struct store *store, const struct store_segment *seg
     const struct job_panel panel = {
         .context = &seating, .find = find_entry, .is_seated = is_seated};
     struct job_place places[GAME_PLACES_MAX];
-    uint32_t count = job_round_places(places, &segment->draw.seed, &segment->committed, event->from,
-                                      event->to, &panel);
+    uint32_t count =
+        job_round_places(places, &event->seal, &segment->committed, event->from, event->to, &panel);
 
     TRY(seating.status);
     for (uint32_t i = 0; i < count; i++) {
@@ -307,6 +297,7 @@ enum status store_take_panel(struct store *store, const struct ledger_entry *ent
     case GAME_MOVED:
         return take_moved(store, event, error);
     case GAME_DRAWN:
+    case GAME_ROUND_OVER:
     case GAME_VOUCHED:
         return reduce_segment(store, event, error);
     case GAME_ROUND:

@@ -69,6 +69,8 @@ enum status store_read_draw(struct job_reduced_segment *draw, sqlite3_stmt *row,
         .rights = (uint32_t)sqlite3_column_int64(row, at + 6),
         .unseen = (uint32_t)sqlite3_column_int64(row, at + 7),
         .vouched = sqlite3_column_int(row, at + 8) != 0,
+        .over_height = (uint64_t)sqlite3_column_int64(row, at + 9),
+        .over_s = (uint64_t)sqlite3_column_int64(row, at + 10),
     };
     return sqlite3_column_type(row, at) == SQLITE_NULL ||
                    database_blob_column(row, at, draw->seed.bytes, HASH32_SIZE)
@@ -434,7 +436,6 @@ struct job_segment store_segment_state(const struct store_segment *segment)
 
     found.open_claims = segment->open_claims;
     found.job_claims = segment->job_claims;
-    found.places_left = true;
     return found;
 }
 

@@ -40,7 +40,8 @@ static struct leg_tally tally_of(const struct walk *walk, uint32_t rights, uint3
                               .rights = rights,
                               .unseen = unseen,
                               .round = walk->rounds > 0 ? walk->rounds - 1 : 0,
-                              .drawn = rights + unseen};
+                              .drawn = rights + unseen,
+                              .panel = UINT32_MAX};
 }
 
 static void end_walk(struct walk *walk, uint32_t rights, uint32_t unseen, double chance)

@@ -222,8 +222,11 @@ struct hold {
 /* The most rounds of a segment: each lacks one right, and has as few seats as the rules allow. */
 static uint32_t rounds_max(uint32_t seats)
 {
-    struct leg_tally tally = {
-        .wanted = seats, .rights = seats == 0 ? 0 : seats - 1, .drawn = seats, .to = seats};
+    struct leg_tally tally = {.wanted = seats,
+                              .rights = seats == 0 ? 0 : seats - 1,
+                              .drawn = seats,
+                              .to = seats,
+                              .panel = GAME_PANEL_MAX};
     uint32_t needed = leg_seats_needed(&tally);
 
     while (needed > 0) {

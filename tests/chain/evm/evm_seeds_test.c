@@ -39,7 +39,8 @@ static enum status try_draw(struct scene *scene, const struct game_segment *segm
 
     error_init(&error);
     stage_work(scene->stage.ledgers[STAGE_OTHER]);
-    return ledger_draw(scene->stage.ledgers[STAGE_OTHER], name, &scene->job, segment, &error);
+    return ledger_draw(scene->stage.ledgers[STAGE_OTHER], name, &scene->job, segment,
+                       &(struct game_commits){segment->height, segment->time_s}, &error);
 }
 
 static void see_seed(struct scene *scene, const struct game_segment *segment,

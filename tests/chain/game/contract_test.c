@@ -51,6 +51,8 @@ struct world {
     uint32_t panel;                /* entries of the job: Alice has the even ones, Bob the others */
     uint32_t generation;           /* of the job */
     struct hash32 seed;            /* of the last draw */
+    struct hash32 later_seed;      /* of its second round, */
+    uint32_t later;                /* ... and its first place; 0: there is none */
     uint64_t gas[GAME_MOVE_KINDS]; /* the most that each move has cost */
     uint64_t sum;                  /* of all moves so far */
     bool far;                      /* the last draw went beyond the places that fit its slot */
@@ -281,20 +283,21 @@ static struct game_move with_segment(struct world *world, enum game_move_kind ki
     return move;
 }
 
-static void draw(struct world *world, const struct game_segment *segment)
+/* height: of the commit, or of the end of a round; words: of the first event. */
+static void draw_words(struct world *world, const struct game_segment *segment, uint64_t height,
+                       uint8_t *words, size_t words_size)
 {
     struct game_move move = with_segment(world, GAME_DRAW, segment);
     uint8_t header[GAME_HEADER_MAX];
-    uint8_t words[2 * ABI_WORD_SIZE]; /* seed, covered */
     struct error error;
     json_t *receipt;
     const char *data;
     size_t size = 0;
 
+    error_init(&error);
     pass_time(world, 1);
     pass_time(world, 1);
-    assert_int_equal(evm_header_at(world->rpc, header, &size, segment->height + 1, &error),
-                     STATUS_OK);
+    assert_int_equal(evm_header_at(world->rpc, header, &size, height + 1, &error), STATUS_OK);
     move.proof = (struct game_bytes){header, size};
     header[size - 1] ^= 1;
     assert_int_equal(refused_to(world, EVE, &move), GAME_WRONG_HEADER);
@@ -303,9 +306,32 @@ static void draw(struct world *world, const struct game_segment *segment)
     data = json_string_value(
         json_object_get(json_array_get(json_object_get(receipt, "logs"), 0), "data"));
     assert_non_null(data);
-    assert_int_equal(hex_data_read_exactly(words, sizeof(words), data), STATUS_OK);
-    memcpy(world->seed.bytes, words, HASH32_SIZE);
+    assert_int_equal(hex_data_read_exactly(words, words_size, data), STATUS_OK);
     json_decref(receipt);
+}
+
+static void draw(struct world *world, const struct game_segment *segment)
+{
+    uint8_t words[2 * ABI_WORD_SIZE]; /* seed, covered */
+
+    draw_words(world, segment, segment->height, words, sizeof(words));
+    memcpy(world->seed.bytes, words, HASH32_SIZE);
+    world->later = 0;
+}
+
+/* The round that settle closed in the newest block is followed by another one. */
+static void draw_again(struct world *world, const struct game_segment *segment)
+{
+    uint8_t words[5 * ABI_WORD_SIZE]; /* round, from, to, start, seed */
+    uint64_t height = 0;
+    struct error error;
+
+    error_init(&error);
+    assert_int_equal(evm_head(world->rpc, &height, &error), STATUS_OK);
+    draw_words(world, segment, height, words, sizeof(words));
+    memcpy(world->later_seed.bytes, words + 4 * ABI_WORD_SIZE, HASH32_SIZE);
+    world->later = words[2 * ABI_WORD_SIZE - 1];
+    assert_int_equal(words[ABI_WORD_SIZE - 1], 1); /* round */
 }
 
 /* The n-th seat of the draw: its place, and whose it is. */
@@ -316,7 +342,9 @@ static uint32_t seat_of(const struct world *world, uint32_t n, uint32_t *account
 
     assert_true(world->panel <= 4);
     for (uint32_t place = 0; place < GAME_PLACES_MAX; place++) {
-        uint32_t entry = game_place_entry(&world->seed, place, world->panel);
+        bool is_later = world->later > 0 && place >= world->later;
+        uint32_t entry =
+            game_place_entry(is_later ? &world->later_seed : &world->seed, place, world->panel);
 
         if (!taken[entry] && found++ == n) {
             *account = ALICE + entry % 2;
@@ -781,7 +809,8 @@ static void play_void(struct world *world)
     segment = commit(world, 0);
     draw(world, &segment);
     say_unseen(world, &segment, 0);
-    settle(world, &segment, SEAL_S + REVEAL_S + 1); /* another round */
+    settle(world, &segment, SEAL_S + REVEAL_S + 1); /* the round is over */
+    draw_again(world, &segment);
     say_unseen(world, &segment, 2);
     settle(world, &segment, SEAL_S + REVEAL_S + GAME_WAITS_MAX * CLAIM_S + 1);
     move = about(GAME_ACCEPT, &world->job);

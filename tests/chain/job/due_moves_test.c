@@ -217,7 +217,7 @@ static void test_where_the_panel_is_used_up_what_it_said_decides(void **state)
     }
 }
 
-/* All that are left have a seat, are gone, or are the solver's: no round would find anybody. */
+/* All have had a seat: no round follows. Who closed one lets the next be drawn, a block later. */
 static void test_a_round_needs_somebody_to_draw(void **state)
 {
     struct scene scene;
@@ -226,10 +226,12 @@ static void test_a_round_needs_somebody_to_draw(void **state)
     scene_make(&scene, 1);
     scene.segments[0].draw.rights = 0;
     see_settle(&scene, REVEAL_END_S + 1, 0, JOB_SEGMENT_ROUND);
-    for (uint32_t i = 0; i < PANEL; i++) {
-        scene.entries[i].gone = i % 2 == 0;
-        scene.entries[i].owner = solver;
-    }
+    scene.segments[0].draw.over_height = scene.clock.height;
+    see_nothing(&scene, REVEAL_END_S + 1, &client);
+    scene.clock.height += GAME_SEED_DELAY;
+    see(&scene, REVEAL_END_S + 1, &client, DUE_MOVE_DRAW, 0);
+    scene.segments[0].draw.over_height = 0;
+    scene.segments[0].draw.seats = PANEL;
     see_nothing(&scene, REVEAL_END_S + 4 * PERIOD_S, &client);
     see_settle(&scene, REVEAL_END_S + 4 * PERIOD_S + 1, 0, JOB_SEGMENT_DUE);
 }

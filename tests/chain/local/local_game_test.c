@@ -168,6 +168,11 @@ static void end_segments(struct ending *ending)
             history->twins.height += 2;
         }
         (void)try_move(ending, &move);
+        if (move.kind == GAME_SETTLE) { /* it may have closed a round */
+            move.kind = GAME_DRAW;
+            history->twins.height += 2;
+            (void)try_move(ending, &move);
+        }
     }
 }
 

@@ -355,6 +355,10 @@ static void test_a_right_of_a_later_round_earns_less(void **state)
     assert_int_equal(tally.drawn, SEATS);
     wait_s(&world, SEAL + REVEAL + 1); /* both are silent, which costs them nothing */
     must(settle(&world, 0, NULL, 0));
+    assert_int_equal(settle(&world, 0, NULL, 0), GAME_ENGAGED);
+    assert_int_equal(tally_of(&world, 0).round, 0);
+    wait_s(&world, 0);
+    draw(&world, 0);
     tally = tally_of(&world, 0);
     assert_int_equal(tally.round, 1);
     assert_int_equal(tally.drawn, 2 * SEATS);

@@ -437,6 +437,9 @@ static void test_silent_seat_loses_nothing_and_another_round_covers(void **state
     assert_int_equal(job_record_waits_for(&record, 0, world.now_s), JOB_SEGMENT_REVEALING);
     job_record_free(&record);
     pass(&world, REVEAL_S);
+    (void)do_round(&world);
+    assert_int_equal(count_events(&world, GAME_ROUND_OVER), 1);
+    pass(&world, 5);
     view = do_round(&world);
     assert_int_equal(count_events(&world, GAME_ROUND), SEGMENTS + 1);
     assert_int_equal(view.finalized, 0);

@@ -75,7 +75,9 @@ static void see_same_segment(struct views *views, const struct job_record *recor
                         HASH32_SIZE);
     state = store_segment_state(&found);
     state.terms = wanted.terms;
-    assert_int_equal(state.height, wanted.height);
+    assert_int_equal(state.commits.height, wanted.commits.height);
+    assert_int_equal(state.commits.time_s, wanted.commits.time_s);
+    assert_int_equal(state.over, wanted.over);
     assert_int_equal(state.panel, wanted.panel);
     assert_int_equal(state.start_s, wanted.start_s);
     assert_int_equal(state.refused_until_s, wanted.refused_until_s);

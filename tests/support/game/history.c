@@ -382,9 +382,29 @@ static uint32_t choose_place(struct history *history, const struct local_tally *
 static void get_seated(struct history *history, struct local_entry *entry,
                        const struct game_move *move, const struct local_tally *tally)
 {
+    const struct hash32 segment = game_segment_hash(&move->key, &move->segment);
+    struct local_round round = {.seed = tally->seed};
+
+    for (uint32_t i = 1; i <= tally->round && move->place >= tally->first; i++) {
+        struct local_round later;
+
+        get(history, &later, LOCAL_ROUND, &segment, i);
+        round = move->place >= later.from ? later : round;
+    }
     get(history, entry, LOCAL_ENTRY, &move->key,
         (uint64_t)move->segment.generation << 32 |
-            game_place_entry(&tally->seed, move->place, tally->panel));
+            game_place_entry(&round.seed, move->place, tally->panel));
+}
+
+/* Has settle closed its last round? */
+static bool round_is_over(struct history *history, const struct game_move *move,
+                          const struct local_tally *tally)
+{
+    const struct hash32 segment = game_segment_hash(&move->key, &move->segment);
+    struct local_round next;
+
+    get(history, &next, LOCAL_ROUND, &segment, tally->round + 1);
+    return next.height != 0;
 }
 
 /* A seat of a segment: its verdict, or what its place would say. */
@@ -530,7 +550,8 @@ static uint32_t segment_move(struct history *history, struct game_move *move)
     uint64_t seal_end_s = tally.start_s + job.terms.seal_period_s;
     uint64_t reveal_end_s = seal_end_s + job.terms.reveal_period_s;
 
-    if (known == NULL || kind == 99 || (move->segment.index >= job.drawn && kind < 80)) {
+    if (known == NULL || kind == 99 || (move->segment.index >= job.drawn && kind < 80) ||
+        (kind >= 12 && kind < 80 && round_is_over(history, move, &tally))) {
         move->kind = GAME_DRAW;
         history->twins.height += chance(history, 80) ? 2 : 0;
         if (chance(history, 8)) {

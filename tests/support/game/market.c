@@ -333,13 +333,14 @@ uint32_t market_draw(struct market *market, enum market_player player, const str
                      uint32_t index)
 {
     struct game_segment segment = market_segment(market, job, index);
+    const struct game_commits commits = {segment.height, segment.time_s};
     uint32_t place = GAME_PLACES_MAX;
     struct job_record record;
     struct error error;
 
     error_init(&error);
     market_mine(market, job, 3); /* blocks that must be there before the draw */
-    PLAY(market, MARKET_CLIENT, ledger_draw, job, &segment);
+    PLAY(market, MARKET_CLIENT, ledger_draw, job, &segment, &commits);
     job_record_init(&record, job, NULL);
     (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
     check(job_record_follow(&record, market->ledgers[MARKET_CLIENT], &error), &error);

@@ -227,6 +227,7 @@ void scene_pass_blocks(struct scene *scene, uint32_t count)
 void scene_draw(struct scene *scene, uint32_t index)
 {
     struct game_segment segment = scene_segment(scene, index);
+    const struct job_segment state = job_record_segment(&scene->record, index);
     char name[32];
     struct error error;
     enum status status;
@@ -235,8 +236,8 @@ void scene_draw(struct scene *scene, uint32_t index)
     do { /* it may have to wait for its block, or fix its seed first */
         error_init(&error);
         pass_block(scene);
-        status =
-            ledger_draw(scene->stage.ledgers[STAGE_CLIENT], name, &scene->job, &segment, &error);
+        status = ledger_draw(scene->stage.ledgers[STAGE_CLIENT], name, &scene->job, &segment,
+                             &state.commits, &error);
     } while (status == STATUS_UNREACHABLE);
     stage_check(status, &error);
     stage_settle_down(&scene->stage, STAGE_CLIENT, name);
@@ -433,7 +434,7 @@ void scene_rounds_after(struct scene *scene, uint32_t index, const struct scene_
         if (job_segment_waits_for(&segment, now_s) != JOB_SEGMENT_ROUND) {
             break;
         }
-        scene_settle(scene, STAGE_CLIENT, index);
+        scene_next_round(scene, STAGE_CLIENT, index);
     }
     segment = job_record_segment(&scene->record, index);
     if (job_segment_claim_end(&segment) >= now_s) {
@@ -447,6 +448,12 @@ void scene_settle(struct scene *scene, int player, uint32_t index)
 
     STAGE_PLAY(&scene->stage, player, ledger_settle, &scene->job, &segment, NULL);
     scene_read(scene);
+}
+
+void scene_next_round(struct scene *scene, int player, uint32_t index)
+{
+    scene_settle(scene, player, index);
+    scene_draw(scene, index);
 }
 
 void scene_vouch(struct scene *scene, int player, int keeper, uint32_t index)

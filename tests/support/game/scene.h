@@ -93,7 +93,10 @@ void scene_rounds(struct scene *scene, uint32_t index, const struct scene_verdic
 void scene_rounds_after(struct scene *scene, uint32_t index, const struct scene_verdicts *first,
                         const struct scene_verdicts *later);
 
-/* Another round, or the leg becomes final or void. */
+/* A round is closed, and the next one drawn. */
+void scene_next_round(struct scene *scene, int player, uint32_t index);
+
+/* A round is closed, or the leg becomes final or void. */
 void scene_settle(struct scene *scene, int player, uint32_t index);
 
 /* The same, with the keeper's vouch; a settle that comes too early for more notes it. keeper: the

@@ -23,7 +23,7 @@ bool network_chance(struct network *network, double p)
     return (double)(network_random(&network->random) >> 11) * 0x1p-53 < p;
 }
 
-static struct hash32 some_seed(struct network *network)
+struct hash32 network_seed(struct network *network)
 {
     struct hash32 seed;
 
@@ -239,7 +239,7 @@ static void commit(struct tenure *tenure)
     const struct network_terms *terms = &network->terms;
     uint32_t index = tenure->committed++;
     const struct game_segment segment = {.index = index, .time_s = network->now_s};
-    struct hash32 seed = some_seed(network);
+    struct hash32 seed = network_seed(network);
     bool lies =
         tenure->attacks && (terms->solver == SOLVER_FALSE || terms->solver == SOLVER_WITHHOLDING ||
                             terms->solver == SOLVER_SELECTIVE);
@@ -252,7 +252,7 @@ static void commit(struct tenure *tenure)
     network->stalled_s += network->now_s - tenure->ready_s;
     if (tenure->attacks && network_chance(network, terms->blocks) &&
         game_seed_covers(&seed, terms->game.coverage_ppm)) {
-        seed = some_seed(network);
+        seed = network_seed(network);
     }
     swarm(tenure);
     bool watched = watch(tenure, index);

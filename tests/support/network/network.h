@@ -17,6 +17,8 @@
 #define NETWORK_NEVER        UINT64_MAX
 #define NETWORK_SEGMENTS_MAX 4096
 #define NETWORK_PANEL_MAX    128
+#define NETWORK_FARMS        32768
+#define NETWORK_FARMS_NEAR   8
 
 /* What the attacker does as the solver, if it is. */
 enum network_solver {
@@ -41,7 +43,7 @@ enum network_panel {
     PANEL_DENYING,     /* says unseen in every case */
     PANEL_ALARMING,    /* says false in every case */
     PANEL_FARMING,     /* says unseen or nothing where it may expect more fees by that */
-    PANEL_READING,     /* the same, and it reads in the seed who sits in all rounds */
+    PANEL_READING,     /* the same, and it plays all rounds to come as well as can be */
 };
 
 /* What the client does. Only the honest one is not the attacker. */
@@ -87,6 +89,12 @@ enum network_account {
     ACCOUNTS,
 };
 
+/* What a farmer may expect from a state of the draw. */
+struct network_farm {
+    uint64_t key; /* zero: not known yet */
+    double value;
+};
+
 struct network {
     struct network_terms terms;
     uint64_t random;
@@ -111,7 +119,11 @@ struct network {
     uint64_t most_open;
     uint64_t worked_s;  /* by solvers, */
     uint64_t stalled_s; /* ... and waited until they could commit */
+    struct network_farm farms[NETWORK_FARMS];
 };
+
+/* A seed that nobody knows before. */
+struct hash32 network_seed(struct network *network);
 
 /* SplitMix64. */
 uint64_t network_random(uint64_t *random);

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* The seats of a segment in the order of their places, as far as somebody asked; doubled places are
- * skipped. */
+/* The seats of a segment in the order of their places, as far as rounds were drawn; doubled places
+ * are skipped. */
 struct seating {
     uint32_t count;
     uint32_t walked; /* places */
@@ -18,6 +18,7 @@ struct play {
     struct network *network;
     struct network_leg *leg;
     struct seating seating;
+    struct hash32 seed; /* of the round */
     struct leg_tally tally;
     uint32_t at; /* the next seat */
     uint64_t start_s;
@@ -42,7 +43,7 @@ static void find_seats(struct play *play, uint32_t count)
 
     while (seating->count < count && seating->walked < GAME_PLACES_MAX) {
         uint32_t place = seating->walked++;
-        uint32_t entry = game_place_entry(&play->leg->seed, place, terms->panel);
+        uint32_t entry = game_place_entry(&play->seed, place, terms->panel);
 
         if (!play->network->gone[entry] && !sits_already(seating, entry)) {
             seating->entries[seating->count] = entry;
@@ -169,8 +170,8 @@ static uint32_t seats_left(const struct seating *seating, uint32_t at, uint32_t 
 /* Where a farmer is in the draw, or would be. */
 struct outlook {
     struct leg_tally tally;
-    uint32_t at; /* the next seat */
-    bool worked; /* the replay is paid */
+    uint32_t theirs; /* seats of the farmer so far, silent ones too */
+    bool worked;     /* the replay is paid */
 };
 
 /* What a farmer's seats of a round do: so many say right, so many unseen, the others nothing. */
@@ -186,75 +187,144 @@ static double right_gain(const struct network_terms *terms, bool late)
 }
 
 /* What `need` more seats bring by its share of the panel, if all of its seats say right. */
-static double share_gain(const struct play *play, const struct outlook *after, uint32_t need)
+static double share_gain(const struct network_terms *terms, const struct outlook *after,
+                         uint32_t need)
 {
-    const struct network_terms *terms = &play->network->terms;
-    double used = theirs_in(&play->seating, 0, after->at);
-    double share =
-        after->at < terms->panel ? (terms->attackers - used) / (terms->panel - after->at) : 0.0;
+    double used = after->theirs;
+    uint32_t drawn = after->tally.drawn;
+    double share = drawn < terms->panel ? (terms->attackers - used) / (terms->panel - drawn) : 0.0;
     double replay = after->worked ? 0.0 : (double)terms->replay;
 
     return need * share * right_gain(terms, true) - (1.0 - pow(1.0 - share, need)) * replay;
 }
 
-static struct farm best_farm(const struct play *play, const struct outlook *now, uint32_t need);
+static struct farm best_farm(struct network *network, const struct outlook *now, uint32_t count,
+                             uint32_t theirs);
 
-/* What follows a round. Who has read the seed knows all seats of all rounds, and does not let the
- * leg be void. */
-static double gain_after(const struct play *play, struct outlook *after)
+/* Of a draw's state. Never zero: one seat at least was drawn. */
+static uint64_t farm_key(const struct outlook *after)
 {
-    uint32_t need = leg_seats_needed(&after->tally);
+    const struct leg_tally *tally = &after->tally;
+    const uint64_t numbers[] = {tally->wanted, tally->round, tally->rights,
+                                tally->unseen, tally->drawn, after->theirs};
+    uint64_t key = after->worked + 2 * (uint64_t)tally->vouched;
 
-    if (need > 0 && play->network->terms.panel_plays != PANEL_READING) {
-        return share_gain(play, after, need);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        key = key << 8 | numbers[i];
     }
-    if (need > 0 && after->at < play->seating.count) {
-        after->tally.round++;
-        return best_farm(play, after, need).gain;
+    return key;
+}
+
+/* A place for the key, or the key's own; NULL: none is near. */
+static struct network_farm *find_farm(struct network *network, uint64_t key)
+{
+    uint64_t hash = key;
+
+    for (uint64_t i = 0; i < NETWORK_FARMS_NEAR; i++) {
+        struct network_farm *farm = &network->farms[network_random(&hash) % NETWORK_FARMS];
+
+        if (farm->key == key || farm->key == 0) {
+            return farm;
+        }
+    }
+    return NULL;
+}
+
+/* What a next round of `count` seats brings to who plays it best. Each round has a seed of its own,
+ * so before it is drawn nobody knows more than chances: of each number of its seats, drawn without
+ * replacement. */
+static double expected_gain(struct network *network, const struct outlook *after, uint32_t count)
+{
+    const struct network_terms *terms = &network->terms;
+    const uint32_t left = terms->panel - after->tally.drawn;
+    const uint32_t own = terms->attackers - after->theirs;
+    struct network_farm *known = find_farm(network, farm_key(after));
+    struct outlook next = *after;
+    double gain = 0.0;
+
+    if (known != NULL && known->key != 0) {
+        return known->value;
+    }
+    next.tally.round++;
+    for (uint32_t theirs = 0; theirs <= count && theirs <= own; theirs++) {
+        double ways = lgamma(own + 1.0) - lgamma(theirs + 1.0) - lgamma(own - theirs + 1.0) +
+                      lgamma(left - own + 1.0) - lgamma(count - theirs + 1.0) -
+                      lgamma((double)left - own - count + theirs + 1.0) - lgamma(left + 1.0) +
+                      lgamma(count + 1.0) + lgamma(left - count + 1.0);
+
+        if (count - theirs <= left - own) {
+            gain += exp(ways) * best_farm(network, &next, count, theirs).gain;
+        }
+    }
+    known = find_farm(network, farm_key(after)); /* what it asked for may have taken the place */
+    if (known != NULL) {
+        *known = (struct network_farm){farm_key(after), gain};
+    }
+    return gain;
+}
+
+/* What follows a round. A farmer does not let the leg be void. Who looks ahead does it for as many
+ * rounds as are small, and goes by its share behind them. */
+static double gain_after(struct network *network, const struct outlook *after)
+{
+    const struct network_terms *terms = &network->terms;
+    uint32_t need = leg_seats_needed(&after->tally);
+    uint32_t left = terms->panel - after->tally.drawn;
+
+    if (need > 0 &&
+        (terms->panel_plays == PANEL_FARMING || after->tally.round + 2 >= GAME_FULL_ROUND)) {
+        return share_gain(terms, after, need);
+    }
+    if (need > 0) {
+        return expected_gain(network, after, need < left ? need : left);
     }
     return leg_is_final(&after->tally) ? 0.0 : -INFINITY;
 }
 
-/* As if all others said right, and a keeper that has the bytes vouched. */
-static double farm_gain(const struct play *play, const struct outlook *now, const struct farm *farm,
-                        uint32_t need)
+/* As if all others said right. */
+static double farm_gain(struct network *network, const struct outlook *now, const struct farm *farm,
+                        uint32_t count, uint32_t theirs)
 {
-    const struct network_terms *terms = &play->network->terms;
+    const struct network_terms *terms = &network->terms;
     struct outlook after = *now;
-    uint32_t count = seats_left(&play->seating, now->at, need);
     double replay = farm->rights == 0 || now->worked ? 0.0 : (double)terms->replay;
 
-    after.at += count;
+    after.theirs += theirs;
     after.worked |= farm->rights > 0;
-    after.tally.rights += farm->rights + count - theirs_in(&play->seating, now->at, count);
+    after.tally.rights += farm->rights + count - theirs;
     after.tally.unseen += farm->unseen;
     after.tally.drawn += count;
-    after.tally.vouched = play->leg->vouched_s != NETWORK_NEVER;
     return farm->rights * right_gain(terms, now->tally.round > 0) - replay -
-           farm->unseen * (double)terms->gas + gain_after(play, &after);
+           farm->unseen * (double)terms->gas + gain_after(network, &after);
 }
 
-static struct farm best_farm(const struct play *play, const struct outlook *now, uint32_t need)
+/* count: seats of the round; theirs: of the farmer. */
+static struct farm best_farm(struct network *network, const struct outlook *now, uint32_t count,
+                             uint32_t theirs)
 {
-    uint32_t theirs = theirs_in(&play->seating, now->at, seats_left(&play->seating, now->at, need));
     struct farm best = {.rights = theirs, .gain = -INFINITY};
 
     for (uint32_t rights = 0; rights <= theirs; rights++) {
         for (uint32_t unseen = 0; rights + unseen <= theirs; unseen++) {
             struct farm farm = {.rights = rights, .unseen = unseen};
 
-            farm.gain = farm_gain(play, now, &farm, need);
+            farm.gain = farm_gain(network, now, &farm, count, theirs);
             best = farm.gain > best.gain ? farm : best;
         }
     }
     return best;
 }
 
-static void farm_round(struct play *play, uint32_t need)
+/* A keeper that has the bytes vouches. */
+static void farm_round(struct play *play, uint32_t count)
 {
-    const struct outlook now = {.tally = play->tally, .at = play->at, .worked = play->worked};
-    const struct farm best = best_farm(play, &now, need);
+    struct outlook now = {.tally = play->tally,
+                          .theirs = theirs_in(&play->seating, 0, play->at),
+                          .worked = play->worked};
+    struct farm best;
 
+    now.tally.vouched = play->leg->vouched_s != NETWORK_NEVER;
+    best = best_farm(play->network, &now, count, theirs_in(&play->seating, play->at, count));
     for (uint32_t i = 0; i < best.rights; i++) {
         attacking_seat(play, 0);
     }
@@ -314,10 +384,10 @@ static void play_round(struct play *play, uint32_t need)
                  play->network->terms.panel_plays == PANEL_READING;
     uint32_t count;
 
-    find_seats(play, farms ? GAME_PLACES_MAX : play->at + need);
+    find_seats(play, play->at + need);
     count = seats_left(&play->seating, play->at, need);
     if (farms) {
-        farm_round(play, need);
+        farm_round(play, count);
     }
     for (uint32_t i = play->at; i < play->at + count; i++) {
         if (!play->seating.theirs[i]) {
@@ -346,8 +416,11 @@ static void count_honest(struct network *network, const struct seating *seating,
 void network_leg_play(struct network *network, struct network_leg *leg)
 {
     const struct game_terms *terms = &network->terms.game;
-    struct play play = {
-        .network = network, .leg = leg, .tally = {.wanted = leg->wanted}, .start_s = leg->drawn_s};
+    struct play play = {.network = network,
+                        .leg = leg,
+                        .seed = leg->seed,
+                        .tally = {.wanted = leg->wanted, .panel = network->terms.panel},
+                        .start_s = leg->drawn_s};
     uint32_t need = leg->wanted;
 
     leg->alarm_s = NETWORK_NEVER;
@@ -366,7 +439,8 @@ void network_leg_play(struct network *network, struct network_leg *leg)
             break;
         }
         need = leg_seats_needed(&play.tally);
-        play.start_s = leg->end_s + 1;
+        play.start_s = leg->end_s + 1 + network->terms.draw_s;
+        play.seed = network_seed(network);
         play.tally.round += need > 0;
     }
     leg->is_final = leg_is_final(&play.tally);

@@ -44,7 +44,7 @@ const struct network_play network_plays[] = {
     {"alarming verifiers", SOLVER_HONEST, PANEL_ALARMING, .share_most = ALL},
     {"swarm of ten claims", SOLVER_HONEST, PANEL_HONEST, .swarm = 10, .share_most = ALL},
     {"fee farming", SOLVER_HONEST, PANEL_FARMING, .share_most = FARMERS},
-    {"fee farming, reads the seed", SOLVER_HONEST, PANEL_READING, .may_gain = true},
+    {"fee farming, reads the seed", SOLVER_HONEST, PANEL_READING, .share_most = FARMERS},
     {"a rival denies", SOLVER_HONEST, PANEL_DENYING, .share_most = ALL},
     {"free work: its panel denies", SOLVER_HONEST, PANEL_DENYING, CLIENT_DENYING,
      .share_most = ALL},

@@ -68,6 +68,12 @@ static bool next_seat(struct bag *bag, uint32_t *entry, uint64_t *random)
     return false;
 }
 
+/* One unseen counts as silence, where more than one right is wanted. */
+static int enough(int wanted, int unseen)
+{
+    return wanted + unseen - (unseen > 0 && wanted > 1);
+}
+
 static enum fate fate_of(const struct economy *economy, double partners, bool served,
                          uint64_t *random)
 {
@@ -77,10 +83,10 @@ static enum fate fate_of(const struct economy *economy, double partners, bool se
     int rights = 0;
     int unseen = 0;
 
-    for (int round = 1; rights - unseen < wanted && bag.place < GAME_PLACES_MAX; round++) {
+    for (int round = 1; rights < enough(wanted, unseen) && bag.place < GAME_PLACES_MAX; round++) {
         int told = rights + unseen;
         int least = round < 5 ? 1 : told < 9 ? told : 9;
-        int seats = round == 1 ? wanted : wanted - (rights - unseen);
+        int seats = enough(wanted, unseen) - rights;
         uint32_t entry;
 
         seats = seats < least ? least : seats;
@@ -94,7 +100,7 @@ static enum fate fate_of(const struct economy *economy, double partners, bool se
             }
         }
     }
-    return rights - unseen >= wanted || (rights > 0 && rights >= 2 * unseen) ? FINAL : VOID;
+    return rights >= enough(wanted, unseen) || (rights > 0 && rights >= 2 * unseen) ? FINAL : VOID;
 }
 
 /* What becomes of one false segment: of a panel, and of those that watch. */
