@@ -2050,6 +2050,7 @@ class Recorder(TorchDispatchMode):
         self.graph, self.table, self.shared = graph, {}, {}  # shared: by storage, who lies there
         self.storages, self.modules, self.stops = {}, [], {}
         self.trains, self.draws = trains, 0  # without a loss no gradient is Lockstep's
+        self.outside = "loss" if trains else "step"  # the place of what no module does
 
     def know(self, tensor, line, kind="f32"):
         self.bind(tensor, Value(line, tensor.shape, kind=kind), False)
@@ -2141,10 +2142,10 @@ class Recorder(TorchDispatchMode):
             path = os.path.abspath(frame.f_code.co_filename)
             if path != HERE and not path.startswith(TORCH) and not path.startswith("<"):
                 return "%s %s:%d" % (self.modules[-1] if self.modules and self.modules[-1] else
-                                     "loss", os.path.basename(path).replace(" ", "_"),
+                                     self.outside, os.path.basename(path).replace(" ", "_"),
                                      frame.f_lineno)
             frame = frame.f_back
-        return "loss"
+        return self.outside
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         place = self.where()
