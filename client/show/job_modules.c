@@ -129,7 +129,7 @@ enum status job_modules_show(struct sheet *sheet, const struct job *job, bool al
         module_shares_fold(&shares, ROWS_MOST);
     }
     width = width_of_names(&shares);
-    sheet_print(sheet, "modules      %-*s parameters   arithmetic\n", width - 9, "");
+    sheet_print(sheet, "modules      %-*s    weights   arithmetic\n", width - 9, "");
     for (uint32_t i = 0; i < shares.count; i++) {
         if (is_told(&shares, &shares.modules[i])) {
             print_module(sheet, &shares, i, tape, width);

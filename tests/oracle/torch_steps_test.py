@@ -132,6 +132,7 @@ def a_step_may_train_by_itself():
 def commands_speak_of_steps_and_states():
     shown = call("job", "show", path("heat.job")).stdout.decode()
     assert "numbers of states, and no loss" in shown and "parameters" not in shown, shown
+    assert "\n  step  " in shown and "\n  loss  " not in shown, shown
     steps = call("bundle", "steps", path("heat.run")).stdout.decode()
     assert "loss" not in steps and "committing" in steps, steps
     ran = call("prover", "run", path("heat.job"), "--first-state", path("heat.safetensors"),
