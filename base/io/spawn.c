@@ -41,7 +41,7 @@ enum status spawn_program(pid_t *process, const char *program, const char *const
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
     /* posix_spawnp() promises not to write to the words. */
     result = posix_spawnp(process, program, &actions, &attributes, (char *const *)(uintptr_t)words,
-                         environ);
+                          environ);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)posix_spawnattr_destroy(&attributes);
     if (result != 0) {

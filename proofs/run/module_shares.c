@@ -21,7 +21,7 @@ enum part {
     PART_HELD_OUT,
 };
 
-struct finder {
+struct share_finder {
     const struct job *job;
     const struct tape *tape; /* as it was written: one micro-batch */
     struct module_shares *shares;
@@ -50,7 +50,7 @@ static uint32_t hash_name(const char *name)
 
 /* The module of that name, which is added where it is new. More than any program has, or no
  * memory: NONE. */
-static uint32_t find_module(struct finder *finder, const char *name)
+static uint32_t find_module(struct share_finder *finder, const char *name)
 {
     struct module_shares *shares = finder->shares;
     uint32_t slot = hash_name(name) % SLOTS;
@@ -82,7 +82,7 @@ static uint32_t find_module(struct finder *finder, const char *name)
 }
 
 /* All of the name before its last dot; a name without one is a module of its own. */
-static uint32_t module_of_name(struct finder *finder, const char *name)
+static uint32_t module_of_name(struct share_finder *finder, const char *name)
 {
     const char *dot = strrchr(name, '.');
     char module[TENSOR_NAME_MAX + 1];
@@ -105,7 +105,7 @@ static bool is_batch_kind(enum op_kind kind)
 }
 
 /* Marks the tensors that batches are drawn from. */
-static void mark_drawn(struct finder *finder)
+static void mark_drawn(struct share_finder *finder)
 {
     for (uint32_t at = 0; at < finder->tape->op_count; at++) {
         if (is_batch_kind(finder->tape->ops[at].kind)) {
@@ -114,7 +114,7 @@ static void mark_drawn(struct finder *finder)
     }
 }
 
-static void take_weights(struct finder *finder)
+static void take_weights(struct share_finder *finder)
 {
     const struct tape *tape = finder->tape;
     uint32_t *of_tensor = finder->shares->of_tensor;
@@ -146,7 +146,7 @@ static void take_weights(struct finder *finder)
 /* ---- parts ------------------------------------------------------------------- */
 
 /* Hands the marks of tensors on to what is made of them, as the tape goes. */
-static void hand_on(struct finder *finder, enum part part)
+static void hand_on(struct share_finder *finder, enum part part)
 {
     const struct tape *tape = finder->tape;
 
@@ -170,7 +170,7 @@ static void hand_on(struct finder *finder, enum part part)
 }
 
 /* What the loss is made of. */
-static void mark_forward(struct finder *finder)
+static void mark_forward(struct share_finder *finder)
 {
     const struct tape *tape = finder->tape;
 
@@ -190,7 +190,7 @@ static void mark_forward(struct finder *finder)
     }
 }
 
-static void mark_parts(struct finder *finder)
+static void mark_parts(struct share_finder *finder)
 {
     const struct tape *tape = finder->tape;
 
@@ -218,7 +218,7 @@ static void mark_parts(struct finder *finder)
 /* ---- forward ------------------------------------------------------------------- */
 
 /* The module whose weights an operation reads, itself or quantized. */
-static uint32_t module_read(const struct finder *finder, const struct op *op)
+static uint32_t module_read(const struct share_finder *finder, const struct op *op)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
         const uint32_t input = op->inputs[i];
@@ -237,7 +237,7 @@ static uint32_t module_read(const struct finder *finder, const struct op *op)
 
 /* What reads the weights of a module is of it, with what is quantized for that alone; the rest is
  * of the module before. */
-static void take_forward(struct finder *finder)
+static void take_forward(struct share_finder *finder)
 {
     uint32_t last = NONE;
 
@@ -253,7 +253,7 @@ static void take_forward(struct finder *finder)
 
 /* The notes say it of the tensors that operations make. These do not rise from operation to
  * operation: what a step begins with once stands before its micro-batches. */
-static void take_notes(struct finder *finder)
+static void take_notes(struct share_finder *finder)
 {
     const char *notes = finder->job->notes;
     struct job_note note;
@@ -286,7 +286,7 @@ static void take_notes(struct finder *finder)
 
 /* Calls count or note for each tensor that a forward operation reads or makes. What is quantized
  * for it alone counts as read by it. */
-static void visit_op(struct finder *finder, uint32_t at, uint32_t *fill)
+static void visit_op(struct share_finder *finder, uint32_t at, uint32_t *fill)
 {
     const struct op *op = &finder->tape->ops[at];
 
@@ -310,7 +310,7 @@ static void visit_op(struct finder *finder, uint32_t at, uint32_t *fill)
     }
 }
 
-static enum status list_touching(struct finder *finder, struct error *error)
+static enum status list_touching(struct share_finder *finder, struct error *error)
 {
     const struct tape *tape = finder->tape;
     uint32_t *fill;
@@ -340,7 +340,7 @@ static enum status list_touching(struct finder *finder, struct error *error)
     return STATUS_OK;
 }
 
-static bool op_touches(const struct finder *finder, uint32_t at, uint32_t id)
+static bool op_touches(const struct share_finder *finder, uint32_t at, uint32_t id)
 {
     const uint32_t first = finder->first[id];
     const uint32_t end = finder->first[id + 1];
@@ -354,7 +354,7 @@ static bool op_touches(const struct finder *finder, uint32_t at, uint32_t id)
 }
 
 /* The last forward operation up to `from` that touches all that is touched of the inputs. */
-static uint32_t find_touching(const struct finder *finder, const struct op *op, uint32_t from)
+static uint32_t find_touching(const struct share_finder *finder, const struct op *op, uint32_t from)
 {
     uint32_t found = NONE;
     uint32_t rarest = NONE;
@@ -392,7 +392,7 @@ static uint32_t find_touching(const struct finder *finder, const struct op *op, 
 
 /* The reverse pass goes back through the forward one: an operation of it is of the one that it
  * reads something of, or of the one before. */
-static void take_back(struct finder *finder)
+static void take_back(struct share_finder *finder)
 {
     const struct tape *tape = finder->tape;
     uint32_t current = NONE;
@@ -431,7 +431,7 @@ static double work_of(const struct tape *tape, uint32_t at)
                : work;
 }
 
-static void add_work(struct finder *finder)
+static void add_work(struct share_finder *finder)
 {
     static const char *const names[] = {
         [PART_BACK] = MODULE_NONE,
@@ -457,7 +457,7 @@ static void add_work(struct finder *finder)
 
 /* ---- the whole --------------------------------------------------------------------- */
 
-static enum status begin_finder(struct finder *finder, struct error *error)
+static enum status begin_finder(struct share_finder *finder, struct error *error)
 {
     const size_t tensors = (size_t)finder->tape->tensor_count + 2;
     const size_t ops = (size_t)finder->tape->op_count + 1;
@@ -487,7 +487,7 @@ static enum status begin_finder(struct finder *finder, struct error *error)
     return STATUS_OK;
 }
 
-static void end_finder(struct finder *finder)
+static void end_finder(struct share_finder *finder)
 {
     free(finder->slots);
     free(finder->maker);
@@ -502,9 +502,9 @@ static void end_finder(struct finder *finder)
 enum status module_shares_find(struct module_shares *shares, const struct job *job,
                                struct error *error)
 {
-    struct finder finder = {.job = job,
-                            .tape = job->tape->brief != NULL ? job->tape->brief : job->tape,
-                            .shares = shares};
+    struct share_finder finder = {.job = job,
+                                  .tape = job->tape->brief != NULL ? job->tape->brief : job->tape,
+                                  .shares = shares};
     enum status status;
 
     *shares = (struct module_shares){.count = 0};

@@ -64,7 +64,7 @@ struct check_request {
     uint32_t processor_s;      /* of computing */
     uint64_t keep_max;         /* bytes of a state that is left in the cache; 0: none is */
     uint32_t resume_ms; /* at least so long apart it leaves a state for the next try; 0: none */
-    uint32_t threads;              /* 0: as many as there are where it runs */
+    uint32_t threads;   /* 0: as many as there are where it runs */
     char device[CHECK_DEVICE_MAX]; /* as machine_options_device() knows it */
     uint64_t device_memory;        /* of each device; 0: all of it */
     bool other;    /* compute with the other instruction set: for tests and the self-test */
