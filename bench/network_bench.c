@@ -5,11 +5,11 @@
  *
  *     build/bench/network_bench build/bench/network.json
  *
- * The seed is fixed, so every machine prints the same figures (docs/ECONOMICS.md shows them); below
- * the table it says in which setting each attacker does best, and what farming of fees brings
- * (bench/results has these lines). Fails if anybody gains but trusting verifiers, if the ledger pays
- * what it does not hold, if an honest solver is convicted, or if a rival with 60 % of a panel voids
- * what a keeper vouched.
+ * The seed is fixed, so every machine prints the same figures (docs/ECONOMICS.md shows them);
+ * below the table it says in which setting each attacker does best, and what farming of fees
+ * brings (bench/results has these lines). Fails if anybody gains but trusting verifiers, if the
+ * ledger pays what it does not hold, if an honest solver is convicted, or if a rival with 60 % of
+ * a panel voids what a keeper vouched.
  */
 #include <assert.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /*
- * step_bench.c - time of whole GPT-2 training steps, by the wall and of the processor: forward, cross-entropy, backward,
- * clipping, AdamW. Against an unreproducible step with OpenBLAS and fast math, and against PyTorch
- * where it is installed, in float32 and with bfloat16 autocast, as people train; all from the same
- * first state and on the same batches.
+ * step_bench.c - time of whole GPT-2 training steps, by the wall and of the processor: forward,
+ * cross-entropy, backward, clipping, AdamW. Against an unreproducible step with OpenBLAS and fast
+ * math, and against PyTorch where it is installed, in float32 and with bfloat16 autocast, as
+ * people train; all from the same first state and on the same batches.
  *
  * They take turns, step by step. The program compares the losses of every step and fails where they
  * differ.
@@ -134,8 +134,8 @@ static bool held_to_avx2(void)
 }
 
 /*
- * Libraries choose their kernels when they are loaded, so the program starts again with what each of
- * them reads; the children in PyTorch inherit it.
+ * Libraries choose their kernels when they are loaded, so the program starts again with what each
+ * of them reads; the children in PyTorch inherit it.
  */
 static void hold_to_avx2(char **argv)
 {

@@ -14,7 +14,7 @@ enum due_move_kind {
     DUE_MOVE_LAPSE,   /* of a claim that a conviction has overtaken */
     DUE_MOVE_PAY,     /* the pot of a conviction: no claim of its generation is open */
     DUE_MOVE_DRAW,    /* of the next segment: does the panel look at it? Or of another round */
-    DUE_MOVE_SETTLE, /* of a segment: the end of a round, the vouch of a refused one, final or void */
+    DUE_MOVE_SETTLE,  /* of a segment: its round ends, a refused one is vouched, final or void */
     DUE_MOVE_RELEASE, /* of a solver that is late, or was refused and had nothing open */
     DUE_MOVE_CLOSE,   /* of a job that has no solver at its deadline */
     DUE_MOVE_DEPART,  /* of an entry of the record's account: its bond can be taken back */

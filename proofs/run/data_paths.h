@@ -30,8 +30,9 @@ MUST_CHECK enum status data_paths_of_files(struct data_paths *paths, const struc
                                            const char *const *files, size_t count,
                                            struct error *error);
 
-/* The files in what people name, for programs that find data by its root: of a folder of packed rows
- * or of weights the files in it, else the path as it is. A folder that is neither stays, too. */
+/* The files in what people name, for programs that find data by its root: of a folder of packed
+ * rows or of weights the files in it, else the path as it is. A folder that is neither stays,
+ * too. */
 MUST_CHECK enum status data_paths_spread(struct data_paths *paths, const char *const *names,
                                          size_t count, struct error *error);
 

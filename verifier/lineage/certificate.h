@@ -1,9 +1,10 @@
 /*
  * certificate.h - what a lineage found, as one sheet: for text, for --json and for a page.
  *
- * It says what was proven, what was refuted, what could not be told, what is taken on trust and what
- * is missing, with the held-out figures, and each file by its SHA-256 and our root. It has no time
- * and no name of a machine: the same files have the same certificate. docs/FORMATS.md, section 15.
+ * It says what was proven, what was refuted, what could not be told, what is taken on trust and
+ * what is missing, with the held-out figures, and each file by its SHA-256 and our root. It has
+ * no time and no name of a machine: the same files have the same certificate. docs/FORMATS.md,
+ * section 16.
  */
 #ifndef VERIFIER_LINEAGE_CERTIFICATE_H
 #define VERIFIER_LINEAGE_CERTIFICATE_H

@@ -2,9 +2,10 @@
  * envelope.h - a text in a DSSE envelope, signed by a P-256 key that common tools know, by an
  * account of ours, or by both.
  *
- * Signed is the PAE: "DSSEv1 SIZE TYPE SIZE TEXT". The P-256 signature is ECDSA over its SHA-256, in
- * DER, by libcrypto, under the fingerprint that ssh-keygen shows of the key. That of an account is
- * over its Keccak-256: r, s, and 27 or 28, under its address. docs/FORMATS.md, section 15.
+ * Signed is the PAE: "DSSEv1 SIZE TYPE SIZE TEXT". The P-256 signature is ECDSA over its SHA-256,
+ * in DER, by libcrypto, under the fingerprint that ssh-keygen shows of the key. That of an
+ * account is over its Keccak-256: r, s, and 27 or 28, under its address. docs/FORMATS.md, section
+ * 15.
  */
 #ifndef VERIFIER_LINEAGE_ENVELOPE_H
 #define VERIFIER_LINEAGE_ENVELOPE_H

@@ -2,10 +2,10 @@
  * lineage.h - the pedigree of a model: base, data, training, held-out figures, the model's files.
  *
  * Each link is checked from the bytes that are given, without a key, a network or a word of
- * anybody: rows are made again from their sources, steps are run again, a model's files are written
- * again from the state that they are said to hold, and compared. What nobody can compute stands in
- * a list of its own, as taken on trust; what was not given, as missing. A file that no link holds to
- * the others is refuted: it may be the changed one.
+ * anybody: rows are made again from their sources, steps are run again, a model's files are
+ * written again from the state that they are said to hold, and compared. What nobody can compute
+ * stands in a list of its own, as taken on trust; what was not given, as missing. A file that no
+ * link holds to the others is refuted: it may be the changed one.
  */
 #ifndef VERIFIER_LINEAGE_LINEAGE_H
 #define VERIFIER_LINEAGE_LINEAGE_H

@@ -4,7 +4,7 @@
 
 #include "verifier/lineage/lineage_parts.h"
 
-/* Runs the one step of the receipt, by the model whose weights have its root. Says what it found. */
+/* Runs the one step of the receipt, by the model whose weights have its root. */
 MUST_CHECK enum status lineage_receipt_check(struct lineage *lineage, struct lineage_item *item,
                                              struct error *error);
 

@@ -81,8 +81,8 @@ static void add_row_root(json_t *digests, const struct manifest *manifest, const
     }
 }
 
-/* Each file of the item by its SHA-256; of a subject those that were proven. Our root stands beside that of the only file that it is of,
- * or else with the name of the item alone. */
+/* Each file of the item by its SHA-256; of a subject those that were proven. Our root stands
+ * beside that of the only file that it is of, or else with the name of the item alone. */
 static void add_files(json_t *list, const struct lineage_item *item)
 {
     const bool one = item->kind == LINEAGE_RUN || count_weights(item) == 1;

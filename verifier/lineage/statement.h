@@ -1,6 +1,6 @@
 /*
  * statement.h - a proven lineage as an in-toto statement: the model's files as subjects, and a SLSA
- * provenance that names base, data and tokenizer. docs/FORMATS.md, section 15.
+ * provenance that names base, data and tokenizer. docs/FORMATS.md, section 16.
  */
 #ifndef VERIFIER_LINEAGE_STATEMENT_H
 #define VERIFIER_LINEAGE_STATEMENT_H

@@ -453,8 +453,8 @@ static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
     return STATUS_OK;
 }
 
-/* A segment, or another round of one. In the interest of the panel it draws in order. The wait begins with the block of the seed: in
- * those before it, nobody could draw. */
+/* A segment, or another round of one. In the interest of the panel it draws in order. The wait
+ * begins with the block of the seed: in those before it, nobody could draw. */
 static enum status visit_undrawn(void *context, const void *row, struct error *error)
 {
     struct node *node = context;

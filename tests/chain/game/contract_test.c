@@ -18,6 +18,7 @@
 #include "chain/keys/signer.h"
 #include "tests/contracts/harness_code.h"
 #include "tests/support/game/anvil.h"
+#include "tests/support/gas/gas_bill.h"
 
 enum {
     CLIENT = 1,
@@ -91,23 +92,6 @@ static void tear_down(struct world *world)
 {
     rpc_free(world->rpc);
     anvil_stop(world->anvil);
-}
-
-static uint64_t now_s(struct world *world)
-{
-    json_t *block =
-        anvil_call(world->rpc, "eth_getBlockByNumber", json_pack("[s, b]", "latest", 0));
-    uint64_t time_s = 0;
-
-    assert_int_equal(rpc_field_u64(&time_s, block, "timestamp", NULL), STATUS_OK);
-    json_decref(block);
-    return time_s;
-}
-
-static void pass_time(struct world *world, uint32_t seconds)
-{
-    json_decref(anvil_call(world->rpc, "evm_increaseTime", json_pack("[i]", (int)seconds)));
-    json_decref(anvil_call(world->rpc, "evm_mine", NULL));
 }
 
 static void to_text(char data[2 * GAME_MOVE_SIZE_MAX + 3], char value[UINT256_HEX_SIZE],
@@ -217,7 +201,7 @@ static void open_job(struct world *world, uint64_t salt, uint32_t segments, uint
         .reveal_period_s = REVEAL_S,
         .claim_period_s = CLAIM_S,
         .clock_s = 100,
-        .deadline_s = now_s(world) + 20000,
+        .deadline_s = anvil_time_s(world->rpc) + 20000,
     };
     memset(world->terms.job_id.bytes, 0x5a, DIGEST_SIZE);
     memset(world->terms.data_root.bytes, 0xa5, DIGEST_SIZE);
@@ -237,7 +221,7 @@ static void accept(struct world *world)
     move.value = world->terms.stake;
     if (world->terms.seats > 0) {
         assert_int_equal(refused_to(world, SOLVER, &move), GAME_TOO_EARLY);
-        pass_time(world, SEAL_S + 1);
+        anvil_pass_time(world->rpc, SEAL_S + 1);
     }
     done(world, SOLVER, &move);
 }
@@ -265,7 +249,7 @@ static struct game_segment commit(struct world *world, uint32_t index)
     segment = (struct game_segment){.index = index,
                                     .root = game_segment_root(&move.states, index * STEPS),
                                     .steps = STEPS,
-                                    .time_s = now_s(world),
+                                    .time_s = anvil_time_s(world->rpc),
                                     .solver = world->accounts[SOLVER],
                                     .panel = world->panel};
     assert_int_equal(rpc_field_u64(&segment.height, receipt, "blockNumber", NULL), STATUS_OK);
@@ -295,8 +279,8 @@ static void draw_words(struct world *world, const struct game_segment *segment, 
     size_t size = 0;
 
     error_init(&error);
-    pass_time(world, 1);
-    pass_time(world, 1);
+    anvil_pass_time(world->rpc, 1);
+    anvil_pass_time(world->rpc, 1);
     assert_int_equal(evm_header_at(world->rpc, header, &size, height + 1, &error), STATUS_OK);
     move.proof = (struct game_bytes){header, size};
     header[size - 1] ^= 1;
@@ -392,7 +376,7 @@ static void seal_all(struct world *world, const struct game_segment *segment)
 
 static void reveal_all(struct world *world, const struct game_segment *segment)
 {
-    pass_time(world, SEAL_S + 1);
+    anvil_pass_time(world->rpc, SEAL_S + 1);
     for (uint32_t account = ALICE; account <= BOB; account++) {
         struct game_move move = verdict(world, account, segment, GAME_REVEAL);
 
@@ -432,7 +416,7 @@ static void test_a_verdict_cannot_be_copied(void **state)
     done(&world, BOB, &bob);
     alice.kind = bob.kind = GAME_REVEAL;
     assert_int_equal(refused_to(&world, ALICE, &alice), GAME_TOO_EARLY);
-    pass_time(&world, SEAL_S + 1);
+    anvil_pass_time(world.rpc, SEAL_S + 1);
     done(&world, ALICE, &alice);
     assert_int_equal(refused_to(&world, BOB, &bob), GAME_WRONG_REVEAL);
     tear_down(&world);
@@ -518,19 +502,27 @@ static enum game_refusal_kind refused_through(struct world *world, const struct 
     return refused.kind;
 }
 
-static bool stole(struct world *world, const struct address *thief)
+/* What a function without arguments returns. */
+static void ask_word(uint8_t word[ABI_WORD_SIZE], struct world *world,
+                     const struct address *contract, const char *function)
 {
     uint8_t data[ABI_SELECTOR_SIZE];
-    uint8_t word[ABI_WORD_SIZE];
     struct byte_writer writer;
     struct error error;
     size_t size;
 
     byte_writer_init(&writer, data, sizeof(data));
-    abi_put_selector(&writer, "stole()");
-    assert_int_equal(evm_call(world->rpc, word, sizeof(word), &size, &world->accounts[0], thief, 0,
-                              data, writer.used, &error),
+    abi_put_selector(&writer, function);
+    assert_int_equal(evm_call(world->rpc, word, ABI_WORD_SIZE, &size, &world->accounts[0], contract,
+                              0, data, writer.used, &error),
                      STATUS_OK);
+}
+
+static bool stole(struct world *world, const struct address *thief)
+{
+    uint8_t word[ABI_WORD_SIZE];
+
+    ask_word(word, world, thief, "stole()");
     return word[ABI_WORD_SIZE - 1] != 0;
 }
 
@@ -731,7 +723,7 @@ static void settle(struct world *world, const struct game_segment *segment, uint
     struct game_move move = with_segment(world, GAME_SETTLE, segment);
 
     assert_int_equal(refused_to(world, EVE, &move), GAME_TOO_EARLY);
-    pass_time(world, seconds);
+    anvil_pass_time(world->rpc, seconds);
     done(world, EVE, &move);
 }
 
@@ -837,7 +829,7 @@ static void play_late(struct world *world)
     done(world, CLIENT, &move);
     move = about(GAME_RELEASE, &world->job);
     assert_int_equal(refused_to(world, BOB, &move), GAME_TOO_EARLY);
-    pass_time(world, 1001);
+    anvil_pass_time(world->rpc, 1001);
     done(world, BOB, &move);
     move = about(GAME_CLOSE, &world->job);
     assert_int_equal(refused_to(world, BOB, &move), GAME_NOT_YOURS);
@@ -897,41 +889,12 @@ static uint64_t play_uncovered(struct world *world)
     gas = world->sum - gas;
     move = with_segment(world, GAME_SETTLE, &segment);
     assert_int_equal(refused_to(world, EVE, &move), GAME_NOT_NEEDED);
-    pass_time(world, 1001);
+    anvil_pass_time(world->rpc, 1001);
     move = about(GAME_RELEASE, &world->job);
     done(world, EVE, &move);
     move = about(GAME_CLOSE, &world->job);
     done(world, CLIENT, &move);
     depart_all(world, 0, 2);
-    return gas;
-}
-
-static void see_size(struct world *world)
-{
-    static uint8_t code[2 * REGISTRY_SIZE_MOST];
-    struct error error;
-    size_t size;
-
-    assert_int_equal(evm_code_at(world->rpc, code, sizeof(code), &size, &world->registry, &error),
-                     STATUS_OK);
-    assert_true(size <= REGISTRY_SIZE_MOST);
-}
-
-static uint64_t documented(const char *name)
-{
-    FILE *file = fopen("docs/GAS.md", "r");
-    char wanted[64];
-    char line[256];
-    uint64_t gas = 0;
-
-    assert_non_null(file);
-    (void)snprintf(wanted, sizeof(wanted), "| %s | ", name);
-    while (fgets(line, sizeof(line), file) != NULL) {
-        if (gas == 0 && strncmp(line, wanted, strlen(wanted)) == 0) {
-            gas = strtoull(line + strlen(wanted), NULL, 10);
-        }
-    }
-    (void)fclose(file);
     return gas;
 }
 
@@ -956,19 +919,11 @@ static void withdraw_all(struct world *world)
 
 static wei burned(struct world *world)
 {
-    uint8_t data[ABI_SELECTOR_SIZE];
     uint8_t word[ABI_WORD_SIZE];
-    struct byte_writer writer;
     struct uint256 wide;
-    struct error error;
     wei amount = 0;
-    size_t size;
 
-    byte_writer_init(&writer, data, sizeof(data));
-    abi_put_selector(&writer, "burned()");
-    assert_int_equal(evm_call(world->rpc, word, sizeof(word), &size, &world->accounts[0],
-                              &world->registry, 0, data, writer.used, &error),
-                     STATUS_OK);
+    ask_word(word, world, &world->registry, "burned()");
     wide = uint256_from_bytes(word);
     assert_true(wei_from_uint256(&amount, &wide));
     return amount;
@@ -976,19 +931,25 @@ static wei burned(struct world *world)
 
 static void check_gas(const char *name, uint64_t gas)
 {
+    uint64_t documented;
+
+    gas_bill_documented(&documented, 1, name);
     if (getenv("LOCKSTEP_WRITE_GAS") != NULL) {
         print_message("| %s | %llu |\n", name, (unsigned long long)gas);
-    } else if (10 * gas > 11 * documented(name)) {
+    } else if (10 * gas > 11 * documented) {
         fail_msg("%s costs %llu gas, docs/GAS.md says %llu", name, (unsigned long long)gas,
-                 (unsigned long long)documented(name));
+                 (unsigned long long)documented);
     }
 }
 
 static void test_every_move_costs_what_is_documented_and_no_money_stays(void **state)
 {
+    static uint8_t code[2 * REGISTRY_SIZE_MOST];
     struct world world;
+    struct error error;
     uint64_t covered;
     uint64_t uncovered;
+    size_t size;
     bool far = false;
 
     (void)state;
@@ -1009,7 +970,9 @@ static void test_every_move_costs_what_is_documented_and_no_money_stays(void **s
     assert_true(covered <= COVERED_GAS_MOST + (far ? FAR_GAS_MOST : 0));
     check_gas("an uncovered segment of 50 steps", uncovered);
     assert_true(uncovered <= UNCOVERED_GAS_MOST);
-    see_size(&world);
+    assert_int_equal(evm_code_at(world.rpc, code, sizeof(code), &size, &world.registry, &error),
+                     STATUS_OK);
+    assert_true(size <= REGISTRY_SIZE_MOST);
     tear_down(&world);
 }
 

@@ -1,5 +1,5 @@
-/* model_card_fuzz.c - any bytes as the card of a model: what is taken of it is within its limits, and
- * stands in it. */
+/* model_card_fuzz.c - any bytes as the card of a model: what is taken of it is within its limits,
+ * and stands in it. */
 #include <stdlib.h>
 #include <string.h>
 

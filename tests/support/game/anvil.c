@@ -233,6 +233,22 @@ static struct address account_of(uint32_t number)
     return address;
 }
 
+uint64_t anvil_time_s(struct rpc *rpc)
+{
+    json_t *block = anvil_call(rpc, "eth_getBlockByNumber", json_pack("[s, b]", "latest", 0));
+    uint64_t time_s = 0;
+
+    assert_int_equal(rpc_field_u64(&time_s, block, "timestamp", NULL), STATUS_OK);
+    json_decref(block);
+    return time_s;
+}
+
+void anvil_pass_time(struct rpc *rpc, uint32_t seconds)
+{
+    json_decref(anvil_call(rpc, "evm_increaseTime", json_pack("[i]", (int)seconds)));
+    json_decref(anvil_call(rpc, "evm_mine", NULL));
+}
+
 struct hash32 anvil_word_of_block(struct rpc *rpc, uint64_t height, const char *field)
 {
     struct hash32 word;

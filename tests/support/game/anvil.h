@@ -39,6 +39,10 @@ struct secret_key anvil_key(uint32_t number);
  * caller's. */
 json_t *anvil_call(struct rpc *rpc, const char *method, json_t *params);
 
+uint64_t anvil_time_s(struct rpc *rpc); /* of the newest block */
+/* The clock of its blocks goes on by so much, and one is made. */
+void anvil_pass_time(struct rpc *rpc, uint32_t seconds);
+
 /* A word of a block's header: "hash", "mixHash". */
 struct hash32 anvil_word_of_block(struct rpc *rpc, uint64_t height, const char *field);
 

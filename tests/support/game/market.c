@@ -138,8 +138,7 @@ void market_pass_time(struct market *market, uint32_t seconds)
         check(ledger_local_set_clock(market->ledgers[0], market->now_s, &error), &error);
         return;
     }
-    json_decref(anvil_call(market->rpc, "evm_increaseTime", json_pack("[i]", (int)seconds)));
-    json_decref(anvil_call(market->rpc, "evm_mine", NULL));
+    anvil_pass_time(market->rpc, seconds);
 }
 
 /* ---- moves ---------------------------------------------------------------- */

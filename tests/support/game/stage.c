@@ -166,8 +166,7 @@ void stage_pass_time(struct stage *stage, uint32_t seconds)
         stage_check(ledger_local_set_clock(stage->ledgers[0], stage->now_s, &error), &error);
         return;
     }
-    json_decref(anvil_call(stage->rpc, "evm_increaseTime", json_pack("[i]", (int)seconds)));
-    json_decref(anvil_call(stage->rpc, "evm_mine", NULL));
+    anvil_pass_time(stage->rpc, seconds);
 }
 
 uint64_t stage_clock(struct stage *stage)
