@@ -136,13 +136,14 @@ static enum status play_token(struct contest *contest, int number, uint32_t *tok
 {
     const uint32_t taken = *token;
     double start = bench_now();
-    double seconds[2] = {0};
+    struct bench_time peer = {0};
+    double seconds;
     double loss = 0.0;
     struct sampler_choice choice;
 
     TRY(decode_take(contest->decode, token, 1, error));
     sampler_next(&choice, &contest->sampler, decode_logits(contest->decode));
-    seconds[0] = bench_now() - start;
+    seconds = bench_now() - start;
     *token = choice.token;
     if (contest->has_torch) {
         const double ours =
@@ -150,13 +151,13 @@ static enum status play_token(struct contest *contest, int number, uint32_t *tok
         double apart;
 
         (void)fwrite(&taken, sizeof(taken), 1, contest->torch.to);
-        TRY(torch_child_step(&contest->torch, &loss, &seconds[1], error));
+        TRY(torch_child_step(&contest->torch, &loss, &peer, error));
         apart = fabs(loss / ours - 1.0);
         contest->worst = apart <= contest->worst ? contest->worst : apart; /* a NaN stays */
     }
     if (number >= WARM) {
-        contest->ours[number - WARM] = seconds[0];
-        contest->peer[number - WARM] = seconds[1];
+        contest->ours[number - WARM] = seconds;
+        contest->peer[number - WARM] = peer.seconds;
     }
     return STATUS_OK;
 }

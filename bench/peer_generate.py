@@ -76,10 +76,10 @@ def main():
     with torch.inference_mode():
         while True:
             token = int(read("<u4", 1)[0])
-            start = time.perf_counter()
+            start, used = time.perf_counter(), time.process_time()
             logits = model.take(token)
             seconds = time.perf_counter() - start
-            say(seconds=seconds, loss=logits.double().logsumexp(0).item())
+            say(seconds=seconds, processor=time.process_time() - used, loss=logits.double().logsumexp(0).item())
 
 
 main()

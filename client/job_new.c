@@ -473,7 +473,7 @@ static enum status make_job(struct job **job, struct graph_checked *checked,
         .requirements.compute_capability = (uint32_t)options_number(options, "compute-capability"),
         .requirements.contraction_rate = (uint32_t)options_number(options, "contraction-rate")};
 
-    if (options_text(options, "receipt") != NULL) {
+    if (options_text(options, "receipt") != NULL && options_text(options, "graph") == NULL) {
         return job_of_receipt(job, &terms, options, error);
     }
     terms.segment_length = least_of(terms.segment_length, terms.steps);

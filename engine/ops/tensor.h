@@ -14,7 +14,7 @@
 #include "engine/ops/portable.h"
 
 #define TENSOR_RANK_MAX  4
-#define TENSOR_NAME_MAX  63
+#define TENSOR_NAME_MAX  127
 /* Elements of one tensor. Byte offsets and products with a dimension then fit 64 bits. */
 #define TENSOR_COUNT_MAX (UINT64_C(1) << 40)
 

@@ -12,8 +12,9 @@
 #include "proofs/run/data_paths.h"
 
 enum {
-    SAMPLES = 8,        /* rows of each operand whose products are computed */
-    ROWS_MEASURED = 512 /* of each batch, at most */
+    SHIFT_NAME_MAX = TENSOR_NAME_MAX - 13, /* of a weight, before ".gradients" */
+    SAMPLES = 8,                           /* rows of each operand whose products are computed */
+    ROWS_MEASURED = 512                    /* of each batch, at most */
 };
 #define GAIN 0.9 /* what a shift must leave of the error, at most */
 #define NONE UINT32_MAX
@@ -396,7 +397,8 @@ static void name_shift(char name[TENSOR_NAME_MAX + 1], const struct watch *watch
         end != NULL && strcmp(end, ".weight") == 0 ? (int)(end - weight) : (int)strlen(weight);
 
     if (is_weight(watch, b)) {
-        (void)snprintf(name, TENSOR_NAME_MAX + 1, "%.*s.%s", length > 50 ? 50 : length, weight,
+        (void)snprintf(name, TENSOR_NAME_MAX + 1, "%.*s.%s",
+                       length > SHIFT_NAME_MAX ? SHIFT_NAME_MAX : length, weight,
                        group->at[0] > loss ? "gradients" : "channels");
     } else {
         (void)snprintf(name, TENSOR_NAME_MAX + 1, "product.%u.%s", group->numbers[0],

@@ -3484,8 +3484,8 @@ TAKEN = {"step", "micro", "schedule", "loss", "losses", "answers", "loss_sum", "
 
 def _check_names(names, inputs):
     for name in names:
-        if len(name) > 61 or name in inputs and len(name) > 54:
-            raise Refused("%s: names have at most 61 letters, those of a batch 54" % name)
+        if len(name) > 125 or name in inputs and len(name) > 118:
+            raise Refused("%s: names have at most 125 letters, those of a batch 118" % name)
         if name in TAKEN or name.startswith(("example.", "held_out.")):
             raise Refused("%s: a name of the job's own; give it another" % name)
         if not name.isascii() or not name.isprintable() or " " in name:

@@ -40,7 +40,7 @@ REFUSED = {
     "--norm-epsilon": "0.1", "--width": "8", "--hidden": "8", "--classes": "4", "--dropout": "0.1",
     "--inference": None, "--dpo": "0.1", "--epochs": "2", "--batch": "3", "--label-smoothing": "0.1",
     "--z-loss": "0.1", "--mask": "m", "--labels": "l", "--data-type": "f32", "--length": "4",
-    "--eval-labels": "l"}
+    "--eval-labels": "l", "--receipt": "r"}
 # Of every command.
 COMMON = {"--help", "--json", "--config", "--log-level", "--log-format"}
 # Of a training: a graph without a loss refuses them.
@@ -175,6 +175,49 @@ def frozen_parameters_are_data():
     assert "no tensor that is trained has a name like '0.*'" in said, said
 
 
+def names_may_be_long():
+    """Of 125 bytes, of inputs 118: with m. or v. before them, or held_out., they have at most 127."""
+    prepare()
+    with open(path("mlp.graph"), encoding="ascii") as file:
+        text = file.read()
+    for more in (0, 1):
+        weight, rows = "w" * (118 + more) + ".weight", "x" * (118 + more)
+        for name, words in ((weight, ("param 0.weight", "param " + weight)),
+                            (rows, ("input x", "input " + rows))):
+            if more == 1 and name is rows:
+                weight = "0.weight"
+            with open(path("mlp.graph"), "w", encoding="ascii") as file:
+                file.write(text.replace(*words))
+            with open(path("mlp.safetensors"), "rb") as file:
+                size, = struct.unpack("<Q", file.read(8))
+                header, body = json.loads(file.read(size)), file.read()
+            prepare()
+            values = {key: (one["dtype"], one["shape"], body[slice(*one["data_offsets"])])
+                      for key, one in header.items()}
+            if name is not rows:
+                values[name] = values.pop("0.weight")
+            with open(path("mlp.graph"), "w", encoding="ascii") as file:
+                file.write(text.replace(*words))
+            save_tensors("mlp.safetensors", values)
+            files = [one.replace("x=", rows + "=", 1) if name is rows and one.startswith("x=") else one
+                     for one in data()]
+            words = ["job", "new", "--graph", path("mlp.graph"), "--first-state",
+                     path("mlp.safetensors"), *files, "--steps", "4", "--out", path("long.job")]
+            if os.path.exists(path("long.job")):
+                os.remove(path("long.job"))
+            if more == 1:
+                said = ask(*words, wanted=1)["error"]["message"]
+                assert "over 125 bytes" in said or "over 118 bytes" in said, said
+                prepare()
+                continue
+            ask(*words)
+            ask("prover", "run", path("long.job"), "--first-state", path("mlp.safetensors"),
+                *files, "--bundle", path("long%d.run" % (name is rows)))
+            audit, = ask("audit", path("long%d.run" % (name is rows)), *files)["audits"]
+            assert audit["answer"] == "proven", audit
+            prepare()
+
+
 def a_calibration_shifts_channels_that_differ():
     prepare()
     plain = job("--bits", "14")["precision"]
@@ -237,4 +280,5 @@ def job_show_says_which_module_does_what():
 if __name__ == "__main__":
     sys.exit(main([every_option_says_something_or_is_refused, a_graph_without_a_loss_learns_nothing,
                    frozen_parameters_are_data,
-                   job_show_says_which_module_does_what, a_calibration_shifts_channels_that_differ]))
+                   job_show_says_which_module_does_what, names_may_be_long,
+                   a_calibration_shifts_channels_that_differ]))

@@ -250,7 +250,9 @@ static uint32_t take_tensor(struct tape *one, uint32_t *taken, const struct tape
     if (!made && role_is_made(tensor->role)) {
         tensor->role = ROLE_STATE;
     }
-    (void)snprintf(tensor->name, sizeof(tensor->name), "t%u", one->tensor_count);
+    /* Every other one has the longest name. */
+    (void)snprintf(tensor->name, sizeof(tensor->name), "t%0*u",
+                   one->tensor_count % 2 == 0 ? 1 : TENSOR_NAME_MAX - 1, one->tensor_count);
     if (tensor->role == ROLE_STATE) {
         one->states[one->state_count++] =
             (struct state_pair){.before = one->tensor_count, .after = one->tensor_count};

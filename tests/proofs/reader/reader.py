@@ -135,7 +135,7 @@ def tensor_label(kind, dtype, dims, name, size):
     if kind == "data":
         name = ""
     else:
-        need(1 <= len(name) <= 63 and set(name) <= NAME_CHARACTERS, "not a name")
+        need(1 <= len(name) <= 127 and set(name) <= NAME_CHARACTERS, "not a name")
     dims = list(dims) + [0] * (6 - len(dims))
     rank = 6 - dims.count(0)
     return struct.pack(">7QBBH", size, *dims, dtype, rank, len(name)) + name.encode()
