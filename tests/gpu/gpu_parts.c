@@ -248,7 +248,7 @@ static void time_tokens(struct gpu_check *check, uint32_t tokens, bool inference
         }
         check->tally->comparisons++;
         if (memcmp(bytes[0], bytes[1], size) != 0) {
-            (void)snprintf(name, sizeof(name), "%u tokens on two devices: '%s'", tokens,
+            (void)snprintf(name, sizeof(name), "%u tokens on two devices: '%.40s'", tokens,
                            tensor->name);
             gpu_check_differs(check, name);
         }
