@@ -56,7 +56,7 @@ gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_source
     tests/support/numeric/model_state.c tests/support/numeric/division_bytes.c \
     tests/support/device/training_runs.c tests/support/device/traffic.c \
     $(filter tests/support/reference/reference%,$(test_sources)) \
-    base/error.c base/host.c base/io/log.c base/io/file.c base/io/whole_file.c base/reader.c \
+    base/buffer.c base/error.c base/host.c base/io/log.c base/io/file.c base/io/whole_file.c base/reader.c \
     $(filter proofs/hash/sha256%,$(room_sources)) proofs/hash/merkle.c proofs/hash/merkle_proof.c proofs/commit/commit.c \
     proofs/commit/trace.c proofs/commit/state_root.c proofs/commit/element.c
 gpu_check := $(BUILD)/gpu-check

@@ -129,6 +129,13 @@ static inline int32_t ptx_integer(float real, bool nearest)
                                : (int32_t)whole;
 }
 
+static inline uint32_t ptx_natural(float real)
+{
+    const double whole = trunc((double)real);
+
+    return isnan(real) || whole < 0.0 ? 0 : whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
+}
+
 /* ---- memory ---- */
 
 struct ptx_arguments {

@@ -431,6 +431,8 @@ class Body:
         a = self.value(args[1], "b" + str(width) if width else of)
         if of == "f32" and to == "s32" and form in (["rni"], ["rzi"]):
             self.set(args[0], f"ptx_integer(ptx_real({a}), {'true' if form == ['rni'] else 'false'})", "s32")
+        elif of == "f32" and to == "u32" and form == ["rzi"]:
+            self.set(args[0], f"ptx_natural(ptx_real({a}))", "u32")
         elif to == "f32" and form == ["rn"] and of != "f32":
             self.set(args[0], f"(float){self.number(a, of)}", "f32")
         else:
