@@ -38,7 +38,7 @@ clash = $(if $(or $(on_x86),$(if $(findstring clang,$(CC)),,$(on_arm))),-fstack-
 HARDENED = -fPIE -fstack-protector-strong $(clash) $(branches) $(fortify)
 HARDENED_LINK := -Wl,-z,relro,-z,now
 # The folder's name would stand in what is built: the same source gives the same bytes anywhere.
-anywhere :=
+anywhere := -ffile-prefix-map=$(CURDIR)=.
 ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -I. $(anywhere) $(WARNINGS) $(prototypes) -fopenmp $(HARDENED) $(CFLAGS) $(variant) \
     $(NUMERICS)
 # Debian 13's libscrypt does not say its own version. What was linked by the plain name would want the

@@ -10,7 +10,11 @@ import re
 import struct
 import sys
 
-from program import ask, call, main, path
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../support")]
+sys.dont_write_bytecode = True
+
+from program import ask, call, main, path  # noqa: E402
 
 PARAMETERS = {"0.weight": (16, 8), "0.bias": (16,), "2.weight": (4, 16), "2.bias": (4,)}
 

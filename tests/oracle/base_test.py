@@ -443,7 +443,7 @@ def micro_batches_under_a_mask():
 
 def check_exports(family, _):
     """What comes out of a short training, of all weights and of adapters."""
-    _, state, data, _, (stem, folder, config, weights) = train_ours(family, False, 0.002)
+    _, state, data, _, (stem, folder, config, weights) = train_ours(family, False, 0.001)
     check_export(stem, folder, config, state, data)
     stem, words = family + ".adapters", TARGETS.get(family, ("all-linear",))[0]
     job, _ = new_job(folder, path("tokens.u8"), stem, "--lora", "4", "--lora-alpha", "6",

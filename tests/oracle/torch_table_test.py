@@ -52,8 +52,10 @@ def check(make):
     weights = ["--first-state", path(name + ".safetensors")]
     found = ask("job", "new", "--graph", path(name + ".graph"), *weights, *data, "--steps", "4",
                 "--segment-steps", "2", "--out", path(name + ".job"))["first_step"]
-    print("# %-19s %s" % (name, "  ".join("%s %.1e" % (key, one) for key, one in found.items()
-                                          if one is not None)))
+    reference = found.pop("reference")
+    found.pop("allowed", None)
+    print("# %-19s %s %s" % (name, reference, "  ".join("%s %.1e" % (key, one) for key, one in
+                                                        found.items() if one is not None)))
     assert any(one is not None for one in found.values()), found
     assert all(one is None or one <= MOST[key] for key, one in found.items()), (name, found)
     if name not in PROVEN:

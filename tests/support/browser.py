@@ -1,80 +1,70 @@
-""
-    "A page as Chromium shows it, to those who see it in light or dark, in narrow or wide windows, with
-    or without scripts.Not a test : tests that serve pages ask see()
-                                        .
+"""A page as Chromium shows it, to those who see it in light or dark, in narrow or wide windows, with
+or without scripts. Not a test: tests that serve pages ask see().
 
-                                    Chromium is driven by its DevTools protocol over a pipe
-    : nothing listens.""
-                      "
+Chromium is driven by its DevTools protocol over a pipe: nothing listens."""
 
-      import base64 import json import os import select import shutil import
-      subprocess import tempfile import time
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
 
-      WIDTHS = (390, 1280)SCHEMES = ("light", "dark")WAIT_MAX_S = 240 CONTRAST = 4.5 #of text,
-      WCAG 2 AA DRAWN = 3.0 #of what is drawn
+WIDTHS = (390, 1280)
+SCHEMES = ("light", "dark")
+WAIT_MAX_S = 240
+CONTRAST = 4.5  # of text, WCAG 2 AA
+DRAWN = 3.0  # of what is drawn
 
-#Every text against the ground that it stands on, every drawn stroke and fill likewise;            \
-    what is wider
-#than the window; what a keyboard cannot reach; what has no words for those who do not see it.
-      FAULTS = ""
-               "(() => {
-      const faults = [],
-      luminance = c = >
-{
-    const[r, g, b] = c.map(v = > (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) * *2.4);
+# Every text against the ground that it stands on, every drawn stroke and fill likewise; what is wider
+# than the window; what a keyboard cannot reach; what has no words for those who do not see it.
+FAULTS = """(() => {
+  const faults = [], luminance = c => {
+    const [r, g, b] = c.map(v => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
     return .2126 * r + .7152 * g + .0722 * b;
-}
-, colour = text = > (text.match(/ [\\d.] + / g) || []).map(Number);
-const ground = e = >
-{
+  }, colour = text => (text.match(/[\\d.]+/g) || []).map(Number);
+  const ground = e => {
     for (; e; e = e.parentElement) {
-        const c = colour(getComputedStyle(e).backgroundColor);
-        if (c.length == 3 || c[3] > 0)
-            return c.slice(0, 3);
+      const c = colour(getComputedStyle(e).backgroundColor);
+      if (c.length == 3 || c[3] > 0) return c.slice(0, 3);
     }
-    return [ 255, 255, 255 ];
-};
-const hold = (e, text, least, what) = >
-{
+    return [255, 255, 255];
+  };
+  const hold = (e, text, least, what) => {
     const c = colour(text);
-    if (c.length == 4 && c[3] == 0)
-        return;
+    if (c.length == 4 && c[3] == 0) return;
     const a = luminance(c.slice(0, 3)), b = luminance(ground(e));
     const contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
     if (contrast < least)
-        faults.push(what + ' contrast ' + contrast.toFixed(2) + ': ' + e.outerHTML.slice(0, 80));
-};
-for (const e of document.querySelectorAll('body, body *')) {
-    const style = getComputedStyle(e),
-          own = [... e.childNodes].some(n = > n.nodeType == 3 && n.textContent.trim() != '');
-    if ([ 'SCRIPT', 'TITLE', 'title' ].includes(e.tagName))
-        continue;
-    if (own)
-        hold(e, style.color, TEXT, 'text');
-    if (own && parseFloat(style.fontSize) < 12)
-        faults.push('small text: ' + e.outerHTML.slice(0, 80));
-    if (e.tagName == 'rect')
-        hold(e, style.fill, DRAWN, 'bar');
+      faults.push(what + ' contrast ' + contrast.toFixed(2) + ': ' + e.outerHTML.slice(0, 80));
+  };
+  for (const e of document.querySelectorAll('body, body *')) {
+    const style = getComputedStyle(e), own = [...e.childNodes].some(
+      n => n.nodeType == 3 && n.textContent.trim() != '');
+    if (['SCRIPT', 'TITLE', 'title'].includes(e.tagName)) continue;
+    if (own) hold(e, style.color, TEXT, 'text');
+    if (own && parseFloat(style.fontSize) < 12) faults.push('small text: ' + e.outerHTML.slice(0, 80));
+    if (e.tagName == 'rect') hold(e, style.fill, DRAWN, 'bar');
     if (e.tagName == 'I') {
-        const one = style.backgroundColor;
-        hold(e.parentElement, colour(one)[3] == = 0 ? style.borderTopColor : one, DRAWN, 'square');
+      const one = style.backgroundColor;
+      hold(e.parentElement, colour(one)[3] === 0 ? style.borderTopColor : one, DRAWN, 'square');
     }
     if (e.tagName == 'path' && style.stroke != 'none' && e.getAttribute('class') != 'axis')
-        hold(e, style.stroke, DRAWN, 'line');
+      hold(e, style.stroke, DRAWN, 'line');
     if (!e.closest('svg') && e.getBoundingClientRect().right > innerWidth + 1)
-        faults.push('too wide: ' + e.outerHTML.slice(0, 80));
+      faults.push('too wide: ' + e.outerHTML.slice(0, 80));
     if (e.tagName == 'svg' && !e.ariaLabel && e.getAttribute('aria-hidden') != 'true')
-        faults.push('no words: ' + e.outerHTML.slice(0, 80));
-    if ([ 'INPUT', 'SELECT' ].includes(e.tagName) && !e.labels.length)
-        faults.push('no label: ' + e.outerHTML.slice(0, 80));
-    if ([ 'INPUT', 'SELECT', 'BUTTON', 'A' ].includes(e.tagName) && e.tabIndex < 0)
-        faults.push('no key reaches: ' + e.outerHTML.slice(0, 80));
-}
-if (document.documentElement.scrollWidth > innerWidth)
-    faults.push('the page scrolls sideways');
-if (document.documentElement.lang == '')
-    faults.push('no language');
-return faults;
+      faults.push('no words: ' + e.outerHTML.slice(0, 80));
+    if (['INPUT', 'SELECT'].includes(e.tagName) && !e.labels.length)
+      faults.push('no label: ' + e.outerHTML.slice(0, 80));
+    if (['INPUT', 'SELECT', 'BUTTON', 'A'].includes(e.tagName) && e.tabIndex < 0)
+      faults.push('no key reaches: ' + e.outerHTML.slice(0, 80));
+  }
+  if (document.documentElement.scrollWidth > innerWidth) faults.push('the page scrolls sideways');
+  if (document.documentElement.lang == '') faults.push('no language');
+  return faults;
 })()""".replace("TEXT", str(CONTRAST)).replace("DRAWN", str(DRAWN))
 
 
@@ -127,9 +117,7 @@ class Browser:
 
     def ask(self, method, session=None, **words):
         self.number += 1
-        message =
-{
-    "id" : self.number, "method" : method, "params" : words}
+        message = {"id": self.number, "method": method, "params": words}
         if session is not None:
             message["sessionId"] = session
         os.write(self.write_end, json.dumps(message).encode() + b"\0")

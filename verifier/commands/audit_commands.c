@@ -407,7 +407,7 @@ out:
 
 static const struct command commands[] = {
     {.name = "audit",
-     .summary = "replay bundles, or the step of a receipt, offline and say whether they are true",
+     .summary = "replay bundles or receipts offline and say whether they are true",
      .description =
          "Runs the steps of each bundle again, from its job, its data and its checkpoints, and "
          "compares every state with the journal. Exit code 0: proven, every wanted step "
