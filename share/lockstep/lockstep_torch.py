@@ -2761,7 +2761,7 @@ class Recorder(TorchDispatchMode):
         self.trains, self.draws = trains, 0  # without a loss no gradient is Lockstep's
         self.number = None  # a tensor whose number is about to be an index
         self.apart = {}  # what such an index showed: PyTorch's own shares the memory
-        self.outside = "loss" if trains else "step"  # the place of what no module does
+        self.nowhere = "loss" if trains else "step"  # the place of what no module does
 
     def know(self, tensor, line, kind="f32"):
         self.bind(tensor, Value(line, tensor.shape, kind=kind), False)
@@ -2854,9 +2854,9 @@ class Recorder(TorchDispatchMode):
         """The innermost module, and the user's line."""
         frame = _users(sys._getframe(2))
         if frame is None:
-            return self.outside
+            return self.nowhere
         return "%s %s:%d" % (self.modules[-1] if self.modules and self.modules[-1] else
-                             self.outside,
+                             self.nowhere,
                              os.path.basename(frame.f_code.co_filename).replace(" ", "_"),
                              frame.f_lineno)
 
