@@ -363,8 +363,8 @@ abstract contract Panel is RegistryState {
         Tally storage tally = _tallies[hash];
         uint256 round = uint256(tally.round) + 1;
         LaterRound storage next = _laterRounds[hash][round];
-        if (next.height == 0) revert AlreadyDrawn();
-        // Only a refusal lets a leg be final with a round to come.
+        // A refusal lets a leg be final with a round to come, and ends with its tenure.
+        if (next.height == 0 || segment.index < job.finalized) revert AlreadyDrawn();
         if (job.refusedUntil != 0 && !tally.vouched) revert StandsRefused(job.refusedUntil);
         uint256 rights = tally.rights;
         uint256 need = _enough(job, segment, tally);

@@ -72,7 +72,8 @@ static const struct {
     [GAME_WRONG_REVEAL] = {"WrongReveal()", ARGUMENT_NONE, "this is not what was sealed"},
     [GAME_NOT_NEEDED] = {"NotNeeded()", ARGUMENT_NONE, "there is nothing to do here"},
     [GAME_ENGAGED] = {"Engaged(uint256)", ARGUMENT_NUMBER,
-                      "a solver is at work, and the entry may sit in its segments"},
+                      "an entry may sit in the segments of a solver at work, or a round is closed "
+                      "and waits for its draw"},
     [GAME_CLAIMS_OPEN] = {"ClaimsOpen(uint256)", ARGUMENT_NUMBER, "a claim is still open"},
     [GAME_BARRED] = {"Barred()", ARGUMENT_NONE,
                      "a void burned a part of the price: the client has to put it back first"},

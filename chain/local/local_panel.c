@@ -320,10 +320,10 @@ static enum status draw_again(struct local_game *game, struct local_segment *seg
     bool late;
 
     TRY(local_get(game->store, &next, LOCAL_ROUND, &segment->hash, tally->round + 1));
-    if (next.height == 0) {
+    /* A refusal lets a leg be final with a round to come, and ends with its tenure. */
+    if (next.height == 0 || segment->index < segment->job.finalized) {
         return local_refuse(game, GAME_ALREADY_DRAWN, 0);
     }
-    /* Only a refusal lets a leg be final with a round to come. */
     if (segment->job.refused_until_s != 0 && !tally->vouched) {
         return local_refuse(game, GAME_STANDS_REFUSED, segment->job.refused_until_s);
     }

@@ -251,6 +251,38 @@ ATTACK(a_job_that_goes_on_after_a_void)
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -3000 - 500 - 2200);
 }
 
+/* A refusal lets a leg be final whose next round was closed, and not drawn. The tenure ends, and the
+ * refusal with it: the round stays undrawn, and the seats of the next tenure are asked about what is
+ * open alone. */
+ATTACK(a_round_of_what_is_final)
+{
+    struct game_segment segment;
+    struct game_commits over;
+
+    scene_open_job(scene);
+    scene_enlist(scene, STAGE_VERIFIER, 3);
+    scene_accept(scene, STAGE_SOLVER);
+    commit(scene, STAGE_SOLVER, 1);
+    scene_draw(scene, 0);
+    segment = scene_segment(scene, 0);
+    scene_pass(scene, SCENE_SEAL_S + SCENE_REVEAL_S + 1);
+    scene_settle(scene, STAGE_OTHER, 0);
+    over = (struct game_commits){scene->record.segments[0].draw.over_height,
+                                 scene->record.segments[0].draw.over_s};
+    assert_true(over.height > segment.height);
+    scene_pass(scene, GAME_WAITS_MAX * SCENE_CLAIM_S);
+    STAGE_PLAY(&scene->stage, STAGE_CLIENT, ledger_refuse, &scene->job);
+    scene_settle(scene, STAGE_SOLVER, 0);
+    assert_int_equal(scene->record.state.finalized, 1);
+    release(scene);
+    scene_enlist(scene, STAGE_SECOND, 3);
+    scene_accept(scene, STAGE_OTHER);
+    scene_pass_blocks(scene, 2);
+    assert_int_equal(SCENE_REFUSAL(scene, STAGE_FRIEND, ledger_draw, &scene->job, &segment, &over),
+                     GAME_ALREADY_DRAWN);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), 1000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +295,7 @@ int main(void)
         ATTACK_TESTS(a_void_to_save_a_liar),
         ATTACK_TESTS(a_refusal_blocked_by_an_own_claim),
         ATTACK_TESTS(a_job_that_goes_on_after_a_void),
+        ATTACK_TESTS(a_round_of_what_is_final),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -479,7 +479,7 @@ contract Fuzz {
     /// @dev Rounds that settle closed.
     function _drawOver() internal {
         Harness.Progress memory found = registry.jobs(job);
-        for (uint256 index = found.finalized; index < found.drawn; index++) {
+        for (uint256 index = 0; index < found.drawn; index++) {
             Committed storage commit = commits[last[index] - 1];
             if (_drawOf(commit.hash).over == 0) continue;
             _do(3, 0, abi.encodeCall(registry.draw, (job, commit.segment, "")));
@@ -1464,6 +1464,7 @@ contract Fuzz {
         bool isLast = _word(data, 9) != 0 || _word(data, 1) + 1 == before.job.segments;
         uint256 enough = _enough(was, isLast);
         if (was.over == 0) _broken("a round that nobody closed", was.round, 0);
+        if (_word(data, 1) < before.job.finalized) _broken("a round of what is final", 0, 0);
         if (was.rights >= enough) _broken("no round where all is told", was.rights, enough);
         if (before.job.refusedUntil != 0 && !was.vouched) _broken("a refusal ends draws", 0, 0);
         _equal("the next round", draw.round, was.round + 1);

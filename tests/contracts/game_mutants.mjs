@@ -41,7 +41,7 @@ const faults = [
     '(uint256 seed,) = _seedOf(next.height, next.time, hash, proof);',
     'uint256 seed = tally.seed;'],
   ['a round is drawn that nobody closed', 'Panel.sol',
-    'if (next.height == 0) revert AlreadyDrawn();', ''],
+    'next.height == 0 || segment.index < job.finalized', 'segment.index < job.finalized'],
   ['rounds go on while somebody refuses', 'Panel.sol',
     'if (job.refusedUntil != 0 && !tally.vouched) revert StandsRefused(job.refusedUntil);', ''],
   ['the first unseen brings a seat', 'Panel.sol',

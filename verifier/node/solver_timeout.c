@@ -27,6 +27,8 @@ enum action_state solver_timeout_refused(uint64_t *due_s, const struct node *nod
     case GAME_WRONG_SEGMENT: /* or void, */
     case GAME_NOT_NEEDED:    /* enough verdicts since, */
     case GAME_ALREADY_DRAWN:
+    case GAME_ENGAGED:        /* its round closed by another, */
+    case GAME_STANDS_REFUSED: /* it was refused since, */
     case GAME_NOT_LAPSED:
     case GAME_NOT_PAID:
     case GAME_CLAIMS_OPEN: /* a claim came, */

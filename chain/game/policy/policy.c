@@ -13,6 +13,9 @@
 #define MS_PER_HOUR 3600000u
 #define DAY_S       86400u
 
+/* Sixteen blocks of twelve seconds: of the chains that are known none has its seeds later. */
+#define SEED_S (16 * 12)
+
 /* "4294967.295" fits. */
 #define MULTIPLE_SIZE 24
 
@@ -263,6 +266,7 @@ uint64_t policy_lock_time(const struct game_terms *terms, uint64_t now_s)
     for (size_t i = 0; i < HOLDS; i++) {
         time_s += (wei)holds[i].period_s * holds[i].times;
     }
+    time_s += terms->seats == 0 ? 0 : (wei)SEED_S * rounds_max(terms->seats);
     return time_s > UINT64_MAX ? UINT64_MAX : (uint64_t)time_s;
 }
 

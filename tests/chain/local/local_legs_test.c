@@ -568,6 +568,55 @@ static void test_what_waited_long_enough_is_not_held(void **state)
     close_world(&world);
 }
 
+/* A seat of the player in the last round says right, and nobody else says anything. */
+static void say_one_right(struct world *world, uint32_t index, uint32_t player)
+{
+    struct game_move move = {
+        .key = world->key, .index = index, .about = hash_of(world, index), .place = 0};
+
+    move.seal = game_verdict_seal(&world->twins.players[player], &move.about, GAME_VERDICT_RIGHT, 0,
+                                  &move.leaves, &move.salt);
+    move.kind = GAME_SEAL;
+    while (play(world, &move, player) != GAME_REFUSED_NOT) {
+        move.place++;
+        assert_true(move.place < GAME_PLACES_MAX);
+    }
+    wait_s(world, SEAL + 1);
+    move.kind = GAME_REVEAL;
+    must(play(world, &move, player));
+}
+
+/* A refusal lets a leg be final whose next round was closed and not drawn. The tenure ends, and the
+ * refusal with it: nobody draws that round in the next one. */
+static void test_what_is_final_has_no_other_round(void **state)
+{
+    struct game_move move = {.kind = GAME_DRAW};
+    struct world world;
+
+    (void)state;
+    open_world(&world, GAME_PPM);
+    accept_job(&world);
+    must(enlist(&world, FIRST, 16));
+    commit_and_draw(&world, 1);
+    say_one_right(&world, 0, FIRST);
+    wait_s(&world, REVEAL);
+    must(settle(&world, 0, NULL, 0)); /* one right is missing */
+    move.key = world.key;
+    move.segment = world.segments[0];
+    wait_s(&world, CLAIM + 1);
+    must(simple(&world, GAME_REFUSE, 0, CLIENT));
+    assert_int_equal(play(&world, &move, STRANGER), GAME_STANDS_REFUSED);
+    must(settle(&world, 0, NULL, 0));
+    assert_int_equal(job_of(&world).finalized, 1);
+    assert_int_equal(play(&world, &move, STRANGER), GAME_ALREADY_DRAWN);
+    wait_s(&world, NOTICE + 1);
+    must(simple(&world, GAME_RELEASE, 0, STRANGER));
+    accept_job(&world);
+    assert_int_equal(play(&world, &move, STRANGER), GAME_ALREADY_DRAWN);
+    assert_int_equal(tally_of(&world, 0).round, 0);
+    close_world(&world);
+}
+
 static void test_the_last_second_of_the_claim_time_is_held(void **state)
 {
     struct world world;
@@ -751,6 +800,7 @@ int main(void)
         cmocka_unit_test(test_a_vouch_of_high_s_is_none),
         cmocka_unit_test(test_a_refusal_voids_what_is_not_vouched),
         cmocka_unit_test(test_what_waited_long_enough_is_not_held),
+        cmocka_unit_test(test_what_is_final_has_no_other_round),
         cmocka_unit_test(test_the_last_second_of_the_claim_time_is_held),
         cmocka_unit_test(test_no_claim_follows_the_notice_of_a_refusal),
         cmocka_unit_test(test_a_refused_tail_is_void),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verifier/node/node_seats.h"
 #include "verifier/node/solver_timeout.h"
 
 #define OK(call) assert_int_equal((call), STATUS_OK)
@@ -289,6 +290,56 @@ static void test_rounds_are_opened_and_the_end_is_settled(void **state)
     scene_close(&scene);
 }
 
+static void look_at_seats(struct scene *scene, uint64_t now_s, uint64_t height)
+{
+    struct error error;
+
+    error_init(&error);
+    scene->node.clock = (struct ledger_clock){.time_s = now_s, .height = height, .seed_delay = 16};
+    OK(store_begin(&scene->store, &error));
+    OK(store_end(&scene->store, node_seats_round(&scene->node, &error), &error));
+}
+
+/* The solver is gone: a round that somebody closed is drawn by the panel, when the block of its seed
+ * is there. Who is first makes the draws of the others needless. */
+static void test_a_closed_round_is_drawn_by_the_panel(void **state)
+{
+    const uint64_t height = 500;
+    struct scene scene;
+
+    (void)state;
+    scene_open(&scene, "again");
+    commit(&scene, 1);
+    for (uint32_t round = 1; round < 3; round++) {
+        const uint64_t over_s = round * (REVEAL_END_S + LATER_S);
+
+        look_at_seats(&scene, over_s, height + 100);
+        assert_int_equal(planned(&scene, ACTION_DRAW), 0);
+        tell(&scene,
+             &(struct game_event){
+                 .kind = GAME_ROUND_OVER, .index = 0, .height = height, .time_s = over_s},
+             over_s);
+        look_at_seats(&scene, over_s, height + 15);
+        assert_int_equal(planned(&scene, ACTION_DRAW), 0);
+        look_at_seats(&scene, over_s, height + 16);
+        look_at_seats(&scene, over_s, height + 17);
+        assert_int_equal(planned(&scene, ACTION_DRAW), 1);
+        play_round(&scene, over_s + LATER_S);
+        assert_int_equal(planned(&scene, ACTION_SETTLE), 0);
+        tell(&scene,
+             &(struct game_event){.kind = GAME_ROUND,
+                                  .index = 0,
+                                  .round = round,
+                                  .from = round,
+                                  .to = round + 1,
+                                  .time_s = over_s},
+             over_s);
+        look_at_seats(&scene, over_s, height + 18);
+        assert_int_equal(planned(&scene, ACTION_DRAW), 0);
+    }
+    scene_close(&scene);
+}
+
 /* Its own right is worth a fee, which another round brings nearer: no grace is given. */
 static void test_a_round_is_hurried_where_we_have_a_right(void **state)
 {
@@ -426,9 +477,9 @@ static void test_a_job_without_our_money_is_left_alone(void **state)
 
 static void test_refusals_of_anybodys_moves(void **state)
 {
-    static const enum game_refusal_kind overtaken[] = {GAME_WRONG_INDEX,   GAME_WRONG_PHASE,
-                                                       GAME_WRONG_SEGMENT, GAME_NOT_NEEDED,
-                                                       GAME_TOO_EARLY,     GAME_ALREADY_DRAWN};
+    static const enum game_refusal_kind overtaken[] = {
+        GAME_WRONG_INDEX, GAME_WRONG_PHASE,   GAME_WRONG_SEGMENT, GAME_NOT_NEEDED,
+        GAME_TOO_EARLY,   GAME_ALREADY_DRAWN, GAME_ENGAGED,       GAME_STANDS_REFUSED};
     struct scene scene;
     uint64_t due_s;
 
@@ -452,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_the_first_leg_is_settled_after_the_grace),
         cmocka_unit_test(test_what_is_final_meanwhile_is_forgotten),
         cmocka_unit_test(test_rounds_are_opened_and_the_end_is_settled),
+        cmocka_unit_test(test_a_closed_round_is_drawn_by_the_panel),
         cmocka_unit_test(test_a_round_is_hurried_where_we_have_a_right),
         cmocka_unit_test(test_a_vouch_is_brought_to_a_refused_job),
         cmocka_unit_test(test_what_was_refused_is_settled_when_claims_have_had_their_time),

@@ -391,14 +391,15 @@ static void test_a_node_at_its_defaults_risks_little(void **state)
 /* ---- how long ---------------------------------------------------------------- */
 
 /* At the default terms: 14 days until the deadline, 12 rounds of 3 hours (64 places: 1, 1, 1, 1, 4,
- * 8, 9, 9, 9, 9, 9 and what is left), four claim periods, 17 clocks. */
+ * 8, 9, 9, 9, 9, 9 and what is left), each behind the 192 seconds of its seed, four claim periods, 17
+ * clocks. */
 static void test_the_time_of_a_lock_counts_all_that_can_hold_it(void **state)
 {
     struct game_terms terms = terms_of_default();
 
     (void)state;
     assert_int_equal(policy_lock_time(&terms, NOW_S),
-                     14 * DAY_S + (12 * 3 + 4 * 3 + 17 * 12) * HOUR_S);
+                     14 * DAY_S + (12 * 3 + 4 * 3 + 17 * 12) * HOUR_S + 12 * 192);
     assert_int_equal(policy_lock_time(&terms, terms.deadline_s),
                      policy_lock_time(&terms, UINT64_MAX));
     assert_int_equal(policy_lock_time(&terms, NOW_S) - policy_lock_time(&terms, UINT64_MAX),
