@@ -153,9 +153,9 @@ out:
 /* Do programs read a model from files that are called so? */
 static bool is_of_model(const char *name)
 {
-    static const char *const ends[] = {".safetensors", ".index.json", ".bin",  ".pt",      ".pth",
-                                       ".ckpt",        ".gguf",       ".onnx", ".msgpack", ".h5",
-                                       ".pkl"};
+    static const char *const ends[] = {".safetensors", ".index.json", ".bin",  ".pt",
+                                       ".pth",         ".ckpt",       ".gguf", ".onnx",
+                                       ".msgpack",     ".h5",         ".pkl"};
     bool is = strcmp(name, "config.json") == 0 || strcmp(name, "adapter_config.json") == 0;
 
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
@@ -433,8 +433,7 @@ static size_t find_run(const struct lineage *lineage, const struct lineage_item 
 /* Cards and adapters call their base so, and no byte of the base says it. */
 static void say_base_name(const struct product_check *check)
 {
-    const char *name =
-        check->base_name[0] != '\0' ? check->base_name : check->product->card.base;
+    const char *name = check->base_name[0] != '\0' ? check->base_name : check->product->card.base;
 
     if (name[0] != '\0') {
         lineage_parts_say(check->lineage, LINEAGE_TRUSTED, check->product->path,

@@ -335,7 +335,8 @@ static void say_held_out(const struct run_check *check)
             const struct lineage_item *rows = item_of(check->lineage, check->run->data.of[number]);
 
             pairs++;
-            equal += digest_equal(&check->job->data_roots[number], &check->job->data_roots[learned]);
+            equal +=
+                digest_equal(&check->job->data_roots[number], &check->job->data_roots[learned]);
             apart = apart && rows != NULL && rows->followed &&
                     rows == item_of(check->lineage, check->run->data.of[learned]);
         }

@@ -89,9 +89,9 @@ static void give_all(struct machine *machine, const struct model *model, void *z
                          STATUS_OK);
     }
     for (uint32_t i = 0; i < model->constant_count; i++) {
-        assert_int_equal(backend->write(machine, model->constants[i].tensor,
-                                        model->constants[i].bytes, NULL),
-                         STATUS_OK);
+        assert_int_equal(
+            backend->write(machine, model->constants[i].tensor, model->constants[i].bytes, NULL),
+            STATUS_OK);
     }
     for (uint32_t i = 0; i < model->tape->state_count; i++) {
         assert_int_equal(backend->write(machine, model->tape->states[i].before, zeros, NULL),
@@ -139,8 +139,12 @@ static void test_what_the_sampler_chooses_holds_under_every_rule(void **state)
         uint32_t top_k;
         float top_p;
         uint32_t each; /* conditions of a position */
-    } rules[] = {{0.0f, 0, 1.0f, 2},          {1.0f, 0, 1.0f, 2},   {0.5f, 5, 1.0f, 4},
-                 {1.0f, 0, 0.5f, 4},          {2.0f, 1, 0.9f, 6},   {0.001f, VOCABULARY, 1.0f, 4},
+    } rules[] = {{0.0f, 0, 1.0f, 2},
+                 {1.0f, 0, 1.0f, 2},
+                 {0.5f, 5, 1.0f, 4},
+                 {1.0f, 0, 0.5f, 4},
+                 {2.0f, 1, 0.9f, 6},
+                 {0.001f, VOCABULARY, 1.0f, 4},
                  {100.0f, VOCABULARY, 0x1p-149f, 6}};
 
     (void)state;
@@ -198,8 +202,8 @@ static void test_a_threshold_is_one_number_alone(void **state)
     static const struct {
         float tau;
         uint32_t missed;
-    } wrong[] = {{NAN, 2}, {INFINITY, 2}, {0x1.000002p-7f, 2}, {0x1.fffffep-8f, 1}, {0.0f, 1},
-                 {-0.0f, 1}, {-INFINITY, 1}, {-1.0f, 1}};
+    } wrong[] = {{NAN, 2},  {INFINITY, 2}, {0x1.000002p-7f, 2}, {0x1.fffffep-8f, 1},
+                 {0.0f, 1}, {-0.0f, 1},    {-INFINITY, 1},      {-1.0f, 1}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
