@@ -51,7 +51,7 @@ static void take_rule(struct receipt_row *row, const struct sampler_rule *rule, 
     row->temperature = draws ? rule->temperature : 0.0f;
     row->top_k = draws && rule->top_k <= vocabulary ? rule->top_k : 0;
     row->top_p = draws && rule->top_p < 1.0f ? rule->top_p : 1.0f;
-    row->seed = rule->seed;
+    row->seed = draws ? rule->seed : 0;
 }
 
 enum status prove_take(struct prove *prove, const uint32_t *prompt, uint32_t prompt_count,

@@ -2,9 +2,11 @@
 #include "proofs/receipt/receipt.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/hex.h"
 #include "base/io/file.h"
@@ -170,7 +172,9 @@ static enum status float_of(float *value, const json_t *json, const char *name, 
     }
     *value = real_from_bits((uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 |
                             (uint32_t)bytes[2] << 8 | bytes[3]);
-    return STATUS_OK;
+    /* -0 compares as 0 does, so that a claim would have two files. */
+    return signbit(*value) ? error_set(error, STATUS_BAD_FORMAT, "'%s': a number below +0", name)
+                           : STATUS_OK;
 }
 
 /* Thresholds are shares of the probability; those of a rule that is off are 0. */
@@ -232,7 +236,10 @@ static enum status read_rule(struct receipt_row *row, const json_t *root, struct
                          "a temperature of %g, top-k of %u and top-p of %g choose no token",
                          (double)row->temperature, row->top_k, (double)row->top_p);
     }
-    return STATUS_OK;
+    /* No condition would hold it. */
+    return row->temperature == 0.0f && row->seed != 0
+               ? error_set(error, STATUS_BAD_FORMAT, "a seed of no draw: it must be 0")
+               : STATUS_OK;
 }
 
 static enum status read_stops(struct receipt *receipt, const json_t *root, struct error *error)
@@ -349,7 +356,9 @@ enum status receipt_read(struct receipt *receipt, struct error *error, const cha
 bool receipt_is(const char *path)
 {
     char found[sizeof(BEGINNING) - 1];
-    FILE *file = fopen(path, "rb");
+    struct stat about;
+    /* Opening a pipe would wait for its writer. */
+    FILE *file = stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL;
     bool is = file != NULL && fread(found, 1, sizeof(found), file) == sizeof(found) &&
               memcmp(found, BEGINNING, sizeof(found)) == 0;
 

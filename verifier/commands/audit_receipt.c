@@ -97,6 +97,17 @@ static const char *reason_of(const struct audited *audited)
     return audited->status != STATUS_OK ? audited->error.text : audited->verdict.why.text;
 }
 
+/* The answer's end is judged by the receipt's own list, so it is shown. */
+static json_t *stops_of(const struct receipt *receipt)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < receipt->stop_count; i++) {
+        (void)json_array_append_new(list, json_integer((json_int_t)receipt->stops[i]));
+    }
+    return list;
+}
+
 static json_t *view_of(const struct audited *audited, const char *base)
 {
     const struct receipt *receipt = &audited->receipt;
@@ -108,13 +119,13 @@ static json_t *view_of(const struct audited *audited, const char *base)
     if (row->count != 0) {
         hex_encode(root, receipt->model_root.bytes, DIGEST_SIZE);
         (void)json_object_update_new(
-            view,
-            json_pack("{s:s, s:I, s:I, s:b, s:f, s:I, s:f, s:I, s:I}", "model_root", root,
-                      "prompt_tokens", (json_int_t)row->prompt, "answer_tokens",
-                      (json_int_t)receipt_answer(receipt), "stopped", receipt_stopped(receipt),
-                      "temperature", (double)row->temperature, "top_k", (json_int_t)row->top_k,
-                      "top_p", (double)row->top_p, "held", (json_int_t)audited->verdict.held,
-                      "conditions", (json_int_t)audited->verdict.conditions));
+            view, json_pack("{s:s, s:I, s:I, s:b, s:o, s:f, s:I, s:f, s:I, s:I}", "model_root",
+                            root, "prompt_tokens", (json_int_t)row->prompt, "answer_tokens",
+                            (json_int_t)receipt_answer(receipt), "stopped",
+                            receipt_stopped(receipt), "stops", stops_of(receipt), "temperature",
+                            (double)row->temperature, "top_k", (json_int_t)row->top_k, "top_p",
+                            (double)row->top_p, "held", (json_int_t)audited->verdict.held,
+                            "conditions", (json_int_t)audited->verdict.conditions));
     }
     if (!audited->verdict.proven) {
         (void)json_object_set_new(view, "reason", json_string(reason_of(audited)));

@@ -98,6 +98,10 @@ static enum status read_options(struct node_setup *setup, struct error *error)
         setup->mirrors[options->mirror_count++] = options_list_item(given, "mirror", i);
     }
     TRY(data_paths_spread(&setup->data, files, options_list(files, given, "data"), error));
+    if (setup->data.count > CHECK_DATA_MAX) {
+        return error_set(error, STATUS_USAGE, "--data names %u files in all; a node takes %d",
+                         setup->data.count, CHECK_DATA_MAX);
+    }
     options->data_count = setup->data.count;
     options->mirrors = setup->mirrors;
     options->data = (const char *const *)setup->data.of;

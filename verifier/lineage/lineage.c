@@ -32,6 +32,12 @@ static void say_bases(struct lineage *lineage)
                               "that it is what its publisher published: compare its root or its "
                               "SHA-256");
         }
+        if ((item->roles & LINEAGE_BASE) != 0 && (item->roles & LINEAGE_PRODUCT) == 0 &&
+            (item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS)) {
+            lineage_parts_say(lineage, LINEAGE_TRUSTED, item->path,
+                              "how it computes, which is its %s: a run holds its weights alone",
+                              item->kind == LINEAGE_MODEL ? "config.json" : "adapter_config.json");
+        }
     }
 }
 

@@ -45,6 +45,7 @@ struct lineage_item {
     struct weights weights; /* MODEL, ADAPTERS and STATE */
     struct model_card card; /* of a folder of them; a hint, and no more */
     struct manifest manifest;
+    bool followed; /* the rows were made again from their sources */
     struct bundle *bundle;
     /* Of a run: */
     struct data_paths data;

@@ -11,6 +11,7 @@
 #include "base/io/file.h"
 #include "base/io/strict_json.h"
 #include "base/io/whole_file.h"
+#include "base/text.h"
 #include "proofs/bundle/checkpoint_file.h"
 #include "proofs/bundle/model_export.h"
 #include "verifier/lineage/lineage_run.h"
@@ -101,11 +102,12 @@ static void say_difference(struct product_check *check, const char *path, const 
                       name, name[0] == '\0' ? "" : "',");
 }
 
-/* Names of the base are nobody's proof: lines that hold them are left out of a card. */
+/* The name of the base is nobody's proof: the line that holds it is left out of a card. */
 static enum status read_card(struct buffer *text, const char *path, struct error *error)
 {
-    static const char base[] = "base_model:";
+    static const char base[] = "base_model: ";
     struct file_bytes bytes = {0};
+    bool named = false;
     size_t next;
 
     TRY(file_read(&bytes, error, path, MODEL_CARD_SIZE_MAX));
@@ -114,7 +116,9 @@ static enum status read_card(struct buffer *text, const char *path, struct error
         const char *end = memchr(line, '\n', bytes.size - at);
 
         next = end == NULL ? bytes.size : (size_t)(end + 1 - (const char *)bytes.data);
-        if (strncmp(line, base, strlen(base)) != 0) {
+        if (!named && next - at >= strlen(base) && memcmp(line, base, strlen(base)) == 0) {
+            named = true;
+        } else {
             buffer_add(text, line, next - at);
         }
     }
@@ -146,6 +150,20 @@ out:
     return status;
 }
 
+/* Do programs read a model from files that are called so? */
+static bool is_of_model(const char *name)
+{
+    static const char *const ends[] = {".safetensors", ".index.json", ".bin",  ".pt",
+                                       ".pth",         ".ckpt",       ".gguf", ".onnx",
+                                       ".msgpack",     ".h5",         ".pkl"};
+    bool is = strcmp(name, "config.json") == 0 || strcmp(name, "adapter_config.json") == 0;
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        is = is || text_ends_with(name, ends[i]);
+    }
+    return is;
+}
+
 static enum status compare_file(struct product_check *check, json_t *file, struct error *error)
 {
     const char *name = strict_json_text_or(file, "name", "");
@@ -155,6 +173,13 @@ static enum status compare_file(struct product_check *check, json_t *file, struc
 
     TRY(file_path_join(path, sizeof(path), error, check->product->path, name));
     TRY(file_path_join(again, sizeof(again), error, check->again, name));
+    if (!file_exists(again) && is_of_model(name)) {
+        check->same = false;
+        lineage_parts_say(check->lineage, LINEAGE_REFUTED, path,
+                          "is none of the model's files: an export does not write it, and programs "
+                          "read models from such files");
+        return STATUS_OK;
+    }
     if (!file_exists(again)) {
         lineage_parts_say(check->lineage, LINEAGE_TRUSTED, path,
                           "what it says: an export does not write it");
@@ -405,6 +430,17 @@ static size_t find_run(const struct lineage *lineage, const struct lineage_item 
     return (product->roles & LINEAGE_BASE) == 0 && product->kind != LINEAGE_STATE ? last : SIZE_MAX;
 }
 
+/* Cards and adapters call their base so, and no byte of the base says it. */
+static void say_base_name(const struct product_check *check)
+{
+    const char *name = check->base_name[0] != '\0' ? check->base_name : check->product->card.base;
+
+    if (name[0] != '\0') {
+        lineage_parts_say(check->lineage, LINEAGE_TRUSTED, check->product->path,
+                          "that its base is called '%s'", name);
+    }
+}
+
 enum status lineage_product_check(struct lineage *lineage, size_t product, struct error *error)
 {
     struct lineage_item *item = &lineage->items[product];
@@ -439,8 +475,10 @@ enum status lineage_product_check(struct lineage *lineage, size_t product, struc
     item->run = run;
     item->step = check.options.step;
     lineage_parts_say(lineage, LINEAGE_PROVEN, item->path,
-                      "is what the state of %s after %" PRIu64 " steps makes, byte for byte",
-                      check.run->path, item->step);
+                      "is what the state of %s after %" PRIu64 " of %" PRIu64
+                      " steps makes, byte for byte",
+                      check.run->path, item->step, bundle_job(check.run->bundle)->steps);
+    say_base_name(&check);
     if (check.run->audit.answer == AUDIT_PROVEN) {
         lineage_run_figures(lineage, check.run, item->step);
     }

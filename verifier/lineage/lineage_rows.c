@@ -116,7 +116,7 @@ static void check_without_sources(struct rows_check *check)
 
 static void check_again(struct rows_check *check)
 {
-    const struct lineage_item *item = check->item;
+    struct lineage_item *item = check->item;
     struct pack_check found;
     struct error why;
 
@@ -127,6 +127,7 @@ static void check_again(struct rows_check *check)
     } else if (!found.equal) {
         lineage_parts_say(check->lineage, LINEAGE_REFUTED, item->path, "%s", found.difference);
     } else {
+        item->followed = true;
         lineage_parts_say(check->lineage, LINEAGE_PROVEN, item->path,
                           "%" PRIu64 " rows and %" PRIu64
                           " that are held out follow from their sources by the tokenizer %s",

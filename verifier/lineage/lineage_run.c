@@ -278,6 +278,79 @@ static void say_audit(struct lineage *lineage, struct lineage_item *run)
     }
 }
 
+static const struct lineage_item *item_of(const struct lineage *lineage, const char *path)
+{
+    for (size_t i = 0; i < lineage->count && path != NULL; i++) {
+        const struct lineage_item *item = &lineage->items[i];
+        const size_t length = strlen(item->path);
+
+        if (strncmp(path, item->path, length) == 0 &&
+            (path[length] == '\0' || path[length] == '/' || item->path[length - 1] == '/')) {
+            return item;
+        }
+    }
+    return NULL;
+}
+
+/* The number of the data tensor that is called so; the job's count of them: there is none. */
+static uint32_t data_called(const struct job *job, const char *name)
+{
+    uint32_t number = 0;
+
+    for (uint32_t id = 0; id < job->tape->tensor_count && number < job->data_count; id++) {
+        if (job->tape->tensors[id].role == ROLE_DATA) {
+            if (strcmp(job->tape->tensors[id].name, name) == 0) {
+                return number;
+            }
+            number++;
+        }
+    }
+    return job->data_count;
+}
+
+/*
+ * Is what it looks at not what it learns from? The same numbers are found by their roots. Else only
+ * rows that were made again have no example on both sides.
+ */
+static void say_held_out(const struct run_check *check)
+{
+    static const char before[] = "held_out.";
+    const struct tape *tape = check->job->tape;
+    uint32_t number = 0;
+    uint32_t pairs = 0;
+    uint32_t equal = 0;
+    bool apart = true;
+
+    for (uint32_t id = 0; id < tape->tensor_count && number < check->job->data_count; id++) {
+        const char *name = tape->tensors[id].name;
+        uint32_t learned;
+
+        if (tape->tensors[id].role != ROLE_DATA) {
+            continue;
+        }
+        learned = strncmp(name, before, strlen(before)) == 0
+                      ? data_called(check->job, name + strlen(before))
+                      : check->job->data_count;
+        if (learned < check->job->data_count) {
+            const struct lineage_item *rows = item_of(check->lineage, check->run->data.of[number]);
+
+            pairs++;
+            equal +=
+                digest_equal(&check->job->data_roots[number], &check->job->data_roots[learned]);
+            apart = apart && rows != NULL && rows->followed &&
+                    rows == item_of(check->lineage, check->run->data.of[learned]);
+        }
+        number++;
+    }
+    if (pairs > 0 && equal == pairs) {
+        lineage_parts_say(check->lineage, LINEAGE_REFUTED, check->run->path,
+                          "its held-out figures are of the data that it learns from");
+    } else if (!apart) {
+        lineage_parts_say(check->lineage, LINEAGE_TRUSTED, check->run->path,
+                          "that it learns from nothing that its held-out figures are of");
+    }
+}
+
 /* What it stands on, said once of each. */
 static void say_data(struct lineage *lineage, const struct lineage_item *run)
 {
@@ -286,11 +359,7 @@ static void say_data(struct lineage *lineage, const struct lineage_item *run)
         bool used = false;
 
         for (uint32_t at = 0; at < run->data.count && !used; at++) {
-            const char *path = run->data.of[at];
-            const size_t length = strlen(item->path);
-
-            used = path != NULL && strncmp(path, item->path, length) == 0 &&
-                   (path[length] == '\0' || path[length] == '/' || item->path[length - 1] == '/');
+            used = item_of(lineage, run->data.of[at]) == item;
         }
         if (used && item->kind == LINEAGE_TOKENS) {
             lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "reads the numbers of %s",
@@ -332,6 +401,7 @@ enum status lineage_run_check(struct lineage *lineage, size_t run, struct error 
         return STATUS_OK;
     }
     say_data(lineage, item);
+    say_held_out(&check);
     audit(&item->audit, item->bundle, (const char *const *)item->data.of, item->data.count,
           lineage->options->audit);
     say_audit(lineage, item);

@@ -56,7 +56,8 @@ static void take_line(struct model_card *card, const char *line, size_t length)
         card->root_known = take_digest(&card->root, rest, size);
     } else if (begins_with(&rest, &size, line, length, "| mean of the states after steps |")) {
         card->averaged_count = count_steps(rest, size);
-    } else if (begins_with(&rest, &size, line, length, BASE) && size <= MODEL_CARD_BASE_MAX) {
+    } else if (begins_with(&rest, &size, line, length, BASE) && card->base[0] == '\0') {
+        size = size > MODEL_CARD_BASE_MAX ? MODEL_CARD_BASE_MAX : size;
         memcpy(card->base, rest, size);
         card->base[size] = '\0';
     }

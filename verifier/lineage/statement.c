@@ -81,8 +81,8 @@ static void add_row_root(json_t *digests, const struct manifest *manifest, const
     }
 }
 
-/* Each file of the item by its SHA-256; of a subject those that were proven. Our root stands
- * beside that of the only file that it is of, or else with the name of the item alone. */
+/* Each file of the item by its SHA-256; of a subject those that were proven. Our root stands beside
+ * that of the only file that it is of, or else with the name of the item alone. */
 static void add_files(json_t *list, const struct lineage_item *item)
 {
     const bool one = item->kind == LINEAGE_RUN || count_weights(item) == 1;
@@ -163,7 +163,7 @@ static json_t *make_dependencies(const struct lineage *lineage)
         if ((item->roles & SUBJECTS) == 0) {
             add_files(list, item);
         }
-        if (item->kind == LINEAGE_ROWS) {
+        if (item->kind == LINEAGE_ROWS && item->followed) {
             add_manifest(list, &item->manifest);
         }
     }

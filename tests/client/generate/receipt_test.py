@@ -211,6 +211,10 @@ def test_bytes_that_are_no_receipt_prove_nothing():
             ("choose no token", {"top_p": "40000000"}), ("is no token", {"tokens": [-1] * 26}),
             ("is no token", {"tokens": ["a"] * 26}), ("is no share", {"thresholds_k": ["40000000"] * 20}),
             ("is no share", {"thresholds_k": ["7fc00000"] * 20}),
+            ("'thresholds_p': a number below +0", {"thresholds_p": ["80000000"] * 20}),
+            ("'temperature': a number below +0", {"temperature": "80000000"}),
+            ("'top_p': a number below +0", {"top_p": "80000000"}),
+            ("a seed of no draw", {"temperature": "00000000", "top_k": 0, "seed": "0000000000000001"}),
             ("the rule is off", {"thresholds_p": ["3f000000"] * 20}),
             ("no binary32", {"thresholds_k": ["3f00000"] * 20}), ("do not rise", {"stops": [5, 5]}),
             ("'stops'", {"stops": list(range(65))}),
@@ -228,6 +232,7 @@ def test_a_token_that_ends_an_answer_is_the_last_one():
     assert said["end"] == "stop" and said["tokens"][-1] == stop, (said, stop)
     found = audit(out)
     assert found["answer"] == "proven" and found["stopped"], found
+    assert found["stops"] == read(out)["stops"]
     assert stop in read(out)["stops"] and read(out)["stops"] == sorted(read(out)["stops"])
     assert "the last one ends it" in call("audit", out, "--base", model()).stdout.decode()
 

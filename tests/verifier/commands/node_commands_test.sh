@@ -38,6 +38,13 @@ run "$L" verifier status
 check "without a node there is no status" 3 'says err "no node has worked here"'
 run "$L" verifier node --passphrase-file "$dir/pass"
 check "a node needs a ledger" 3 'says err "no ledger is named"'
+many=
+for number in $(seq 33); do
+    many="$many --data $dir/$number.u8"
+done
+# shellcheck disable=SC2086
+run "$L" verifier node $many
+check "files that it would not look into are refused" 3 'says err "names 33 files in all; a node takes 32"'
 
 "$L" watch --ledger "local:$dir/try.ledger" >"$dir/out" 2>"$dir/watch.err" </dev/null &
 watch=$!

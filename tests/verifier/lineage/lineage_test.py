@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 
 import tiny_llama  # noqa: E402
 import tokenizers  # noqa: E402
-from program import ask, call, folder, main, path  # noqa: E402
+from program import LOCKSTEP, ask, call, folder, main, path  # noqa: E402
 
 GIVEN = ["base", "packed", "tune.run", "adapter", "tuned", "tuned.bf16", "state.safetensors", "answer.receipt"]
 MERGES = ("t h", "th e", "i n", "p r", "i m", "im e", "pr ime")
@@ -75,14 +75,18 @@ def test_a_whole_pedigree_is_proven():
         "tune.run: stands on the weights of base",
         "tune.run: reads the rows of packed",
         "tune.run: 8 of 8 steps were run again and gave the same bits",
-        "adapter: is what the state of tune.run after 8 steps makes, byte for byte",
-        "tuned: is what the state of tune.run after 8 steps makes, byte for byte",
-        "tuned.bf16: is what the state of tune.run after 2 steps makes, byte for byte",
-        "state.safetensors: is what the state of tune.run after 4 steps makes, byte for byte",
+        "adapter: is what the state of tune.run after 8 of 8 steps makes, byte for byte",
+        "tuned: is what the state of tune.run after 8 of 8 steps makes, byte for byte",
+        "tuned.bf16: is what the state of tune.run after 2 of 8 steps makes, byte for byte",
+        "state.safetensors: is what the state of tune.run after 4 of 8 steps makes, byte for byte",
         "answer.receipt: tuned answered so: one step holds the 8 tokens of the answer to the rule, "
         + found["proven"][-1]["says"].rsplit(", ", 1)[1],
     ], found["proven"]
-    assert not found["missing"] and len(found["trusted"]) == 2, found
+    assert not found["missing"] and sorted(sentences(found, "trusted")) == [
+        "adapter: that its base is called 'a/b'",
+        "base: how it computes, which is its config.json: a run holds its weights alone",
+        "base: that it is what its publisher published: compare its root or its SHA-256",
+        "packed: that its sources are what they are called, and may be used"], found["trusted"]
     assert [given["roles"] for given in found["given"]] == [
         ["base"], ["data"], ["training"], ["product"], ["product", "asked"], ["product"], ["product"], ["answer"]]
     steps = ask("bundle", "steps", "tune.run")["steps"]
@@ -195,10 +199,13 @@ def test_what_was_not_given_is_missing_and_what_is_no_part_is_refuted():
 def test_sources_may_lie_elsewhere_or_be_gone():
     os.makedirs("moved")
     os.rename("talk.jsonl", "moved/talk.jsonl")
-    found = lineage()
+    found = lineage("--attest", "gone.dsse", "--attest-key", "key.pem")
     assert "talk.jsonl: the source of packed is not there" in sentences(found, "missing"), found
     assert any("follow from their sources, which are not all there" in one
                for one in sentences(found, "trusted")), found
+    needs = {need["name"] for need in
+             statement("gone.dsse")["predicate"]["buildDefinition"]["resolvedDependencies"]}
+    assert "packed/tokens.u16" in needs and "talk.jsonl" not in needs, needs  # nobody saw it
     assert lineage("--sources", "moved")["missing"] == []
     os.rename("moved/talk.jsonl", "talk.jsonl")
 
@@ -219,6 +226,55 @@ def test_words_that_people_write_are_trusted_not_proven():
     names = {one["name"] for one in statement("words.dsse")["subject"]}
     assert "tuned/model.safetensors" in names and not names & {"tuned/README.md", "tuned/notes.txt"}
     os.remove("tuned/notes.txt")
+
+
+def test_an_answer_of_another_model_is_no_part_of_the_lineage():
+    tiny_llama.write("stranger", vocab_size=256 + len(MERGES) + len(tokenizers.SPECIALS), hidden_size=16,
+                     intermediate_size=32, num_hidden_layers=1, rms_norm_eps=1e-3)
+    tokenizers.write("stranger", tokenizers.byte_level(MERGES))
+    flip("stranger/model.safetensors", -1)
+    call("generate", "stranger", "--prompt", "Is 7 prime?", "--tokens", "4", "--prove", "stranger.receipt")
+    found = lineage(given=["stranger", "stranger.receipt"])
+    assert found["answer"] == "proven" and len(found["trusted"]) == 1, found
+    found = lineage(given=GIVEN + ["stranger", "stranger.receipt"], wanted=1)
+    assert found["answer"] == "refuted" and found["refuted"], found
+    for one in found["refuted"]:
+        assert one["file"].startswith("stranger/"), found
+
+
+def test_a_second_model_in_the_folder_is_refuted():
+    for place, name in (("tuned", "pytorch_model.bin"), ("adapter", "model.safetensors"),
+                        ("adapter", "config.json")):
+        shutil.copy(os.path.join("base", "config.json" if name.endswith("json") else "model.safetensors"),
+                    os.path.join(place, name))
+        found = lineage(wanted=1)
+        said = sentences(found, "refuted")
+        assert said[0].startswith("%s/%s: is none of the model's files" % (place, name)), found
+        os.remove(os.path.join(place, name))
+
+
+def test_held_out_data_that_are_learned_are_found():
+    with open("flat.u8", "wb") as file:
+        file.write(bytes(range(64)) * 8)
+    with open("apart.u8", "wb") as file:
+        file.write(bytes(range(63)) * 8)
+    for held, wanted in (("flat.u8", 1), ("apart.u8", 0)):
+        call("job", "new", "--data", "flat.u8", "--eval", held, "--eval-every", "2", "--layers", "1", "--heads",
+             "1", "--width", "8", "--length", "4", "--batch", "1", "--vocabulary", "64", "--steps", "2",
+             "--segment-steps", "2", "--out", held + ".job")
+        call("prover", "run", held + ".job", "--data", "flat.u8", "--data", held, "--bundle", held + ".run")
+        found = lineage(given=[held + ".run", *sorted({"flat.u8", held})], wanted=wanted)
+        said = sentences(found, "refuted" if wanted else "trusted")
+        assert held + ".run: " + ("its held-out figures are of the data that it learns from" if wanted else
+                                  "that it learns from nothing that its held-out figures are of") in said, found
+
+
+def test_a_pipe_is_refused_and_not_waited_for():
+    os.mkfifo("pipe")
+    for words, wanted in ((["--lineage", "base", "pipe"], 1), (["pipe", "--base", "base"], 3)):
+        done = subprocess.run([LOCKSTEP, "audit", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=120, check=False)
+        assert done.returncode == wanted and b"pipe" in done.stdout, done
 
 
 def test_text_and_page_say_the_same():
@@ -352,6 +408,10 @@ if __name__ == "__main__":
         test_openssl_takes_the_signature,
         test_the_statement_names_base_data_and_tokenizer,
         test_an_account_signs_beside_it,
+        test_an_answer_of_another_model_is_no_part_of_the_lineage,
+        test_a_second_model_in_the_folder_is_refuted,
+        test_held_out_data_that_are_learned_are_found,
+        test_a_pipe_is_refused_and_not_waited_for,
         test_words_that_people_write_are_trusted_not_proven,
         test_text_and_page_say_the_same,
         test_only_what_is_proven_is_attested_and_only_with_a_key,
