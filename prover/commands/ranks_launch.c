@@ -129,14 +129,17 @@ enum status ranks_launch_begin(struct ranks_launch *launch, struct error *error)
 
 void ranks_launch_end(struct ranks_launch *launch)
 {
+    int look = 0;
+
     if (launch->listener >= 0) {
         (void)close(launch->listener);
         launch->listener = -1;
     }
+    /* All end by themselves; those that do not have that long together. */
     for (uint32_t i = 0; i < launch->other_count; i++) {
-        pid_t found = 0;
+        pid_t found = waitpid(launch->others[i], NULL, WNOHANG);
 
-        for (int look = 0; look < END_LOOKS && found == 0; look++) {
+        for (; look < END_LOOKS && found == 0; look++) {
             found = waitpid(launch->others[i], NULL, WNOHANG);
             (void)usleep(found == 0 ? END_LOOK_MS * 1000 : 0);
         }
@@ -178,6 +181,7 @@ enum status ranks_launch_follow(const struct ranks_launch *launch, const struct 
     const struct ranks_place *place = &launch->place;
     const struct confined_plan confined = {.machine = *machine,
                                            .on_cuda = machine->backend == &backend_cuda,
+                                           .ranks = place->rank_count,
                                            .data_count = data->count};
     struct ranks_tcp tcp = {.peers = NULL};
     const char *secret;
