@@ -459,6 +459,50 @@ static void test_a_cut_message_and_a_silent_rank_end_the_run(void **state)
     close_all(ranks, 2);
 }
 
+static void *say_late(void *context)
+{
+    const struct ranks_frame frame = {.from = 1, .tag = 7, .step = 1, .size = 8};
+    struct one_rank *own = context;
+
+    (void)usleep(2500000);
+    say(own, &frame, &own->tcp.key);
+    return NULL;
+}
+
+static void test_between_steps_a_rank_may_be_slower_than_the_limit(void **state)
+{
+    struct one_rank ranks[2];
+    uint8_t bytes[8];
+    const struct ranks_transfer heard = {
+        .peer = 1, .tag = 7, .idle = true, .bytes = bytes, .size = 8};
+    pthread_t late;
+
+    (void)state;
+    open_all(ranks, 2);
+    ranks[0].tcp.wait_least = 1;
+    ranks_tcp_stepped(&ranks[0].tcp, 1000);
+    assert_int_equal(pthread_create(&late, NULL, say_late, &ranks[1]), 0);
+    assert_int_equal(
+        ranks[0].tcp.link.exchange(ranks[0].tcp.link.context, &heard, 1, &ranks[0].error),
+        STATUS_OK);
+    (void)pthread_join(late, NULL);
+    close_all(ranks, 2);
+}
+
+/* Of three ranks two wait for each other; the third, from which neither wants anything, is gone. */
+static void test_in_a_step_all_name_the_rank_that_is_gone(void **state)
+{
+    struct one_rank ranks[3];
+    uint8_t bytes[8];
+
+    (void)state;
+    open_all(ranks, 3);
+    (void)shutdown(ranks[2].tcp.peers[0].socket, SHUT_RDWR);
+    assert_int_equal(hear(&ranks[0], bytes), STATUS_RANK_LOST);
+    assert_non_null(strstr(ranks[0].error.text, "rank 2 (127.0.0.1) has hung up"));
+    close_all(ranks, 3);
+}
+
 static void test_the_limit_follows_the_last_steps(void **state)
 {
     struct ranks_tcp tcp = {.wait_least = RANKS_WAIT_LEAST};
@@ -534,6 +578,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_message_without_the_seal_is_dropped_and_counted),
         cmocka_unit_test(test_a_message_of_another_place_ends_the_run),
         cmocka_unit_test(test_a_cut_message_and_a_silent_rank_end_the_run),
+        cmocka_unit_test(test_between_steps_a_rank_may_be_slower_than_the_limit),
+        cmocka_unit_test(test_in_a_step_all_name_the_rank_that_is_gone),
         cmocka_unit_test(test_the_limit_follows_the_last_steps),
         cmocka_unit_test(test_other_versions_and_byte_orders_are_refused_by_name),
     };
