@@ -37,7 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
            twice.step == frame.step && twice.number == frame.number && twice.size == frame.size &&
            digest_equal(&twice.job, &frame.job));
     insist(!ranks_frame_is_sealed(data, &key, bytes, count) ||
-           !ranks_frame_is_whole(data, bytes, count) ||
-           memcmp(again, data, RANKS_FRAME_SIZE) == 0);
+           !ranks_frame_is_whole(data, bytes, count) || memcmp(again, data, RANKS_FRAME_SIZE) == 0);
     return 0;
 }

@@ -320,8 +320,8 @@ static void test_callers_without_the_secret_are_dropped_and_counted(void **state
     close_all(ranks, 2);
 }
 
-/* Each may be silent for three seconds; one after another they would take longer than a meeting. The
- * process may have few files, as the system's soft limit is. */
+/* Each may be silent for three seconds; one after another they would take longer than a meeting.
+ * The process may have few files, as the system's soft limit is. */
 static void test_silent_strangers_hold_up_nobody(void **state)
 {
     static char at[RANKS_PLACE_MAX];
@@ -508,7 +508,8 @@ static void test_the_limit_follows_the_last_steps(void **state)
     struct ranks_tcp tcp = {.wait_least = RANKS_WAIT_LEAST};
 
     (void)state;
-    assert_int_equal(ranks_tcp_limit(&tcp), 600); /* the first step reads files for the first time */
+    assert_int_equal(ranks_tcp_limit(&tcp),
+                     600); /* the first step reads files for the first time */
     ranks_tcp_stepped(&tcp, UINT64_C(3) * 1000000000u);
     assert_int_equal(ranks_tcp_limit(&tcp), 60);
     ranks_tcp_stepped(&tcp, UINT64_C(30) * 1000000000u);

@@ -158,6 +158,22 @@ def test_rank_0_dies_and_leaves_nobody():
     until(lambda: all(is_gone(other) for other in others), "ranks stayed", ORPHANS_MAX_S)
 
 
+def test_a_rank_dies_with_who_started_it():
+    """While it calls a rank 0 that does not answer, which it does for a minute."""
+    place = {"LOCKSTEP_RANK": "1", "LOCKSTEP_RANK_COUNT": "2", "LOCKSTEP_RANKS_SECRET": "one word",
+             "LOCKSTEP_RANKS_AT": "127.0.0.1:%d" % free_port()}
+    shell = processes.start(
+        ["sh", "-c", '"$@" & echo $!; wait', "sh", LOCKSTEP,
+         *run_words("run", path("gpt2.job"), path("orphan.run"), [DATA], 2)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **place})
+    other = int(shell.stdout.readline())
+    until(lambda: int(processes.fields_of("/proc/%d/status" % other)["SigBlk"], 16) != 0, "a rank")
+    time.sleep(2)  # it has begun to call
+    shell.kill()
+    shell.wait()
+    until(lambda: is_gone(other), "a rank stayed", ORPHANS_MAX_S)
+
+
 def is_gone(process):
     try:
         return processes.fields_of("/proc/%d/status" % process)["State"].startswith("Z")
@@ -292,6 +308,7 @@ if __name__ == "__main__":
         test_a_training_that_diverges_ends_as_on_one_process,
         test_a_killed_rank_ends_the_run_and_others_go_on,
         test_rank_0_dies_and_leaves_nobody,
+        test_a_rank_dies_with_who_started_it,
         test_ranks_of_mpirun_are_those_of_its_variables,
         test_a_real_mpirun_starts_ranks,
         test_ranks_that_differ_refuse_each_other_by_name,
