@@ -363,6 +363,7 @@ void sandbox_forget_passphrases(void)
         char *value = strchr(*at, '=');
         char *word = strstr(*at, "PASSPHRASE");
 
+        word = word == NULL || word > value ? strstr(*at, "SECRET") : word;
         if (value != NULL && word != NULL && word < value) {
             explicit_bzero(value + 1, strlen(value + 1));
         }

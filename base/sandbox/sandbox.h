@@ -38,7 +38,8 @@ struct sandbox_means {
 
 struct sandbox_means sandbox_means(void);
 
-/* Wipes the passphrases that the environment holds (LOCKSTEP_PASSPHRASE), as sandbox_begin(). */
+/* Wipes the passphrases and secrets that the environment holds (LOCKSTEP_PASSPHRASE,
+ * LOCKSTEP_RANKS_SECRET), as sandbox_begin(). */
 void sandbox_forget_passphrases(void);
 
 /* Of this process, while it has one thread, for good. What cannot be enforced is left out. */

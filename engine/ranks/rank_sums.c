@@ -78,23 +78,27 @@ void rank_sums_close(struct rank_sums *sums)
 void rank_sums_put(struct rank_sums *sums, uint32_t subtree, uint32_t sum, const float *elements)
 {
     const uint32_t count = subtrees_of(sums, sums->rank);
+    uint64_t before = 0;
 
     for (uint32_t owner = 0; owner < sums->plan->rank_count; owner++) {
-        const uint64_t place = before_owner(sums, owner) * count +
-                               ranks_shard_count(sums->shards, owner) * subtree +
-                               before_sum(sums, owner, sum);
+        const uint64_t own = ranks_shard_count(sums->shards, owner);
+        const uint64_t place = before * count + own * subtree + before_sum(sums, owner, sum);
 
         memcpy(sums->parts + place, elements + ranks_shard_first(sums->shards, sum, owner),
                shard_size(sums, sum, owner) * sizeof(float));
+        before += own;
     }
 }
 
 void rank_sums_get(float *elements, const struct rank_sums *sums, uint32_t sum)
 {
+    uint64_t before = 0;
+
     for (uint32_t owner = 0; owner < sums->plan->rank_count; owner++) {
         memcpy(elements + ranks_shard_first(sums->shards, sum, owner),
-               sums->whole + before_owner(sums, owner) + before_sum(sums, owner, sum),
+               sums->whole + before + before_sum(sums, owner, sum),
                shard_size(sums, sum, owner) * sizeof(float));
+        before += ranks_shard_count(sums->shards, owner);
     }
 }
 

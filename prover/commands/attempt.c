@@ -110,6 +110,7 @@ enum status attempt_begin(uint64_t *step_ns, struct attempt *attempt,
     TRY_OUT(bundle_step_count(&steps, attempt->bundle, error));
     TRY_OUT(ranks_launch_begin(&attempt->launch, error));
     TRY_OUT(start_trainer(step_ns, attempt, context, attempt->with_ledger && steps == 0, error));
+    ranks_launch_met(&attempt->launch);
 out:
     if (status != STATUS_OK && attempt->is_new) {
         trainer_close(attempt->trainer);

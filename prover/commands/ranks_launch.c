@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,9 @@ enum status ranks_launch_read(struct ranks_launch *launch, struct machine_option
                          error));
     if (place->rank_count == 1) {
         return STATUS_OK;
+    }
+    if (place->launched) { /* it would call a dead rank 0 for a minute */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     }
     /* The ranks of one machine share its cores; each has a GPU of its own. */
     if (place->local_count > 1 && !options_given(options, "threads")) {
@@ -127,16 +131,24 @@ enum status ranks_launch_begin(struct ranks_launch *launch, struct error *error)
     return launch->place.launches ? start_others(launch, at, error) : STATUS_OK;
 }
 
-void ranks_launch_end(struct ranks_launch *launch)
+void ranks_launch_met(struct ranks_launch *launch)
 {
     if (launch->listener >= 0) {
         (void)close(launch->listener);
         launch->listener = -1;
     }
-    for (uint32_t i = 0; i < launch->other_count; i++) {
-        pid_t found = 0;
+}
 
-        for (int look = 0; look < END_LOOKS && found == 0; look++) {
+void ranks_launch_end(struct ranks_launch *launch)
+{
+    int look = 0;
+
+    ranks_launch_met(launch);
+    /* All end by themselves; those that do not have that long together. */
+    for (uint32_t i = 0; i < launch->other_count; i++) {
+        pid_t found = waitpid(launch->others[i], NULL, WNOHANG);
+
+        for (; look < END_LOOKS && found == 0; look++) {
             found = waitpid(launch->others[i], NULL, WNOHANG);
             (void)usleep(found == 0 ? END_LOOK_MS * 1000 : 0);
         }
@@ -178,6 +190,7 @@ enum status ranks_launch_follow(const struct ranks_launch *launch, const struct 
     const struct ranks_place *place = &launch->place;
     const struct confined_plan confined = {.machine = *machine,
                                            .on_cuda = machine->backend == &backend_cuda,
+                                           .ranks = place->rank_count,
                                            .data_count = data->count};
     struct ranks_tcp tcp = {.peers = NULL};
     const char *secret;

@@ -49,6 +49,9 @@ MUST_CHECK enum status ranks_launch_check(const struct ranks_launch *launch, con
 /* Of rank 0: listens, and starts the other ranks where it launches them. */
 MUST_CHECK enum status ranks_launch_begin(struct ranks_launch *launch, struct error *error);
 
+/* All ranks have met: nobody is to call any more. */
+void ranks_launch_met(struct ranks_launch *launch);
+
 /* Waits for the ranks that this process started; ends those that hang. */
 void ranks_launch_end(struct ranks_launch *launch);
 

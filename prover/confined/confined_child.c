@@ -42,7 +42,7 @@ void confined_child_confine(const struct confined_plan *plan, const char *const 
 
     sandbox_forget_passphrases();
     limit_resource(RLIMIT_CORE, 0);
-    limit_resource(RLIMIT_NOFILE, FILES_MAX);
+    limit_resource(RLIMIT_NOFILE, FILES_MAX + (uint64_t)plan->ranks); /* a connection each */
     if (plan->on_cuda) { /* the drivers of a GPU want more */
         return;
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/io/spawn.h"
 #include "proofs/run/step_time.h"
@@ -136,16 +137,17 @@ static bool has_ranks(const struct trainer_child *child)
 /* The other ranks come before this process is confined: it makes no connection later. */
 static enum status meet_ranks(struct trainer_child *child, struct error *error)
 {
-    const char *secret = getenv(RANKS_SECRET_VARIABLE);
+    const struct ranks_place place = {.rank_count = child->base.plan.ranks};
+    const char *secret;
     enum status status;
 
     if (!has_ranks(child)) {
         return STATUS_OK;
     }
-    TRY(ranks_tcp_open(&child->tcp, 0, child->base.plan.ranks, error));
-    status = ranks_meet_all(&child->tcp, SPAWN_FURTHER, secret == NULL ? "" : secret,
-                            CONFINED_CHILD_SOCKET, error);
-    (void)unsetenv(RANKS_SECRET_VARIABLE);
+    TRY(ranks_place_secret(&secret, &place, error));
+    TRY(ranks_tcp_open(&child->tcp, 0, place.rank_count, error));
+    status = ranks_meet_all(&child->tcp, SPAWN_FURTHER, secret, CONFINED_CHILD_SOCKET, error);
+    (void)close(SPAWN_FURTHER); /* nobody calls later */
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/endian.h"
@@ -23,6 +24,8 @@ enum {
     NONCE_SIZE = 32,
     HELLO_SIZE = 4 + 4 + NONCE_SIZE, /* number of ranks, own port, nonce */
     TABLE_ROW = RANKS_HOST_MAX + 4,  /* host and port of a rank */
+    CALLERS_SPARE = 64,              /* callers at once, beside the ranks */
+    FILES_SPARE = 64,                /* descriptors, beside those of callers and ranks */
     KEEP_IDLE_S = 20,
     KEEP_EVERY_S = 10,
     KEEP_COUNT = 4,
@@ -34,6 +37,15 @@ enum {
     TAG_TABLE = 0x5441,
 };
 
+/* Somebody who has not proved yet that it is a rank. */
+struct caller {
+    int socket;
+    uint64_t end_ms;
+    uint8_t nonce[NONCE_SIZE]; /* its challenge */
+    uint8_t message[RANKS_FRAME_SIZE + HELLO_SIZE];
+    size_t done; /* bytes of the message */
+};
+
 struct meeting {
     struct ranks_tcp *tcp;
     struct ranks_key secret;
@@ -41,6 +53,9 @@ struct meeting {
     int stop;
     uint64_t end_ms;
     uint16_t *ports; /* per rank: where it listens */
+    struct caller *callers;
+    struct pollfd *watched; /* listener, stop, callers */
+    uint32_t caller_count;
 };
 
 /* ---- bytes ------------------------------------------------------------------------------- */
@@ -112,21 +127,17 @@ static bool say_sealed(const struct meeting *meeting, int socket, uint32_t to, u
            write_all(socket, bytes, size, meeting->end_ms);
 }
 
-/* A message of this tag and size that the other end has sealed with our nonce. */
-static bool hear_sealed(struct ranks_frame *frame, const struct meeting *meeting, int socket,
-                        uint32_t tag, const uint8_t nonce[NONCE_SIZE], void *bytes, size_t size,
-                        uint64_t end_ms)
+/* Is the message of this tag, and has the other end sealed it with our nonce? */
+static bool is_from_rank(const struct meeting *meeting, const struct ranks_frame *frame,
+                         uint32_t tag, const uint8_t nonce[NONCE_SIZE], const uint8_t *head,
+                         const void *bytes)
 {
-    uint8_t head[RANKS_FRAME_SIZE];
     struct ranks_key key;
     bool good;
 
-    if (!read_all(socket, head, sizeof(head), end_ms) || !ranks_frame_read(frame, head) ||
-        frame->size != size || frame->tag != tag || !read_all(socket, bytes, size, end_ms)) {
-        return false;
-    }
     ranks_seal_key_of_key(&key, &meeting->secret, nonce, NONCE_SIZE);
-    good = ranks_frame_is_sealed(head, &key, bytes, size) && frame->to == meeting->tcp->link.rank;
+    good = frame->tag == tag && frame->to == meeting->tcp->link.rank &&
+           ranks_frame_is_sealed(head, &key, bytes, frame->size);
     secret_wipe(&key, sizeof(key));
     return good;
 }
@@ -242,11 +253,27 @@ enum status ranks_meet_listen(int *listener, char at[RANKS_PLACE_MAX], const cha
 
 /* ---- who calls --------------------------------------------------------------------------- */
 
-static enum status drop_caller(struct meeting *meeting, int socket)
+static void forget_caller(struct meeting *meeting, uint32_t at)
+{
+    meeting->callers[at] = meeting->callers[--meeting->caller_count];
+}
+
+static void drop_caller(struct meeting *meeting, uint32_t at)
 {
     meeting->tcp->dropped++;
-    (void)close(socket);
-    return STATUS_OK;
+    (void)close(meeting->callers[at].socket);
+    forget_caller(meeting, at);
+}
+
+/* A rank answers at once: who has been silent longest is none. */
+static void drop_oldest(struct meeting *meeting)
+{
+    uint32_t oldest = 0;
+
+    for (uint32_t i = 1; i < meeting->caller_count; i++) {
+        oldest = meeting->callers[i].end_ms < meeting->callers[oldest].end_ms ? i : oldest;
+    }
+    drop_caller(meeting, oldest);
 }
 
 /* A caller that holds the secret: is it a rank that we wait for? */
@@ -266,44 +293,96 @@ static enum status check_caller(const struct meeting *meeting, uint32_t from, ui
     return STATUS_OK;
 }
 
-/* nonces: of each rank, NULL where nobody answers it. */
-static enum status take_caller(struct meeting *meeting, uint8_t (*nonces)[NONCE_SIZE],
-                               struct error *error)
+static uint32_t callers_max(uint32_t ranks)
 {
-    struct sockaddr_storage address = {0};
-    socklen_t size = sizeof(address);
-    const int socket = accept4(meeting->listener, (struct sockaddr *)&address, &size, SOCK_CLOEXEC);
-    const uint64_t end_ms = steady_ms() + HELLO_MS;
-    uint8_t hello[HELLO_SIZE];
-    uint8_t nonce[NONCE_SIZE];
-    struct ranks_frame frame;
-    enum status status;
+    return ranks + CALLERS_SPARE;
+}
 
-    if (socket < 0) {
-        return STATUS_OK; /* it has gone again */
+/* Takes a call and sends the challenge. */
+static enum status greet_caller(struct meeting *meeting, struct error *error)
+{
+    const int socket = accept4(meeting->listener, NULL, NULL, SOCK_CLOEXEC);
+    struct caller *caller;
+
+    if (socket < 0 && (errno == EMFILE || errno == ENFILE) && meeting->caller_count > 0) {
+        drop_oldest(meeting);
+        return STATUS_OK;
+    }
+    if (socket < 0) { /* often it has gone again */
+        return errno == EMFILE || errno == ENFILE ? error_set_errno(error, "the call of a rank")
+                                                  : STATUS_OK;
     }
     prepare_socket(socket);
-    status = secret_random(nonce, sizeof(nonce), error);
-    if (status != STATUS_OK) {
-        (void)close(socket);
-        return status;
+    if (meeting->caller_count == callers_max(meeting->tcp->link.rank_count)) {
+        drop_oldest(meeting);
     }
-    if (!write_all(socket, nonce, sizeof(nonce), end_ms) ||
-        !hear_sealed(&frame, meeting, socket, TAG_HELLO, nonce, hello, sizeof(hello), end_ms)) {
-        return drop_caller(meeting, socket);
-    }
-    status = check_caller(meeting, frame.from, endian_load_be32(hello), error);
-    if (status != STATUS_OK) {
-        (void)close(socket);
-        return status;
-    }
-    meeting->tcp->peers[frame.from].socket = socket;
-    write_host(meeting->tcp->peers[frame.from].host, &address);
-    meeting->ports[frame.from] = (uint16_t)endian_load_be32(hello + 4);
-    if (nonces != NULL) {
-        memcpy(nonces[frame.from], hello + 8, NONCE_SIZE);
+    caller = &meeting->callers[meeting->caller_count++];
+    *caller = (struct caller){.socket = socket, .end_ms = steady_ms() + HELLO_MS};
+    TRY(secret_random(caller->nonce, NONCE_SIZE, error));
+    if (!write_all(socket, caller->nonce, NONCE_SIZE, 0)) {
+        drop_caller(meeting, meeting->caller_count - 1);
     }
     return STATUS_OK;
+}
+
+/* A caller whose message is there and sealed. nonces: of each rank, NULL where nobody answers it.
+ * The caller is forgotten. */
+static enum status seat_caller(struct meeting *meeting, uint32_t at, uint32_t from,
+                               uint8_t (*nonces)[NONCE_SIZE], struct error *error)
+{
+    const struct caller caller = meeting->callers[at];
+    const uint8_t *hello = caller.message + RANKS_FRAME_SIZE;
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof(address);
+    enum status status = check_caller(meeting, from, endian_load_be32(hello), error);
+
+    forget_caller(meeting, at);
+    if (status == STATUS_OK &&
+        getpeername(caller.socket, (struct sockaddr *)&address, &size) != 0) {
+        status = error_set_errno(error, "the call of a rank");
+    }
+    if (status != STATUS_OK) {
+        (void)close(caller.socket);
+        return status;
+    }
+    meeting->tcp->peers[from].socket = caller.socket;
+    write_host(meeting->tcp->peers[from].host, &address);
+    meeting->ports[from] = (uint16_t)endian_load_be32(hello + 4);
+    if (nonces != NULL) {
+        memcpy(nonces[from], hello + 8, NONCE_SIZE);
+    }
+    return STATUS_OK;
+}
+
+/* What a caller says now, or that it has said nothing for too long. */
+static enum status hear_caller(struct meeting *meeting, uint32_t at, bool speaks,
+                               uint8_t (*nonces)[NONCE_SIZE], struct error *error)
+{
+    struct caller *caller = &meeting->callers[at];
+    struct ranks_frame frame;
+    ssize_t got = -1;
+
+    errno = EAGAIN;
+    if (speaks) {
+        got = recv(caller->socket, caller->message + caller->done,
+                   sizeof(caller->message) - caller->done, MSG_DONTWAIT);
+    }
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) ||
+        steady_ms() > caller->end_ms) {
+        drop_caller(meeting, at);
+        return STATUS_OK;
+    }
+    caller->done += got > 0 ? (size_t)got : 0;
+    if (caller->done < sizeof(caller->message)) {
+        return STATUS_OK;
+    }
+    if (!ranks_frame_read(&frame, caller->message) || frame.size != HELLO_SIZE ||
+        !is_from_rank(meeting, &frame, TAG_HELLO, caller->nonce, caller->message,
+                      caller->message + RANKS_FRAME_SIZE)) {
+        drop_caller(meeting, at);
+        return STATUS_OK;
+    }
+    return seat_caller(meeting, at, frame.from, nonces, error);
 }
 
 /* The first rank above this one that is not there; rank_count: all are. */
@@ -317,25 +396,40 @@ static uint32_t missing_rank(const struct meeting *meeting)
     return rank;
 }
 
+static enum status not_come(const struct meeting *meeting, uint32_t missing, struct error *error)
+{
+    (void)error_set(error, STATUS_RANK_LOST, "rank %u of %u has not come (dropped %llu)", missing,
+                    meeting->tcp->link.rank_count, (unsigned long long)meeting->tcp->dropped);
+    error_advise(error, "start all ranks within a minute, with one --ranks-at and one "
+                        "LOCKSTEP_RANKS_SECRET; its own message says why a rank ended");
+    return STATUS_RANK_LOST;
+}
+
+/* Hears all callers at once: one that is slow holds up nobody. */
 static enum status take_callers(struct meeting *meeting, uint8_t (*nonces)[NONCE_SIZE],
                                 struct error *error)
 {
-    struct pollfd watched[2] = {{.fd = meeting->listener, .events = POLLIN},
-                                {.fd = meeting->stop, .events = POLLIN}};
+    struct pollfd *watched = meeting->watched;
     uint32_t missing;
 
     while ((missing = missing_rank(meeting)) < meeting->tcp->link.rank_count) {
-        watched[0].revents = watched[1].revents = 0;
-        if (poll(watched, 2, LOOK_MS) > 0) {
+        watched[0] = (struct pollfd){.fd = meeting->listener, .events = POLLIN};
+        watched[1] = (struct pollfd){.fd = meeting->stop, .events = POLLIN};
+        for (uint32_t i = 0; i < meeting->caller_count; i++) {
+            watched[2 + i] = (struct pollfd){.fd = meeting->callers[i].socket, .events = POLLIN};
+        }
+        if (poll(watched, 2 + meeting->caller_count, LOOK_MS) >= 0) {
             if (watched[1].revents != 0) {
                 return error_set(error, STATUS_STOPPED, "stopped before rank %u came", missing);
             }
-            TRY(watched[0].revents != 0 ? take_caller(meeting, nonces, error) : STATUS_OK);
+            /* From the last: in the place of one that goes comes one that was heard. */
+            for (uint32_t i = meeting->caller_count; i-- > 0;) {
+                TRY(hear_caller(meeting, i, watched[2 + i].revents != 0, nonces, error));
+            }
+            TRY(watched[0].revents != 0 ? greet_caller(meeting, error) : STATUS_OK);
         }
         if (steady_ms() > meeting->end_ms) {
-            return error_set(error, STATUS_RANK_LOST, "rank %u of %u has not come (dropped %llu)",
-                             missing, meeting->tcp->link.rank_count,
-                             (unsigned long long)meeting->tcp->dropped);
+            return not_come(meeting, missing, error);
         }
     }
     return STATUS_OK;
@@ -372,24 +466,54 @@ static enum status tell_all(const struct meeting *meeting, const uint8_t (*nonce
     return status;
 }
 
+/* Each rank has a descriptor, and each caller. */
+static enum status allow_sockets(uint32_t ranks, struct error *error)
+{
+    const rlim_t wanted = ranks + callers_max(ranks) + FILES_SPARE;
+    struct rlimit now;
+
+    if (getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= wanted) {
+        return STATUS_OK;
+    }
+    now.rlim_cur = wanted;
+    if (now.rlim_max >= wanted && setrlimit(RLIMIT_NOFILE, &now) == 0) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_REFUSED,
+                    "%u ranks need %llu open files, and the system allows %llu", ranks,
+                    (unsigned long long)wanted, (unsigned long long)now.rlim_max);
+    error_advise(error, "raise the hard limit ('ulimit -Hn'), or take fewer ranks");
+    return STATUS_REFUSED;
+}
+
+/* Closed also where it fails. */
 static enum status open_meeting(struct meeting *meeting, struct ranks_tcp *tcp, const char *secret,
                                 struct error *error)
 {
+    const uint32_t ranks = tcp->link.rank_count;
+
     *meeting = (struct meeting){.tcp = tcp,
                                 .listener = -1,
                                 .stop = -1,
                                 .end_ms = steady_ms() + 1000 * tcp->wait_least,
-                                .ports = calloc(tcp->link.rank_count, sizeof(uint16_t))};
-    if (meeting->ports == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for %u ranks", tcp->link.rank_count);
+                                .ports = calloc(ranks, sizeof(uint16_t)),
+                                .callers = calloc(callers_max(ranks), sizeof(struct caller)),
+                                .watched = calloc(2 + callers_max(ranks), sizeof(struct pollfd))};
+    if (meeting->ports == NULL || meeting->callers == NULL || meeting->watched == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u ranks", ranks);
     }
     ranks_seal_key_of_text(&meeting->secret, secret);
-    return STATUS_OK;
+    return allow_sockets(ranks, error);
 }
 
 static void close_meeting(struct meeting *meeting)
 {
+    while (meeting->callers != NULL && meeting->caller_count > 0) {
+        drop_caller(meeting, 0);
+    }
     free(meeting->ports);
+    free(meeting->callers);
+    free(meeting->watched);
     secret_wipe(&meeting->secret, sizeof(meeting->secret));
 }
 
@@ -454,8 +578,11 @@ static enum status call_rank(int *socket, const struct meeting *meeting, uint32_
             return STATUS_OK;
         }
         if (steady_ms() > meeting->end_ms) {
-            return error_set(error, STATUS_RANK_LOST, "rank %u does not answer at %s:%s", rank,
-                             host, port);
+            (void)error_set(error, STATUS_RANK_LOST, "rank %u does not answer at %s:%s", rank, host,
+                            port);
+            error_advise(error, "--ranks-at must be an address of rank 0's machine that all ranks "
+                                "reach; a name may mean its loopback");
+            return STATUS_RANK_LOST;
         }
         (void)usleep(LOOK_MS * 1000);
     }
@@ -485,13 +612,16 @@ static enum status hear_table(struct meeting *meeting, const uint8_t nonce[NONCE
     const uint32_t ranks = tcp->link.rank_count;
     const size_t size = NONCE_SIZE + (size_t)ranks * TABLE_ROW;
     uint8_t *table = malloc(size);
+    uint8_t head[RANKS_FRAME_SIZE];
     struct ranks_frame frame;
 
     if (table == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a table of %u ranks", ranks);
     }
-    if (!hear_sealed(&frame, meeting, tcp->peers[0].socket, TAG_TABLE, nonce, table, size,
-                     meeting->end_ms)) {
+    if (!read_all(tcp->peers[0].socket, head, sizeof(head), meeting->end_ms) ||
+        !ranks_frame_read(&frame, head) || frame.size != size ||
+        !read_all(tcp->peers[0].socket, table, size, meeting->end_ms) ||
+        !is_from_rank(meeting, &frame, TAG_TABLE, nonce, head, table)) {
         free(table);
         (void)error_set(error, STATUS_RANK_LOST, "rank 0 (%s) has hung up", tcp->peers[0].host);
         error_advise(error, "its own message says why; all ranks need one LOCKSTEP_RANKS_SECRET");

@@ -98,6 +98,7 @@ enum status ranks_place_read(struct ranks_place *place, const char *option, cons
     *place = (struct ranks_place){.rank_count = 1};
     if (getenv(OWN_RANK) != NULL) {
         TRY(read_launcher(place, &own_launcher, error));
+        place->launched = true;
         return take_at(place, getenv(OWN_AT), error);
     }
     if (option != NULL && strcmp(option, "slurm") == 0) {

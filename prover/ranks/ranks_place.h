@@ -20,6 +20,7 @@ struct ranks_place {
     uint32_t local;       /* of the ranks of this machine */
     uint32_t local_count; /* 0: not known */
     bool launches;        /* this process starts the others */
+    bool launched;        /* rank 0 has started this process */
     char at[RANKS_PLACE_MAX];
 };
 

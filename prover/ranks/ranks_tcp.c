@@ -20,6 +20,7 @@
 struct tcp_way {
     uint32_t next; /* of the transfers: the one that moves, or count */
     size_t done;   /* bytes of it, with its head */
+    bool sealed;   /* of one that goes out: its head is written */
     uint8_t head[RANKS_FRAME_SIZE];
 };
 
@@ -47,6 +48,9 @@ uint64_t ranks_tcp_limit(const struct ranks_tcp *tcp)
 
     for (uint32_t i = 0; i < RANKS_STEPS_SEEN; i++) {
         longest = tcp->step_ns[i] > longest ? tcp->step_ns[i] : longest;
+    }
+    if (tcp->step == 0) { /* it takes in files and kernels that later ones find */
+        return tcp->wait_least * SLOWER_BY;
     }
     longest = longest * SLOWER_BY / 1000000000u;
     return longest > tcp->wait_least ? longest : tcp->wait_least;
@@ -86,6 +90,7 @@ static void find_next(const struct tcp_exchange *exchange, struct tcp_way *way, 
         way->next++;
     }
     way->done = 0;
+    way->sealed = false;
 }
 
 static void write_head(const struct tcp_exchange *exchange, struct tcp_way *way, uint32_t rank)
@@ -96,7 +101,7 @@ static void write_head(const struct tcp_exchange *exchange, struct tcp_way *way,
                                       .to = rank,
                                       .tag = transfer->tag,
                                       .step = tcp->step,
-                                      .number = tcp->peers[rank].sent++,
+                                      .number = tcp->peers[rank].sent,
                                       .size = transfer->size,
                                       .job = tcp->job};
 
@@ -120,8 +125,9 @@ static enum status send_some(struct tcp_exchange *exchange, uint32_t rank, struc
         const uint8_t *from;
         ssize_t moved;
 
-        if (way->done == 0) {
+        if (!way->sealed) {
             write_head(exchange, way, rank);
+            way->sealed = true;
         }
         from = in_head ? way->head + way->done
                        : (const uint8_t *)transfer->bytes + (way->done - RANKS_FRAME_SIZE);
@@ -134,6 +140,7 @@ static enum status send_some(struct tcp_exchange *exchange, uint32_t rank, struc
         exchange->moved_ns = steady_ns();
         way->done += (size_t)moved;
         if (way->done == RANKS_FRAME_SIZE + transfer->size) {
+            exchange->tcp->peers[rank].sent++;
             way->next++;
             find_next(exchange, way, rank, true);
         }

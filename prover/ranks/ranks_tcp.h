@@ -6,9 +6,10 @@
  * is dropped and counted. A message that is cut, or of another job, step or tag, ends the run:
  * ranks that are not at one place make no sum.
  *
- * Every wait has a limit: ten times the longest of the last steps, and a minute at least. Between
- * steps rank 0 may write a checkpoint or wait for a ledger; a rank that waits for its next word
- * waits an hour, and the system's probes find a machine that is gone in about a minute.
+ * Every wait has a limit: ten times the longest of the last steps, and a minute at least; ten
+ * minutes in the first step. Between steps rank 0 may write a checkpoint or wait for a ledger; a
+ * rank that waits for its next word waits an hour, and the system's probes find a machine that is
+ * gone in about a minute.
  */
 #ifndef PROVER_RANKS_RANKS_TCP_H
 #define PROVER_RANKS_RANKS_TCP_H

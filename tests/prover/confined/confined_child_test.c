@@ -52,6 +52,7 @@ static int misbehave(const char *word)
 {
     char *const arguments[] = {(char *)(uintptr_t) "true", NULL};
     const char *passphrase = getenv("LOCKSTEP_PASSPHRASE");
+    const char *secret = getenv("LOCKSTEP_RANKS_SECRET");
     pthread_t thread;
 
     if (strcmp(word, "data") == 0) {
@@ -77,6 +78,9 @@ static int misbehave(const char *word)
     }
     if (strcmp(word, "passphrase") == 0) {
         return passphrase == NULL || passphrase[0] == '\0' ? DENIED : DONE;
+    }
+    if (strcmp(word, "secret of ranks") == 0) {
+        return secret == NULL || secret[0] == '\0' ? DENIED : DONE;
     }
     if (strcmp(word, "socket") == 0) {
         (void)!socket(AF_INET, SOCK_STREAM, 0);
@@ -123,6 +127,7 @@ static void test_what_is_confined_has_no_other_file_and_no_passphrase(void **sta
 {
     (void)state;
     assert_int_equal(tried("passphrase"), DENIED);
+    assert_int_equal(tried("secret of ranks"), DENIED);
     if (!sandbox_means().files) {
         skip();
     }
@@ -166,6 +171,7 @@ static int make_files(void **state)
 {
     (void)state;
     (void)setenv("LOCKSTEP_PASSPHRASE", "a secret", 1);
+    (void)setenv("LOCKSTEP_RANKS_SECRET", "another", 1);
     return file_write(at("data.u8"), NULL, "data", 4, 0600) == STATUS_OK &&
                    file_write(at("key.json"), NULL, "key", 3, 0600) == STATUS_OK &&
                    mkdir(at("run"), 0700) == 0

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,6 +25,9 @@
 
 #define RANKS       4
 #define MESSAGE_MAX 300000
+#define STRANGERS   40
+#define TURNS       4000
+#define TURN_SIZE   300
 
 struct one_rank {
     struct ranks_tcp tcp;
@@ -79,6 +83,31 @@ static void test_every_bit_of_a_message_is_sealed(void **state)
         assert_false(ranks_frame_is_sealed(head, &key, bytes, sizeof(bytes)));
         *byte ^= (uint8_t)(1u << bit % 8);
     }
+}
+
+/* Written by fixtures/corpus/make_wires.py from docs/FORMATS.md. */
+static void test_a_message_of_another_writer_reads_as_the_format_says(void **state)
+{
+    const struct ranks_key key = {.bytes = "the key of ranks_frame_fuzz"};
+    uint8_t message[RANKS_FRAME_SIZE + 160];
+    const uint8_t *bytes = message + RANKS_FRAME_SIZE;
+    struct ranks_frame frame;
+    FILE *file = fopen("fixtures/corpus/ranks_frame/sums", "rbe");
+
+    (void)state;
+    assert_non_null(file);
+    assert_int_equal(fread(message, 1, sizeof(message), file), sizeof(message));
+    (void)fclose(file);
+    assert_true(ranks_frame_read(&frame, message));
+    assert_true(ranks_frame_is_sealed(message, &key, bytes, 160));
+    assert_true(ranks_frame_is_whole(message, bytes, 160));
+    assert_int_equal(frame.from, 1);
+    assert_int_equal(frame.to, 0);
+    assert_int_equal(frame.tag, 1);
+    assert_int_equal(frame.step, 7);
+    assert_int_equal(frame.number, 9);
+    assert_int_equal(frame.size, 160);
+    assert_int_equal(frame.job.bytes[31], 31);
 }
 
 /* ---- meeting ----------------------------------------------------------------------------- */
@@ -214,6 +243,44 @@ static void test_four_ranks_send_each_other_all_at_once(void **state)
     close_all(ranks, RANKS);
 }
 
+static void *exchange_many(void *context)
+{
+    struct one_rank *own = context;
+    struct ranks_transfer *transfers = calloc(TURNS, sizeof(*transfers));
+    const int least = 4096; /* a connection that often takes no first byte of a message */
+    const int socket = own->tcp.peers[1 - own->rank].socket;
+    uint8_t bytes[TURN_SIZE] = {0};
+
+    (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
+    (void)setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
+
+    for (uint32_t i = 0; i < TURNS; i++) {
+        transfers[i] = (struct ranks_transfer){.peer = 1 - own->rank,
+                                               .tag = i,
+                                               .sends = own->rank == 0,
+                                               .bytes = bytes,
+                                               .size = 1 + i % TURN_SIZE};
+    }
+    own->status = own->tcp.link.exchange(own->tcp.link.context, transfers, TURNS, &own->error);
+    free(transfers);
+    return NULL;
+}
+
+static void test_many_messages_to_one_slow_rank_keep_their_numbers(void **state)
+{
+    struct one_rank ranks[2];
+
+    (void)state;
+    open_all(ranks, 2);
+    run_all(ranks, 2, exchange_many);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (ranks[i].status != STATUS_OK) {
+            fail_msg("rank %u: %s", i, ranks[i].error.text);
+        }
+    }
+    close_all(ranks, 2);
+}
+
 /* ---- strangers --------------------------------------------------------------------------- */
 
 static int call(const char *at)
@@ -251,6 +318,42 @@ static void test_callers_without_the_secret_are_dropped_and_counted(void **state
     (void)close(strangers[0]);
     (void)close(strangers[2]);
     close_all(ranks, 2);
+}
+
+/* Each may be silent for three seconds; one after another they would take longer than a meeting.
+ * The process may have few files, as the system's soft limit is. */
+static void test_silent_strangers_hold_up_nobody(void **state)
+{
+    static char at[RANKS_PLACE_MAX];
+    struct one_rank ranks[RANKS];
+    int strangers[STRANGERS];
+    struct rlimit before;
+    struct rlimit few;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    begin(ranks, RANKS, at);
+    for (int i = 0; i < STRANGERS; i++) {
+        strangers[i] = call(at);
+    }
+    few = before;
+    few.rlim_cur = (rlim_t)strangers[STRANGERS - 1] + 4;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        ranks[i].wait_s = 10;
+    }
+    run_all(ranks, RANKS, meet);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        if (ranks[i].status != STATUS_OK) {
+            fail_msg("rank %u: %s", i, ranks[i].error.text);
+        }
+    }
+    assert_int_equal(ranks[0].tcp.dropped, STRANGERS);
+    for (int i = 0; i < STRANGERS; i++) {
+        (void)close(strangers[i]);
+    }
+    close_all(ranks, RANKS);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 static void test_a_rank_with_another_secret_does_not_come_in(void **state)
@@ -346,6 +449,7 @@ static void test_a_cut_message_and_a_silent_rank_end_the_run(void **state)
     (void)state;
     open_all(ranks, 2);
     ranks[0].tcp.wait_least = 1;
+    ranks_tcp_stepped(&ranks[0].tcp, 1000);
     assert_int_equal(hear(&ranks[0], bytes), STATUS_RANK_LOST);
     assert_non_null(strstr(ranks[0].error.text, "rank 1 (127.0.0.1) moved nothing for 1 s"));
     assert_int_equal(send(ranks[1].tcp.peers[0].socket, RANKS_FRAME_MAGIC, 8, 0), 8);
@@ -355,11 +459,58 @@ static void test_a_cut_message_and_a_silent_rank_end_the_run(void **state)
     close_all(ranks, 2);
 }
 
+static void *say_late(void *context)
+{
+    const struct ranks_frame frame = {.from = 1, .tag = 7, .step = 1, .size = 8};
+    struct one_rank *own = context;
+
+    (void)usleep(2500000);
+    say(own, &frame, &own->tcp.key);
+    return NULL;
+}
+
+static void test_between_steps_a_rank_may_be_slower_than_the_limit(void **state)
+{
+    struct one_rank ranks[2];
+    uint8_t bytes[8];
+    const struct ranks_transfer heard = {
+        .peer = 1, .tag = 7, .idle = true, .bytes = bytes, .size = 8};
+    pthread_t late;
+
+    (void)state;
+    open_all(ranks, 2);
+    ranks[0].tcp.wait_least = 1;
+    ranks_tcp_stepped(&ranks[0].tcp, 1000);
+    assert_int_equal(pthread_create(&late, NULL, say_late, &ranks[1]), 0);
+    assert_int_equal(
+        ranks[0].tcp.link.exchange(ranks[0].tcp.link.context, &heard, 1, &ranks[0].error),
+        STATUS_OK);
+    (void)pthread_join(late, NULL);
+    close_all(ranks, 2);
+}
+
+/* Of three ranks two wait for each other; the third, from which neither wants anything, is gone. */
+static void test_in_a_step_all_name_the_rank_that_is_gone(void **state)
+{
+    struct one_rank ranks[3];
+    uint8_t bytes[8];
+
+    (void)state;
+    open_all(ranks, 3);
+    (void)shutdown(ranks[2].tcp.peers[0].socket, SHUT_RDWR);
+    assert_int_equal(hear(&ranks[0], bytes), STATUS_RANK_LOST);
+    assert_non_null(strstr(ranks[0].error.text, "rank 2 (127.0.0.1) has hung up"));
+    close_all(ranks, 3);
+}
+
 static void test_the_limit_follows_the_last_steps(void **state)
 {
     struct ranks_tcp tcp = {.wait_least = RANKS_WAIT_LEAST};
 
     (void)state;
+    assert_int_equal(ranks_tcp_limit(&tcp),
+                     600); /* the first step reads files for the first time */
+    ranks_tcp_stepped(&tcp, UINT64_C(3) * 1000000000u);
     assert_int_equal(ranks_tcp_limit(&tcp), 60);
     ranks_tcp_stepped(&tcp, UINT64_C(30) * 1000000000u);
     assert_int_equal(ranks_tcp_limit(&tcp), 300);
@@ -419,12 +570,17 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seals_are_those_of_the_published_vectors),
         cmocka_unit_test(test_every_bit_of_a_message_is_sealed),
+        cmocka_unit_test(test_a_message_of_another_writer_reads_as_the_format_says),
         cmocka_unit_test(test_four_ranks_send_each_other_all_at_once),
+        cmocka_unit_test(test_many_messages_to_one_slow_rank_keep_their_numbers),
         cmocka_unit_test(test_callers_without_the_secret_are_dropped_and_counted),
+        cmocka_unit_test(test_silent_strangers_hold_up_nobody),
         cmocka_unit_test(test_a_rank_with_another_secret_does_not_come_in),
         cmocka_unit_test(test_a_message_without_the_seal_is_dropped_and_counted),
         cmocka_unit_test(test_a_message_of_another_place_ends_the_run),
         cmocka_unit_test(test_a_cut_message_and_a_silent_rank_end_the_run),
+        cmocka_unit_test(test_between_steps_a_rank_may_be_slower_than_the_limit),
+        cmocka_unit_test(test_in_a_step_all_name_the_rank_that_is_gone),
         cmocka_unit_test(test_the_limit_follows_the_last_steps),
         cmocka_unit_test(test_other_versions_and_byte_orders_are_refused_by_name),
     };

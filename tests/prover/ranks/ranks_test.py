@@ -31,6 +31,7 @@ IMAGES = ["--data", "fixtures/images/shapes.npy", "--labels",
           "fixtures/images/shapes-labels.npy", "--batch", "4"]
 IMAGE_FILES = [IMAGES[1], IMAGES[3]]
 WAIT_MAX_S = 60
+ORPHANS_MAX_S = 20  # less than a rank calls one that does not answer
 
 
 def new_job(name, *words):
@@ -85,6 +86,19 @@ def test_adapters_have_the_roots_of_one_process():
                 "--data-type", "u8", "--length", "8", "--batch", "2")
 
 
+def test_a_training_that_diverges_ends_as_on_one_process():
+    job = path("wild.job")
+    ask("job", "new", "--model", "gpt2", *TEXT, *GROUPS, "--steps", "40", "--segment-steps", "4",
+        "--optimizer", "sgd", "--schedule", "constant", "--warmup", "0", "--clip", "0",
+        "--rate", "1000000", "--rate-min", "1000000", "--decay", "1000", "--out", job)
+    found = []
+    for ranks in 1, 3:
+        bundle = path("wild.%d" % ranks)
+        call(*run_words("run", job, bundle, [DATA], ranks), wanted=4)
+        found.append(roots(bundle))
+    assert found[0] == found[1] and len(found[0]) < 40, found
+
+
 # ---- lost ranks ---------------------------------------------------------------------------------
 
 def followers(parent):
@@ -102,8 +116,8 @@ def followers(parent):
     return sorted(found)
 
 
-def until(question, what):
-    end = time.monotonic() + WAIT_MAX_S
+def until(question, what, seconds=WAIT_MAX_S):
+    end = time.monotonic() + seconds
     while not question():
         assert time.monotonic() < end, what
         time.sleep(0.02)
@@ -141,7 +155,23 @@ def test_rank_0_dies_and_leaves_nobody():
     others = followers(process)
     process.kill()
     process.wait()
-    until(lambda: all(is_gone(other) for other in others), "ranks stayed")
+    until(lambda: all(is_gone(other) for other in others), "ranks stayed", ORPHANS_MAX_S)
+
+
+def test_a_rank_dies_with_who_started_it():
+    """While it calls a rank 0 that does not answer, which it does for a minute."""
+    place = {"LOCKSTEP_RANK": "1", "LOCKSTEP_RANK_COUNT": "2", "LOCKSTEP_RANKS_SECRET": "one word",
+             "LOCKSTEP_RANKS_AT": "127.0.0.1:%d" % free_port()}
+    shell = processes.start(
+        ["sh", "-c", '"$@" & echo $!; wait', "sh", LOCKSTEP,
+         *run_words("run", path("gpt2.job"), path("orphan.run"), [DATA], 2)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **place})
+    other = int(shell.stdout.readline())
+    until(lambda: int(processes.fields_of("/proc/%d/status" % other)["SigBlk"], 16) != 0, "a rank")
+    time.sleep(2)  # it has begun to call
+    shell.kill()
+    shell.wait()
+    until(lambda: is_gone(other), "a rank stayed", ORPHANS_MAX_S)
 
 
 def is_gone(process):
@@ -245,6 +275,16 @@ def test_what_ranks_cannot_share_is_refused_by_name():
     assert not os.path.exists(path("never.run"))
 
 
+def test_too_few_open_files_are_refused_with_the_number():
+    run = run_words("run", path("gpt2.job"), path("few.run"), [DATA], 2)
+    said = subprocess.run(["sh", "-c", 'ulimit -n 100; exec "$@"', "sh", LOCKSTEP, *run],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=WAIT_MAX_S)
+    assert said.returncode == 1, said
+    assert b"2 ranks need 132 open files, and the system allows 100" in said.stderr, said
+    assert not os.path.exists(path("few.run"))
+
+
 def test_slurm_counts_only_where_the_options_say_so():
     slurm = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}
     call(*run_words("run", path("gpt2.job"), path("alone.run"), [DATA], None), environment=slurm)
@@ -265,13 +305,16 @@ if __name__ == "__main__":
         test_llama_with_held_out_rows_has_the_roots_of_one_process,
         test_mlp_and_convnet_have_the_roots_of_one_process,
         test_adapters_have_the_roots_of_one_process,
+        test_a_training_that_diverges_ends_as_on_one_process,
         test_a_killed_rank_ends_the_run_and_others_go_on,
         test_rank_0_dies_and_leaves_nobody,
+        test_a_rank_dies_with_who_started_it,
         test_ranks_of_mpirun_are_those_of_its_variables,
         test_a_real_mpirun_starts_ranks,
         test_ranks_that_differ_refuse_each_other_by_name,
         test_a_size_that_does_not_agree_is_refused,
         test_what_ranks_cannot_share_is_refused_by_name,
+        test_too_few_open_files_are_refused_with_the_number,
         test_slurm_counts_only_where_the_options_say_so,
         test_job_show_says_what_goes_over_the_wire,
     ]))
