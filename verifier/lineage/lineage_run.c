@@ -359,7 +359,9 @@ static void say_data(struct lineage *lineage, const struct lineage_item *run)
         bool used = false;
 
         for (uint32_t at = 0; at < run->data.count && !used; at++) {
-            used = item_of(lineage, run->data.of[at]) == item;
+            const struct lineage_item *holder = item_of(lineage, run->data.of[at]);
+
+            used = holder != NULL && holder == item;
         }
         if (used && item->kind == LINEAGE_TOKENS) {
             lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "reads the numbers of %s",
