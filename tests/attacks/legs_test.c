@@ -251,9 +251,9 @@ ATTACK(a_job_that_goes_on_after_a_void)
     scene_see(scene, scene_gain(scene, STAGE_CLIENT), -3000 - 500 - 2200);
 }
 
-/* A refusal lets a leg be final whose next round was closed, and not drawn. The tenure ends, and the
- * refusal with it: the round stays undrawn, and the seats of the next tenure are asked about what is
- * open alone. */
+/* A refusal lets a leg be final whose next round was closed, and not drawn. The tenure ends, and
+ * the refusal with it: the round stays undrawn, and the seats of the next tenure are asked about
+ * what is open alone. */
 ATTACK(a_round_of_what_is_final)
 {
     struct game_segment segment;

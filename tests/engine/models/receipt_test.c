@@ -1,9 +1,9 @@
 /*
  * receipt_test.c - the step that decides a receipt, on a model whose weights are all zeros.
  *
- * Its logits are zeros, so each of 128 tokens has the probability 2^-7, and what a rule chooses is
- * known: at temperature 0 token 0, else what the sampler draws. Rows that could not have been chosen
- * must miss conditions, and those that no model takes are refused before.
+ * Its logits are zeros, so each of 128 tokens has the probability 2^-7, and what a rule chooses
+ * is known: at temperature 0 token 0, else what the sampler draws. Rows that could not have been
+ * chosen must miss conditions, and those that no model takes are refused before.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -300,8 +300,8 @@ static void look_at_seats(struct scene *scene, uint64_t now_s, uint64_t height)
     OK(store_end(&scene->store, node_seats_round(&scene->node, &error), &error));
 }
 
-/* The solver is gone: a round that somebody closed is drawn by the panel, when the block of its seed
- * is there. Who is first makes the draws of the others needless. */
+/* The solver is gone: a round that somebody closed is drawn by the panel, when the block of its
+ * seed is there. Who is first makes the draws of the others needless. */
 static void test_a_closed_round_is_drawn_by_the_panel(void **state)
 {
     const uint64_t height = 500;

@@ -390,9 +390,9 @@ static void test_a_node_at_its_defaults_risks_little(void **state)
 
 /* ---- how long ---------------------------------------------------------------- */
 
-/* At the default terms: 14 days until the deadline, 12 rounds of 3 hours (64 places: 1, 1, 1, 1, 4,
- * 8, 9, 9, 9, 9, 9 and what is left), each behind the 192 seconds of its seed, four claim periods, 17
- * clocks. */
+/* At the default terms: 14 days until the deadline, 12 rounds of 3 hours (64 places: 1, 1, 1, 1,
+ * 4, 8, 9, 9, 9, 9, 9 and what is left), each behind the 192 seconds of its seed, four claim
+ * periods, 17 clocks. */
 static void test_the_time_of_a_lock_counts_all_that_can_hold_it(void **state)
 {
     struct game_terms terms = terms_of_default();
