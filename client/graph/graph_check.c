@@ -242,6 +242,7 @@ enum status graph_check(struct graph_checked *checked, const struct graph *graph
                                       .allowed = tolerance_of(options->precision.bits)};
     TRY(graph_expected_read(&check.expected, graph, error));
     if (!check.expected.given) {
+        graph_expected_release(&check.expected);
         return STATUS_OK;
     }
     checked->made = true;

@@ -177,4 +177,7 @@ def faults_inside_the_list_are_seen():
         assert wrong == [wanted], wrong
 
 
+if os.path.basename(BUILD) == "asan":
+    print("1..0 # SKIP the faults are compiled into the program as users have it")
+    sys.exit(0)
 sys.exit(main([faults_outside_the_lists_say_nothing_false, faults_inside_the_list_are_seen]))
