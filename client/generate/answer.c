@@ -38,7 +38,9 @@ static void print_shown(const struct answer *answer, const uint8_t *bytes, size_
 
         buffer_init(&shown, 4 * count + 1);
         shown_add(&shown, bytes + at, count);
-        (void)fwrite(shown.data, 1, shown.size, answer->out);
+        if (shown.size > 0) { /* an empty line has no bytes */
+            (void)fwrite(shown.data, 1, shown.size, answer->out);
+        }
         buffer_release(&shown);
         if (line != NULL) {
             (void)fputc('\n', answer->out);
