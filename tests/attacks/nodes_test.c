@@ -452,7 +452,7 @@ static void farm_pool(struct scene *scene)
     scene_draw(scene, 0);
     for (int i = 0; i < FARMED_ROUNDS; i++) {
         scene_round(scene, 0, &farms, NULL);
-        scene_settle(scene, STAGE_FRIEND, 0);
+        scene_next_round(scene, STAGE_FRIEND, 0);
     }
     scene_round(scene, 0, &reaps, NULL);
     scene_pass(scene, GAME_WAITS_MAX * scene->terms.claim_period_s);

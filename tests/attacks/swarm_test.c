@@ -72,7 +72,7 @@ ATTACK(nine_claims_at_once)
      * had been drawn, and silence lets it pass. */
     for (uint32_t i = 0; i < SCENE_SEGMENTS; i++) {
         if (i + 1 < SCENE_SEGMENTS) {
-            scene_settle(scene, STAGE_CLIENT, i);
+            scene_next_round(scene, STAGE_CLIENT, i);
             scene_rounds(scene, i, &all_right);
         }
         scene_settle(scene, STAGE_CLIENT, i);

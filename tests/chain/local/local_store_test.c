@@ -89,8 +89,8 @@ static void test_files_of_other_editions_are_refused(void **state)
         /* The first edition had no number. */
         "CREATE TABLE records (kind INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL,"
         " PRIMARY KEY (kind, key)) WITHOUT ROWID; INSERT INTO records VALUES (1, x'01', x'02')",
-        "PRAGMA user_version = 5",
-        "PRAGMA user_version = 7",
+        "PRAGMA user_version = 6",
+        "PRAGMA user_version = 8",
     };
 
     (void)state;

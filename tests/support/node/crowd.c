@@ -416,15 +416,15 @@ static void run_all(struct crowd *crowd)
     }
 }
 
-/* While the test keeps the clock, an embedded ledger has no block but those of moves: a draw waits
- * for one. */
+/* While the test keeps the clock, an embedded ledger has no block but those of moves: the draw of a
+ * segment, or of a round that was closed, waits for one. */
 static void pass(struct crowd *crowd, uint32_t seconds)
 {
     struct scene *scene = crowd->scene;
 
     scene_pass(scene, seconds);
     scene_read(scene);
-    if (scene->stage.anvil == NULL && scene->record.state.drawn < scene->record.state.committed) {
+    if (scene->stage.anvil == NULL && scene->record.state.finalized < scene->record.state.committed) {
         scene_pass_blocks(scene, 1);
     }
 }
