@@ -424,7 +424,8 @@ static void pass(struct crowd *crowd, uint32_t seconds)
 
     scene_pass(scene, seconds);
     scene_read(scene);
-    if (scene->stage.anvil == NULL && scene->record.state.finalized < scene->record.state.committed) {
+    if (scene->stage.anvil == NULL &&
+        scene->record.state.finalized < scene->record.state.committed) {
         scene_pass_blocks(scene, 1);
     }
 }
