@@ -263,14 +263,16 @@ static uint32_t take_tensor(struct tape *one, uint32_t *taken, const struct tape
 
 static struct tape *tape_of_one(const struct tape *tape, uint32_t at)
 {
-    uint32_t taken[OP_INPUTS_MAX + OP_OUTPUTS_MAX + 1];
+    uint32_t taken[OP_INPUTS_MAX + OP_OUTPUTS_MAX + 1] = {0};
     struct tape *one = calloc(1, sizeof(*one));
 
     assert_non_null(one);
     one->tensors = calloc(OP_INPUTS_MAX + OP_OUTPUTS_MAX + 1, sizeof(*one->tensors));
     one->states = calloc(OP_INPUTS_MAX + 1, sizeof(*one->states));
     one->ops = calloc(1, sizeof(*one->ops));
-    assert_true(one->tensors != NULL && one->states != NULL && one->ops != NULL);
+    assert_non_null(one->tensors);
+    assert_non_null(one->states);
+    assert_non_null(one->ops);
     one->op_count = 1;
     one->loss = TENSOR_NONE;
     one->ops[0] = tape->ops[at];
