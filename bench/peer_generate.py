@@ -4,39 +4,23 @@ of generate_bench.
 argv: folder threads tokens. The folder is one of Hugging Face in a single file of BF16. Standard input
 holds one token after the other (uint32). The answer to each is a line of JSON: the seconds it took, and
 as loss the log of the sum of the exponentials of its logits."""
-import json
 import math
-import os
 import sys
 import time
 
 sys.dont_write_bytecode = True
-from peer_torch import load, read, say  # noqa: E402
+from peer_torch import load, read, read_folder, say  # noqa: E402
 
 numpy, torch, F = load(int(sys.argv[2]))
 FOLDER, TOKENS = sys.argv[1], int(sys.argv[3])
 
 
-def read_folder():
-    with open(os.path.join(FOLDER, "config.json"), encoding="ascii") as file:
-        config = json.load(file)
-    name = os.path.join(FOLDER, "model.safetensors")
-    with open(name, "rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(size))
-    weights = {}
-    for tensor, about in header.items():
-        first, last = about["data_offsets"]
-        bits = numpy.fromfile(name, "<u2", (last - first) // 2, offset=8 + size + first)
-        weight = torch.from_numpy((bits.astype("<u4") << 16).view("<f4")).view(about["shape"])
-        # As F.linear reads it: (out, in), row by row.
-        weights[tensor] = weight.t().contiguous() if ".c_" in tensor and weight.dim() == 2 else weight
-    return config, weights
-
-
 class Model:
     def __init__(self):
-        self.config, self.weights = read_folder()
+        self.config, weights = read_folder(FOLDER)
+        # As F.linear reads it: (out, in), row by row.
+        self.weights = {name: weight.t().contiguous() if ".c_" in name and weight.dim() == 2 else weight
+                        for name, weight in weights.items()}
         self.heads, width = self.config["n_head"], self.config["n_embd"]
         self.kept = [[torch.empty(self.heads, TOKENS, width // self.heads) for _ in range(2)]
                      for _ in range(self.config["n_layer"])]

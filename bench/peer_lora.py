@@ -5,14 +5,13 @@ one of Hugging Face in a single file of BF16; tokens is a file of uint32. Standa
 of every adapter (float32, in the order of the layers' query, key, value and out products); B begins
 as zeros. Then it holds the number of each step (uint32), whose batch of one sequence is drawn as the
 job draws it. The answer to each step is a line of JSON."""
-import json
 import math
 import os
 import sys
 import time
 
 sys.dont_write_bytecode = True
-from peer_torch import load, read, say  # noqa: E402
+from peer_torch import load, read, read_folder, say  # noqa: E402
 
 numpy, torch, F = load(int(sys.argv[3]))
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/oracle")]
@@ -23,27 +22,9 @@ LENGTH, SEED, RANK = map(int, sys.argv[4:7])
 ALPHA, RATE, BETA1, BETA2, EPSILON, DECAY, CLIP = map(float, sys.argv[7:14])
 
 
-def read_folder():
-    """Tensor by tensor, so that no second copy of the whole exists."""
-    with open(os.path.join(FOLDER, "config.json"), encoding="ascii") as file:
-        config = json.load(file)
-    name = os.path.join(FOLDER, "model.safetensors")
-    with open(name, "rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(size))
-    weights = {}
-    for tensor, about in header.items():
-        if tensor != "__metadata__":
-            first, last = about["data_offsets"]
-            bits = numpy.fromfile(name, "<u2", (last - first) // 2, offset=8 + size + first)
-            weights[tensor] = torch.from_numpy(
-                (bits.astype("<u4") << 16).view("<f4")).view(about["shape"])
-    return config, weights
-
-
 class Model:
     def __init__(self):
-        self.config, self.weights = read_folder()
+        self.config, self.weights = read_folder(FOLDER)
         self.heads = self.config["num_attention_heads"]
         self.kv_heads = self.config["num_key_value_heads"]
         angles = torch.outer(torch.arange(LENGTH).double(), reference.frequencies(self.config))

@@ -34,3 +34,25 @@ def read(dtype, *shape):
     if len(data) != count:
         sys.exit(0)
     return numpy.frombuffer(data, dtype).reshape(shape)
+
+
+def read_folder(folder):
+    """The config and the weights of a folder in bfloat16, as float32: tensor by tensor, so that no
+    second copy of the whole exists."""
+    import numpy
+    import torch
+
+    with open(os.path.join(folder, "config.json"), encoding="ascii") as file:
+        config = json.load(file)
+    name = os.path.join(folder, "model.safetensors")
+    with open(name, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+    weights = {}
+    for tensor, about in header.items():
+        if tensor != "__metadata__":
+            first, last = about["data_offsets"]
+            bits = numpy.fromfile(name, "<u2", (last - first) // 2, offset=8 + size + first)
+            weights[tensor] = torch.from_numpy(
+                (bits.astype("<u4") << 16).view("<f4")).view(about["shape"])
+    return config, weights

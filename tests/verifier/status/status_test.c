@@ -74,17 +74,7 @@ static void open_job(struct store *store, uint8_t job, uint32_t segments, uint64
 {
     struct game_event event = {.kind = GAME_OPENED, .job = key_of(job)};
 
-    event.terms = (struct game_terms){.steps = segments * 10u,
-                                      .segment_steps = 10,
-                                      .reward = 1,
-                                      .seats = 1,
-                                      .coverage_ppm = GAME_PPM,
-                                      .segment_period_s = 1,
-                                      .seal_period_s = 1,
-                                      .reveal_period_s = 1,
-                                      .claim_period_s = 1,
-                                      .clock_s = 1,
-                                      .deadline_s = 2000000000};
+    event.terms = event_file_terms(segments, 10);
     take(store, &event, ++*number);
     event.kind = GAME_ACCEPTED;
     event.account = (struct address){{9}};

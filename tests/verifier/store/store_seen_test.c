@@ -94,17 +94,7 @@ static void add_job(struct scene *scene)
 {
     struct game_event event = {.kind = GAME_OPENED, .job = scene->job};
 
-    event.terms = (struct game_terms){.steps = SEGMENTS * STEPS,
-                                      .segment_steps = STEPS,
-                                      .reward = 1,
-                                      .seats = 1,
-                                      .coverage_ppm = GAME_PPM,
-                                      .segment_period_s = 1,
-                                      .seal_period_s = 1,
-                                      .reveal_period_s = 1,
-                                      .claim_period_s = 1,
-                                      .clock_s = 1,
-                                      .deadline_s = 2000000000};
+    event.terms = event_file_terms(SEGMENTS, STEPS);
     add_event(scene, &event);
     event.kind = GAME_ENLISTED;
     event.account = scene->own;
