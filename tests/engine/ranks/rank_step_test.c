@@ -217,6 +217,7 @@ static void test_a_carry_that_is_no_sum_is_refused(void **state)
     build_repeat_end(builder);
     build_after(builder, mean, next);
     start_must(builder_finish(&tape, builder, &error), &error);
+    builder_free(builder);
     check_refused(tape, 2, "'running', which is neither a sum nor a counter");
     tape_free(tape);
 }
