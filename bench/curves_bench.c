@@ -9,7 +9,8 @@
  * "end" compares the means of the last 50 steps. The peer is bfloat16: above 1 ours is closer.
  *
  * CURVES_STEPS and CURVES_SEEDS (environment) make a shorter run. CURVES_RATE is another learning
- * rate: the higher it is, the more early training amplifies any rounding.
+ * rate: the higher it is, the more early training amplifies any rounding. CURVES_WIDTH is another
+ * width: products along the width and along four times it have more blocks then.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #define STEPS_MAX 2000
 #define SEEDS_MAX 16
 #define END_STEPS 50
+#define WIDTH_MAX 1024
 
 enum { DOUBLE, BFLOAT16, ENGINE };
 
@@ -51,6 +53,7 @@ static void open_model(struct small_model *small, const struct course *course, u
     options.precision = course->precision;
     options.seed = 1000 + seed;
     options.steps = steps;
+    options.width = setting("CURVES_WIDTH", options.width, WIDTH_MAX);
     if (rate != NULL) {
         options.rate = strtod(rate, NULL);
     }
@@ -152,6 +155,7 @@ int main(int argc, char **argv)
         {.name = "double", .kind = DOUBLE, .precision = {14, 128}},
         {.name = "bf16", .kind = BFLOAT16, .precision = {14, 128}},
         {.name = "14/128", .kind = ENGINE, .precision = {14, 128}},
+        {.name = "14/512", .kind = ENGINE, .precision = {14, 512}},
         {.name = "15/128", .kind = ENGINE, .precision = {15, 128}},
         {.name = "22/row", .kind = ENGINE, .precision = {22, 0}},
     };

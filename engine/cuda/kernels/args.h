@@ -239,7 +239,7 @@ struct contract_args {
     uint32_t tiles_m;
     uint32_t tiles_n;
     uint32_t splits; /* of k */
-    uint32_t piece;  /* of one block: elements whose sums stay in 32 bits */
+    uint32_t reach_log; /* so many elements of one block, 2^reach_log, have sums in 32 bits */
     int32_t bits;
     uint32_t line_log;
     uint32_t block_log; /* k >> block_log is the block of k */
@@ -476,8 +476,8 @@ enum limb_kind { LIMBS_NARROW, LIMBS_FOUR, LIMBS_WIDE, LIMBS_THREE };
 #define HOPPER_OPERAND_SIZE (HOPPER_ROWS * 128)
 #define HOPPER_SLOT_SIZE    (2 * HOPPER_OPERAND_SIZE)
 #define HOPPER_SLOTS        6
-#define HOPPER_PIECES       4 /* pieces whose shifts are kept: hopper_body.h says why that many */
-#define HOPPER_CONTROL_SIZE (HOPPER_PIECES * 13 * HOPPER_COLUMNS + 16 * HOPPER_SLOTS + 8)
+#define HOPPER_RUNS         4 /* runs whose shifts are kept: hopper_body.h says why that many */
+#define HOPPER_CONTROL_SIZE (HOPPER_RUNS * 13 * HOPPER_COLUMNS + 16 * HOPPER_SLOTS + 8)
 #define HOPPER_STAGES       ((HOPPER_CONTROL_SIZE + 15) / 16 * 16) /* behind the slots */
 #define HOPPER_SHARED                                                                              \
     (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_STAGES +                                      \

@@ -297,6 +297,7 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
     const uint64_t end =
         tile.first_m + tile_rows_a(kind) < args->m ? tile.first_m + tile_rows_a(kind) : args->m;
     const uint64_t stages = (tile.end_k - tile.first_k + CONTRACT_STAGE - 1) / CONTRACT_STAGE;
+    const uint32_t reach_mask = (1u << args->reach_log) - 1;
     int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     struct filler filler;
@@ -339,7 +340,7 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
             }
             fragments_load(&fragments, stage, warp_row, warp_column, step, kind);
             fragments_multiply(sums, &fragments, fragment_rows(kind), FRAGMENT_COLUMNS, kind);
-            if ((at + PACKED_STEP) % args->piece == 0 || at + PACKED_STEP >= tile.end_k) {
+            if (((at + PACKED_STEP) & reach_mask) == 0 || at + PACKED_STEP >= tile.end_k) {
                 sums_widen(wide, sums, shifts + tile.row_a % 16 + warp_row,
                            shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column,
                            fragment_rows(kind), FRAGMENT_COLUMNS, kind);

@@ -5,14 +5,16 @@
  * A block of threads stays on its multiprocessor and makes tile after tile of 128 rows of A by 128
  * (or 64) of B. Four warps bring operands: a slot of shared memory holds 128 elements of k of one
  * plane of both operands, each one run of memory (packed.h), brought by one bulk copy and laid as
- * wgmma reads it. Two groups of four warps make 64 rows each: a product of limbs over one piece in
- * 32 bits, then its addition to the 64-bit sums, in turn, so that one group adds while the tensor
- * cores work for the other.
+ * wgmma reads it. Two groups of four warps make 64 rows each: the products of one plane over a run
+ * in 32 bits, then their addition to the 64-bit sums, in turn, so that one group adds while the
+ * tensor cores work for the other. A run is what one block has of k, as far as packed_reach(); its
+ * slots come plane by plane, so that the 64-bit sums are added three times a run.
  *
  * What bounds it, per piece of 128 elements of a tile of 128 x 128, in clocks of a multiprocessor
  * (docs/history/cuda.md has the whole account): tensor cores 3 products of 512 at their full rate;
- * shared memory 1,900, of 128 bytes a clock; 64-bit sums 3 x 2 shifts (16,384 results by 64 lanes
- * for one: 1,536 together) beside 3 wide multiplications with addition (768 to 1,536). All three
+ * shared memory 1,900, of 128 bytes a clock; and per run, of which a block of 512 has one where it
+ * had four, 64-bit sums: 3 x 2 shifts (16,384 results by 64 lanes for one: 1,536 together) beside
+ * 3 wide multiplications with addition (768 to 1,536). All three
  * 32-bit sums at once would need 320 registers for this tile, and a smaller tile more of the L2
  * cache than it gives. So there is one 32-bit sum at a time: 64 registers, and 128 for the 64-bit
  * sums.
@@ -20,25 +22,13 @@
  * The parts of a sum, each product of limbs times its factor:
  *   hh' (2^14 - 2^7), ll' (1 - 2^7), (h+l)(h'+l') 2^7.
  * Each part is shifted by its row and by its column before it is added. Where k is one block, no
- * shift is above 0. Two blocks are 129 elements or more, so a shift is at most the window
- *   W = floor((62 - 26 - ceil(log2 k)) / 2) <= 14 (contraction.h).
- * A column's shift, up to 14, is in its factor. A row's goes into the 32-bit sum as far as that has
- * room, and the rest into the factor. Of 128 products (packed.h),
- *   hh' and ll' sum to 2^19 at most: 11 bits make 2^30, the other 3 a factor of 16256 2^(14 + 3),
- *   2,130,706,432, below 2^31;
- *   (h+l)(h'+l') to 127^2 128 = 2,064,512: 10 bits make 2,114,060,288, below 2^31, the other 4 a
- *   factor of 2^(7 + 14 + 4).
- * So both are 32 bits wide, and their product is exact in 64. Between the parts a 64-bit sum may
- * wrap around; when all are there it is what contraction.h says.
+ * shift is above 0. A column's shift is in its factor. A row's goes into the 32-bit sum as far as
+ * that has room (packed_room), and the rest into the factor: packed.h shows that both are 32 bits
+ * wide for every length of a run, so that their product is exact in 64. Between the parts a 64-bit
+ * sum may wrap around; when all are there it is what contraction.h says.
  */
 
-#define HOPPER_PARTS 3 /* of a piece, and planes of limbs */
-
-/* The bits of a row's shift that a part's sum has room for. */
-static RULE inline uint32_t hopper_room(uint32_t part)
-{
-    return part == 2 ? 10 : 11;
-}
+#define HOPPER_PARTS 3 /* of a run, and planes of limbs */
 
 static RULE inline int32_t hopper_factor(uint32_t part)
 {
@@ -46,10 +36,10 @@ static RULE inline int32_t hopper_factor(uint32_t part)
 }
 
 /*
- * What shared memory holds, from a multiple of 1,024 on: slots, then this. A piece's entry is
+ * What shared memory holds, from a multiple of 1,024 on: slots, then this. A run's entry is
  * written when its first slot is free again, and is read until its last part was added: a warp
- * gives back the next piece's first slot after that, and (HOPPER_PIECES - 1) pieces have at least
- * as many planes as there are slots.
+ * gives back the next run's first slot after that, and (HOPPER_RUNS - 1) runs have at least as many
+ * slots as there are, since each has one of every plane.
  */
 struct hopper_control {
     uint64_t full[HOPPER_SLOTS];
@@ -57,15 +47,15 @@ struct hopper_control {
     struct {
         int32_t factors[HOPPER_PARTS][HOPPER_COLUMNS]; /* times 2^shift: hopper_factor_place() */
         uint8_t row_shifts[HOPPER_ROWS];
-    } pieces[HOPPER_PIECES];
+    } runs[HOPPER_RUNS];
     uint32_t before[2]; /* splits that were done, for each group */
 };
 
 static_assert(sizeof(struct hopper_control) == HOPPER_CONTROL_SIZE, "as args.h has it");
-static_assert((HOPPER_PIECES - 1) * HOPPER_PARTS >= HOPPER_SLOTS,
-              "entries of pieces outlive their readers");
-static_assert(offsetof(struct hopper_control, pieces) % 16 == 0 &&
-                  sizeof(((struct hopper_control *)0)->pieces[0]) % 16 == 0,
+static_assert((HOPPER_RUNS - 1) * HOPPER_PARTS >= HOPPER_SLOTS,
+              "entries of runs outlive their readers");
+static_assert(offsetof(struct hopper_control, runs) % 16 == 0 &&
+                  sizeof(((struct hopper_control *)0)->runs[0]) % 16 == 0,
               "four factors are read at once");
 
 struct hopper_unit {
@@ -82,13 +72,13 @@ struct hopper_unit {
     bool unseen; /* no result of it is wanted */
 };
 
-/* Where a warp is: slots and entries of pieces go around through all units. */
+/* Where a warp is: slots and entries of runs go around through all units. */
 struct hopper_place {
     uint8_t *slots;
     struct hopper_control *control;
     uint32_t slot;
     uint32_t parity; /* of the slots' barriers: changes with every round */
-    uint32_t piece;
+    uint32_t run;
 };
 
 static RULE inline void hopper_next(struct hopper_place *place)
@@ -109,8 +99,17 @@ static RULE inline struct hopper_place hopper_place_of(void)
     place.control = (struct hopper_control *)(place.slots + HOPPER_SLOTS * HOPPER_SLOT_SIZE);
     place.slot = 0;
     place.parity = 0;
-    place.piece = 0;
+    place.run = 0;
     return place;
+}
+
+/* Where the run of element k ends: with its block or what 32 bits hold of it, or with the unit. */
+static RULE inline uint64_t hopper_run_end(const struct contract_args *args, uint64_t k,
+                                           uint64_t end_k)
+{
+    const uint64_t end = ((k >> args->reach_log) + 1) << args->reach_log;
+
+    return end < end_k ? end : end_k;
 }
 
 /* launch_hopper() asserts that they are below 2^31. */
@@ -205,55 +204,70 @@ static RULE inline uint32_t hopper_factor_place(uint32_t column)
     return column / 16 * 16 + column / 2 % 4 * 4 + column / 8 % 2 * 2 + column % 2;
 }
 
-/* Shifts and factors of a piece: a thread has one row and one column. */
-static RULE inline void hopper_write_piece(const struct contract_args *args,
-                                           const struct hopper_place *place,
-                                           const struct hopper_unit *unit, uint64_t k,
-                                           uint32_t columns)
+/* Shifts and factors of a run: a thread has one row and one column. */
+static RULE inline void hopper_write_run(const struct contract_args *args,
+                                         const struct hopper_place *place,
+                                         const struct hopper_unit *unit, uint64_t k,
+                                         uint32_t columns)
 {
     const uint32_t thread = thread_index();
-    const uint32_t at = place->piece;
+    const uint32_t at = place->run;
     const uint64_t block = k >> args->block_log;
     const uint32_t column = thread < columns ? hopper_shift(&args->b, args->batches * args->n,
                                                             unit->row_b + thread, block)
                                              : 0;
 
-    place->control->pieces[at].row_shifts[thread] =
+    place->control->runs[at].row_shifts[thread] =
         (uint8_t)hopper_shift(&args->a, args->batches * args->m, unit->row_a + thread, block);
     UNROLL
     for (uint32_t part = 0; part < HOPPER_PARTS; part++) {
-        place->control->pieces[at].factors[part][hopper_factor_place(thread)] =
+        place->control->runs[at].factors[part][hopper_factor_place(thread)] =
             (int32_t)((uint32_t)hopper_factor(part) << column);
     }
+}
+
+/* One slot, when it is free; the first of a run comes with the run's entry. */
+static RULE inline void hopper_bring_slot(const struct contract_args *args,
+                                          struct hopper_place *place,
+                                          const struct hopper_unit *unit, uint32_t plane,
+                                          uint64_t k, bool first, uint32_t columns)
+{
+    bring_wait(&place->control->empty[place->slot], place->parity ^ 1, args->gives_up);
+    if (thread_index() == 0) {
+        hopper_copy(args, place, unit, plane, k, columns);
+    }
+    if (first) {
+        hopper_write_run(args, place, unit, k, columns);
+    }
+    warp_barrier();
+    if (thread_index() % CUDA_WARP == 0) {
+        bring_arrive(&place->control->full[place->slot]);
+    }
+    hopper_next(place);
 }
 
 static RULE inline void hopper_bring(const struct contract_args *args, struct hopper_place place,
                                      uint32_t columns)
 {
     const uint32_t units = hopper_units(args);
+    const uint64_t line = UINT64_C(1) << args->line_log;
 
     for (uint32_t index = block_index(); index < units; index += grid_size()) {
         const struct hopper_unit unit = hopper_unit_of(args, index, columns);
+        uint64_t end;
 
         if (!unit.there || unit.unseen) {
             continue;
         }
-        for (uint64_t k = unit.first_k; k < unit.end_k; k += UINT64_C(1) << args->line_log) {
+        for (uint64_t first = unit.first_k; first < unit.end_k; first = end) {
+            end = hopper_run_end(args, first, unit.end_k);
             for (uint32_t plane = 0; plane < HOPPER_PARTS; plane++) {
-                bring_wait(&place.control->empty[place.slot], place.parity ^ 1, args->gives_up);
-                if (thread_index() == 0) {
-                    hopper_copy(args, &place, &unit, plane, k, columns);
+                for (uint64_t k = first; k < end; k += line) {
+                    hopper_bring_slot(args, &place, &unit, plane, k, plane == 0 && k == first,
+                                      columns);
                 }
-                if (plane == 0) {
-                    hopper_write_piece(args, &place, &unit, k, columns);
-                }
-                warp_barrier();
-                if (thread_index() % CUDA_WARP == 0) {
-                    bring_arrive(&place.control->full[place.slot]);
-                }
-                hopper_next(&place);
             }
-            place.piece = (place.piece + 1) % HOPPER_PIECES;
+            place.run = (place.run + 1) % HOPPER_RUNS;
         }
     }
 }
@@ -269,9 +283,9 @@ static RULE inline uint64_t hopper_descriptor(const uint8_t *at, uint32_t line_l
            (uint64_t)(PACKED_ATOM_ROWS << line_log >> 4) << 32 | layout << 62;
 }
 
-/* A group's sums over one slot's lines. */
+/* A group's sums over one slot's lines; more: added to those that it has of the run. */
 static RULE inline void hopper_products(int32_t *sums, const struct contract_args *args,
-                                        const struct hopper_place *place, uint32_t slot,
+                                        const struct hopper_place *place, uint32_t slot, bool more,
                                         uint32_t columns)
 {
     const uint32_t group = thread_index() / HOPPER_GROUP - 1;
@@ -281,7 +295,7 @@ static RULE inline void hopper_products(int32_t *sums, const struct contract_arg
     const uint64_t b = hopper_descriptor(lines + HOPPER_OPERAND_SIZE, args->line_log);
     const uint64_t step = PACKED_STEP >> 4;
 
-    group_multiply(sums, a, b, false, columns);
+    group_multiply(sums, a, b, more, columns);
     group_multiply(sums, a + step, b + step, true, columns);
     if (args->line_log == 7) {
         group_multiply(sums, a + 2 * step, b + 2 * step, true, columns);
@@ -289,16 +303,17 @@ static RULE inline void hopper_products(int32_t *sums, const struct contract_arg
     }
 }
 
-/* Adds part `part` of a piece to the 64-bit sums. */
+/* Adds part `part` of a run to the 64-bit sums. */
 static RULE inline void hopper_add(int64_t *wide, const int32_t *sums,
+                                   const struct contract_args *args,
                                    const struct hopper_place *place, uint32_t part,
                                    uint32_t columns)
 {
     const uint32_t thread = thread_index() - HOPPER_GROUP;
-    const uint8_t *row_shifts = place->control->pieces[place->piece].row_shifts +
+    const uint8_t *row_shifts = place->control->runs[place->run].row_shifts +
                                 thread / CUDA_WARP * 16 + thread % CUDA_WARP / 4;
-    const int32_t *factors = place->control->pieces[place->piece].factors[part] + thread % 4 * 4;
-    const uint32_t room = hopper_room(part);
+    const int32_t *factors = place->control->runs[place->run].factors[part] + thread % 4 * 4;
+    const uint32_t room = packed_room(args->reach_log, part == 2);
     uint32_t into_sums[2];
     uint32_t into_factors[2];
 
@@ -348,24 +363,27 @@ static RULE inline uint32_t hopper_await(const struct contract_args *args,
 }
 
 /*
- * One piece: part p multiplies plane p of both operands. The parts are a loop in machine code too,
- * of 320 instructions (bench/results/kernel-loops.md); side by side they were 1,438, with 161
- * accesses to spilled registers.
+ * One run of so many pieces: part p multiplies plane p of both operands. The parts are a loop in
+ * machine code too (bench/results/kernel-loops.md); side by side they were 1,438 instructions, with
+ * 161 accesses to spilled registers.
  */
-static RULE inline void hopper_piece(int64_t *wide, int32_t *sums, const struct contract_args *args,
-                                     struct hopper_place *place, uint32_t columns)
+static RULE inline void hopper_run(int64_t *wide, int32_t *sums, const struct contract_args *args,
+                                   struct hopper_place *place, uint32_t pieces, uint32_t columns)
 {
     ROLLED
     for (uint32_t part = 0; part < HOPPER_PARTS; part++) {
-        const uint32_t slot = hopper_await(args, place);
+        ROLLED
+        for (uint32_t piece = 0; piece < pieces; piece++) {
+            const uint32_t slot = hopper_await(args, place);
 
-        group_begin(sums, columns);
-        hopper_products(sums, args, place, slot, columns);
-        group_end(sums, columns);
-        hopper_release(place, slot);
-        hopper_add(wide, sums, place, part, columns);
+            group_begin(sums, columns);
+            hopper_products(sums, args, place, slot, piece > 0, columns);
+            group_end(sums, columns);
+            hopper_release(place, slot);
+        }
+        hopper_add(wide, sums, args, place, part, columns);
     }
-    place->piece = (place->piece + 1) % HOPPER_PIECES;
+    place->run = (place->run + 1) % HOPPER_RUNS;
 }
 
 /* ---- writing ------------------------------------------------------------------- */
@@ -522,14 +540,16 @@ static RULE inline void hopper_make(const struct contract_args *args, struct hop
         const struct hopper_unit unit = hopper_unit_of(args, index, columns);
         const uint64_t line = UINT64_C(1) << args->line_log;
         int32_t sums[HOPPER_COLUMNS / 2] = {}; /* here, so that none is kept to the end */
-        uint32_t pieces = (uint32_t)((unit.end_k - unit.first_k + line - 1) >> args->line_log);
+        uint64_t end;
         int64_t wide[HOPPER_COLUMNS / 2] = {};
 
         if (!unit.there || (unit.unseen && unit.split > 0)) {
             continue;
         }
-        for (pieces = unit.unseen ? 0 : pieces; pieces > 0; pieces--) {
-            hopper_piece(wide, sums, args, &place, columns);
+        for (uint64_t k = unit.unseen ? unit.end_k : unit.first_k; k < unit.end_k; k = end) {
+            end = hopper_run_end(args, k, unit.end_k);
+            hopper_run(wide, sums, args, &place,
+                       (uint32_t)((end - k + line - 1) >> args->line_log), columns);
         }
         hopper_finish(args, &place, wide, index, columns);
     }

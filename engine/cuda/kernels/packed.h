@@ -36,6 +36,19 @@
  *   limbs up to 64, <= 2^13 * 2^11 = 2^24; the sum of (h+l)(h'+l') <= 2^14 * 2^11 = 2^25.
  *   15, 16 bits, 256 products: 256 hh <= 2^8 * 2^14 * 2^8 = 2^30, |mid| < 2^16 * 2^8 = 2^24.
  *   22 bits: a piece (fragments_body.h), since the low part fills its 32 bits.
+ *
+ * wgmma has one 32-bit sum at a time and adds hh' (2^14 - 2^7), ll' (1 - 2^7) and (h+l)(h'+l') 2^7
+ * by themselves, each times 2^shift of its row and of its column: a 32-bit sum, with as much of the
+ * row's shift as it has room for, times a 32-bit factor, with the rest and the column's shift. Let
+ * a run be R = 2^r products of one block, R from 2^7 to 2^11. Shifts are above 0 only where there
+ * are two blocks, so k > R, ceil(log2 k) >= r + 1, and each is at most the window (contraction.h)
+ *   W = floor((62 - 26 - ceil(log2 k)) / 2), so that 2 W <= 35 - r.
+ *   hh' and ll' sum to 2^(12 + r) at most: with room = 18 - r they make 2^30. What is left of the
+ *   row's shift is at most W - 18 + r, or nothing; with the column's, 2 W - 18 + r <= 17: the
+ *   factor is at most 16256 * 2^17 = 2,130,706,432 < 2^31.
+ *   (h+l)(h'+l') sums to 127^2 2^r: with room = 17 - r, 127^2 * 2^17 = 2,114,060,288 < 2^31. Then
+ *   2 W - 17 + r <= 18, and the factor is at most 2^(7 + 18) = 2^25.
+ * Where nothing is left of the row's shift, the column's alone is W <= 14 < 17.
  */
 #ifndef ENGINE_CUDA_KERNELS_PACKED_H
 #define ENGINE_CUDA_KERNELS_PACKED_H
@@ -101,6 +114,12 @@ static PACKED_BOTH inline struct packed packed_of(int bits, uint64_t rows, uint6
 static PACKED_BOTH inline uint64_t packed_reach(int bits)
 {
     return bits == 14 ? 2048 : bits == 22 ? 128 : 256;
+}
+
+/* The bits of a row's shift that a sum of 2^reach_log products of 14 bits has room for. */
+static PACKED_BOTH inline uint32_t packed_room(uint32_t reach_log, bool both)
+{
+    return (both ? 17 : 18) - reach_log;
 }
 
 /* Where 16 bytes of a line lie in it: the swizzle, on bits 4 to 6 (5) of an address. */

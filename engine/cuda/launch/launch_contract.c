@@ -231,13 +231,13 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
                     : launch_tiles(launcher, &kernel, args);
 }
 
-/* Elements after which mma's sums are shifted and added in 64 bits: of one block. */
-static uint32_t sums_length(const struct contraction_shape *shape)
+/* Elements after which sums of 32 bits are shifted and added in 64 bits: of one block. */
+static uint32_t reach_log_of(const struct contraction_shape *shape)
 {
     const uint64_t reach = packed_reach(shape->bits);
 
-    return (uint32_t)(shape->blocks > 1 && (uint64_t)shape->block < reach ? (uint64_t)shape->block
-                                                                          : reach);
+    return (uint32_t)ceil_log2(
+        shape->blocks > 1 && (uint64_t)shape->block < reach ? (uint64_t)shape->block : reach);
 }
 
 struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op)
@@ -253,7 +253,7 @@ struct contract_args launch_contract_args(const struct launcher *launcher, const
                                  .block_log = block_log_of(&shape),
                                  .line_log = packed_for(&shape, 1).line_log,
                                  .causal = (uint64_t)op->attributes[CONTRACT_CAUSAL],
-                                 .piece = sums_length(&shape),
+                                 .reach_log = reach_log_of(&shape),
                                  .bits = shape.bits};
 
     for (int axis = 0; axis < 6; axis++) {

@@ -532,17 +532,22 @@ static void test_products_of_long_blocks_have_the_bits_of_the_rules(void **state
         {1, 8, 8, 600, 22, 512, 0, false},
     };
     static const struct kind split = {80, 40, 0, 0};
+    static const struct kind hopper = {90, 1, 0, 0};
+    static const struct kind hopper_split = {90, 40, 0, 0};
 
     (void)state;
     hold_products(cases, COUNT_OF(cases), &mma_kind);
+    hold_products(cases, 4, &hopper); /* those of 14 bits */
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         hold_extremes(&cases[i], &mma_kind);
         hold_extremes(&cases[i], &split);
+        hold_extremes(&cases[i], &hopper);
+        hold_extremes(&cases[i], &hopper_split);
     }
 }
 
 /* Rows of one integer, whose second block is so many places below the first, or above it. */
-static void fill_shifted(uint32_t *values, int64_t rows, int64_t k)
+static void fill_shifted(uint32_t *values, int64_t rows, int64_t k, int64_t block)
 {
     /* h = 64 and l = -1; its negative; h = -63 and l = -64; h = 64 and l = -64. */
     static const int32_t largest[4] = {8191, -8191, -8128, 8128};
@@ -550,7 +555,7 @@ static void fill_shifted(uint32_t *values, int64_t rows, int64_t k)
 
     for (int64_t at = 0; at < rows * k; at++) {
         const int64_t row = at / k;
-        const bool is_small = (at % k < 128) == (row % 3 == 0);
+        const bool is_small = (at % k < block) == (row % 3 == 0);
         const float x = ldexpf((float)largest[row % 4], is_small ? -13 - places[row / 4 % 8] : -13);
 
         memcpy(&values[at], &x, 4);
@@ -558,15 +563,19 @@ static void fill_shifted(uint32_t *values, int64_t rows, int64_t k)
 }
 
 /*
- * Limbs at their largest with every shift that two blocks can have, 14 and 14 at most: what is left
- * of 32 bits is nothing (hopper_body.h).
+ * Limbs at their largest with every shift that two blocks can have, 14 and 14 at most, and fewer
+ * where blocks are longer: what is left of 32 bits is nothing (packed.h).
  */
 static void test_products_of_14_bits_have_room_for_the_largest_shifts(void **state)
 {
     static const struct kind hopper = {90, 1, 0, 0};
     static const struct product cases[] = {{1, 36, 36, 256, 14, 128, 0, false},
                                            {1, 36, 128, 256, 14, 128, 0, false},
-                                           {1, 36, 36, 129, 14, 128, 0, false}};
+                                           {1, 36, 36, 129, 14, 128, 0, false},
+                                           {1, 36, 36, 512, 14, 256, 0, false},
+                                           {1, 36, 36, 640, 14, 512, 0, false},
+                                           {1, 36, 36, 1056, 14, 1024, 0, false},
+                                           {1, 36, 36, 2080, 14, 2048, 0, false}};
 
     (void)state;
     assert_int_equal(contraction_window(14, 129), 14);
@@ -576,8 +585,8 @@ static void test_products_of_14_bits_have_room_for_the_largest_shifts(void **sta
         uint32_t *a = malloc((size_t)(p->m * p->k) * 4);
         uint32_t *b = malloc((size_t)(p->n * p->k) * 4);
 
-        fill_shifted(a, p->m, p->k);
-        fill_shifted(b, p->n, p->k);
+        fill_shifted(a, p->m, p->k, p->block);
+        fill_shifted(b, p->n, p->k, p->block);
         hold_product(p, &hopper, a, b);
         hold_product(p, &mma_kind, a, b);
         free(a);
