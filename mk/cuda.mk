@@ -96,7 +96,8 @@ endif
 # The emulated device as a plugin, for tests of the programs.
 emulated_plugin := $(BUILD)/tests/emulated_cuda.so
 emulated_sources := tests/support/device/emulated_plugin.c tests/support/device/fake_device.c \
-    tests/support/device/emulator.c tests/support/device/emulator_hopper.c tests/support/device/coroutine.c \
+    tests/support/device/emulator.c tests/support/device/emulator_halves.c \
+    tests/support/device/emulator_hopper.c tests/support/device/coroutine.c \
     $(filter-out %/evidence_bound.c,$(filter engine/rules/%,$(room_sources))) \
     engine/ops/scalar.c engine/ops/philox.c engine/ops/contraction.c
 

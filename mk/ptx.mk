@@ -8,7 +8,7 @@ ptx_hopper := $(filter kernel_hopper%,$(ptx_kernels)) functions_hopper
 ptx_usual := $(filter-out kernel_hopper%,$(ptx_kernels)) functions_kernels
 ptx_made := $(addprefix $(ptx_code)/,$(addsuffix .c,$(ptx_usual) $(ptx_hopper)))
 ptx_objects := $(ptx_made:.c=.o) $(addprefix $(BUILD)/ptx/tests/,ptx/ptx.o support/device/fake_device.o \
-    support/device/emulator.o support/device/emulator_hopper.o)
+    support/device/emulator.o support/device/emulator_halves.o support/device/emulator_hopper.o)
 ptx_tests := $(race_names:%=$(BUILD)/ptx/%)
 PTX_SECONDS ?= 1800
 
@@ -75,7 +75,7 @@ soak: $(if $(NVCC),ptxcheck)
 
 # A share for `make test`, where nvcc is: the kernels that are made in seconds, for the variants that
 # need no others. In place of the others stands what ends the program.
-ptx_left_out := $(filter kernel_hopper% kernel_contract_narrow kernel_contract_wide kernel_contract_three \
+ptx_left_out := $(filter kernel_hopper% kernel_contract_narrow kernel_contract_wide kernel_contract_three kernel_halves% \
     kernel_attention% kernel_hash% kernel_elements kernel_rows kernel_rule,$(ptx_kernels))
 ptx_shared := $(filter-out $(ptx_left_out),$(ptx_kernels))
 $(ptx_code)/left_out.c: mk/ptx.mk

@@ -7,8 +7,8 @@ race_sources := $(filter tests/race/race%.c,$(filter-out %_test.c,$(test_sources
 race_watched := tests/support/device/fake_device.c $(filter engine/rules/%.c,$(room_sources)) \
     engine/ops/scalar.c engine/ops/philox.c engine/ops/contraction.c tests/race/planted.c
 race_objects := $(addprefix $(BUILD)/race/,$(race_sources:.c=.o) $(race_watched:.c=.o) \
-    tests/support/device/emulator.o tests/support/device/emulator_hopper.o)
-race_others := $(addprefix $(BUILD)/,$(filter-out %/emulator.o %/emulator_hopper.o \
+    tests/support/device/emulator.o tests/support/device/emulator_halves.o tests/support/device/emulator_hopper.o)
+race_others := $(addprefix $(BUILD)/,$(filter-out %/emulator.o %/emulator_halves.o %/emulator_hopper.o \
     %/fake_device.o,$(test_support)))
 # What runs kernels; of the others no call reaches one.
 race_names := $(filter-out %/loader_test %/rewrite_test,$(filter \

@@ -289,7 +289,10 @@ class Body:
         form = parts[1:-1]
         a, b = (self.value(x, kind) for x in args[1:])
         self.expect(len(args) == 3, opcode)
-        if kind == "f32":
+        if kind == "f16x2":
+            self.expect(form == ["rn"] and parts[0] in ("add", "sub"), opcode)
+            self.set(args[0], f"halves_{'add' if parts[0] == 'add' else 'subtract'}({a}, {b})", "b32")
+        elif kind == "f32":
             self.expect(form == ["rn"] and parts[0] in ("add", "sub", "mul", "div"), opcode)
             self.set(args[0], f"ptx_real({a}) {BINARY[parts[0]]} ptx_real({b})", kind)
         elif form == ["wide"]:
@@ -605,14 +608,15 @@ class Body:
 
     def op_mma(self, opcode, parts, args):
         match = re.fullmatch(r"mma\.sync\.aligned\.m16n8k32\.row\.col\.s32\.([su])8\.([su])8\.s32", opcode)
-        self.expect(match, opcode)
+        halves = opcode == "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+        self.expect(match or halves, opcode)
         d, a, b, c = (operands(x[1:-1]) for x in args)
         self.expect((len(d), len(a), len(b), len(c)) == (4, 4, 2, 4), opcode)
         words = lambda names: ", ".join(self.value(x, "b32") for x in names)
         self.emit("{")
         self.emit(f"const uint32_t a_[4] = {{{words(a)}}}, b_[2] = {{{words(b)}}};")
         self.emit(f"int32_t sums_[4] = {{{', '.join('(int32_t)' + self.value(x, 'b32') for x in c)}}};")
-        self.emit(f"multiply_{match[1]}{match[2]}(sums_, a_, b_);")
+        self.emit(f"multiply_{'halves' if halves else match[1] + match[2]}(sums_, a_, b_);")
         for at, name in enumerate(d):
             self.set(name, f"(uint32_t)sums_[{at}]", "b32")
         self.emit("}")

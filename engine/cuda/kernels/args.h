@@ -32,6 +32,9 @@
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
     ENTRY(CONTRACT_THREE, kernel_contract_three, struct contract_args) \
+    ENTRY(HALVES_SHORT, kernel_halves_short, struct contract_args) \
+    ENTRY(HALVES_LONG, kernel_halves_long, struct contract_args) \
+    ENTRY(HALVES_WIDE, kernel_halves_wide, struct contract_args) \
     ENTRY(CONTRACT_PLAIN, kernel_contract_plain, struct contract_args) \
     ENTRY(STRIP_COLUMNS_NARROW, kernel_strip_columns_narrow, struct strip_columns_args) \
     ENTRY(STRIP_COLUMNS_WIDE, kernel_strip_columns_wide, struct strip_columns_args) \
@@ -426,9 +429,19 @@ struct finite_args {
     +((KERNEL_##number + 1) * (uint32_t)sizeof(arguments))
 #define KERNEL_ARGUMENTS_CHECK (0u KERNEL_LIST(KERNEL_SIZE) + (uint32_t)sizeof(struct op))
 
-/* Which limbs are multiplied: of 14 bits by three products or by four, of 15 and 16, of 22
- * (packed.h). */
-enum limb_kind { LIMBS_NARROW, LIMBS_FOUR, LIMBS_WIDE, LIMBS_THREE };
+/*
+ * Which limbs are multiplied: of 14 bits by three products or by four, of 15 and 16, of 22; and as
+ * halves, with sums that begin at HALVES_START (short) or at 0 (packed.h).
+ */
+enum limb_kind {
+    LIMBS_NARROW,
+    LIMBS_FOUR,
+    LIMBS_WIDE,
+    LIMBS_THREE,
+    LIMBS_HALVES_SHORT,
+    LIMBS_HALVES_LONG,
+    LIMBS_HALVES_WIDE
+};
 
 /*
  * Tiles and shared memory of the contraction by mma: contract_body.h. A stage holds two planes (22
@@ -559,6 +572,9 @@ static inline uint32_t kernel_shared_most(uint32_t kernel, uint32_t shared_max, 
     case KERNEL_CONTRACT_NARROW:
     case KERNEL_CONTRACT_WIDE:
     case KERNEL_CONTRACT_THREE:
+    case KERNEL_HALVES_SHORT:
+    case KERNEL_HALVES_LONG:
+    case KERNEL_HALVES_WIDE:
         return CONTRACT_STAGES(shared_max) * CONTRACT_STAGE_SIZE;
     case KERNEL_QUANTIZE_COLUMNS:
         return shared_max - COLUMNS_SHARED_STATIC;

@@ -1,6 +1,6 @@
 /*
- * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, without
- * them for blocks of 16. hopper_body.h does it by wgmma; tile_body.h has what both share,
+ * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, by halves
+ * on them for 14, 15 and 16, without them for blocks of 16. hopper_body.h does it by wgmma; tile_body.h has what both share,
  * fragments_body.h the products and sums of a warp.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down
@@ -302,6 +302,12 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     struct filler filler;
 
+    UNROLL
+    for (uint32_t at = 0; at < 3 * FRAGMENT_ROWS * FRAGMENT_COLUMNS * FRAGMENT_SUMS; at++) {
+        if (limbs_are_halves(kind)) {
+            sums[at / 32][at / 16 % 2][at / 4 % 4][at % 4] = sum_start(kind);
+        }
+    }
     if (tile_unseen(args, tile.first_m, end, tile.first_n)) {
         if (block_index() % args->splits == 0) {
             contract_write(args, &tile, wide, warp_row, warp_column, false, kind);
@@ -376,6 +382,23 @@ KERNEL_LIMITED(kernel_contract_wide, struct contract_args, CONTRACT_THREADS)
 KERNEL_LIMITED(kernel_contract_three, struct contract_args, CONTRACT_THREADS)
 {
     contract_tensor(&args, LIMBS_THREE);
+}
+
+/* 14 bits by halves: up to HALVES_SHORT elements of a block, and more. */
+KERNEL_LIMITED(kernel_halves_short, struct contract_args, CONTRACT_THREADS)
+{
+    contract_tensor(&args, LIMBS_HALVES_SHORT);
+}
+
+KERNEL_LIMITED(kernel_halves_long, struct contract_args, CONTRACT_THREADS)
+{
+    contract_tensor(&args, LIMBS_HALVES_LONG);
+}
+
+/* And 15 and 16 bits. */
+KERNEL_LIMITED(kernel_halves_wide, struct contract_args, CONTRACT_THREADS)
+{
+    contract_tensor(&args, LIMBS_HALVES_WIDE);
 }
 
 /* ---- any width, any block ------------------------------------------------- */

@@ -213,6 +213,29 @@ static RULE inline void load_matrices(uint32_t words[4], const void *row)
                  : "memory");
 }
 
+/* Byte i of the result is byte (selector >> 4 i & 7) of a, and then of b. */
+static RULE inline uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t selector)
+{
+    return __byte_perm(a, b, selector);
+}
+
+/* Two halves at once, each rounded to nearest. */
+static RULE inline uint32_t halves_add(uint32_t a, uint32_t b)
+{
+    uint32_t sum;
+
+    asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+
+static RULE inline uint32_t halves_subtract(uint32_t a, uint32_t b)
+{
+    uint32_t difference;
+
+    asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(difference) : "r"(a), "r"(b));
+    return difference;
+}
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #define MULTIPLY(name, a_type, b_type)                                                             \
     static RULE inline void name(int32_t *sums, const uint32_t *a, const uint32_t *b)              \
@@ -239,6 +262,31 @@ static RULE inline void load_matrices(uint32_t words[4], const void *row)
         name##_half(sums + 2, a[3], b[1]);                                                         \
     }
 #endif
+
+/* sums += A B of halves, 16 elements of k: m16n8k16, on sm_75 two of m16n8k8. The sums are bits of
+ * binary32. */
+static RULE inline void multiply_halves(int32_t *sums, const uint32_t *a, const uint32_t *b)
+{
+    float real[4] = {__int_as_float(sums[0]), __int_as_float(sums[1]), __int_as_float(sums[2]),
+                     __int_as_float(sums[3])};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(real[0]), "+f"(real[1]), "+f"(real[2]), "+f"(real[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    for (int i = 0; i < 2; i++) {
+        asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+            "{%0, %1, %2, %3};"
+            : "+f"(real[0]), "+f"(real[1]), "+f"(real[2]), "+f"(real[3])
+            : "r"(a[2 * i]), "r"(a[2 * i + 1]), "r"(b[i]));
+    }
+#endif
+    for (int i = 0; i < 4; i++) {
+        sums[i] = __float_as_int(real[i]);
+    }
+}
 
 /* sums += A B: signed or unsigned bytes in A and in B. */
 MULTIPLY(multiply_ss, "s8", "s8")

@@ -7,7 +7,7 @@
  * overflows. contract_body.h waits for the end of the block, as far as packed_reach says.
  *
  * What the 32-bit sums hold of a piece, at most 128 products each (packed.h):
- *   14 bits: hh', ll', (h+l)(h'+l').
+ *   14 bits, and what is multiplied by halves: hh', ll', (h+l)(h'+l').
  *   14 bits of few rows (LIMBS_FOUR): hh', ll', hl' + lh', at most 2^20 by limbs up to 64.
  *   15, 16 bits: hh', ll', hl' + lh'.
  *   22 bits: hh', ll', hm' + mh', hl' + mm' + lh', ml' + lm'. With -32 <= h <= 31 and m and l in
@@ -37,6 +37,11 @@ static RULE INLINED uint32_t limb_sums(enum limb_kind kind)
 static RULE INLINED uint32_t fragment_rows(enum limb_kind kind)
 {
     return kind == LIMBS_THREE ? FRAGMENT_ROWS / 2 : FRAGMENT_ROWS;
+}
+
+static RULE INLINED bool limbs_are_halves(enum limb_kind kind)
+{
+    return kind >= LIMBS_HALVES_SHORT;
 }
 
 /* What a warp holds of one step: fragments of all limbs, as 32-bit words of four elements. */
@@ -105,11 +110,98 @@ fragments_three(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMEN
     multiply_uu(sums[4][i][j], f->a[2][i], f->b[1][j]);
 }
 
-/* rows, columns: fragments that are there, constants. */
+/* ---- by halves ------------------------------------------------------------------- */
+
+#define HALVES_PLANES 3 /* high limbs, low limbs, their sums */
+
+/* Four bytes, each raised by 128, and a number for each that is added first, as four halves. */
+static RULE INLINED void halves_of_raised(uint32_t to[2], uint32_t raised, uint32_t more)
+{
+    const uint32_t thousand = UINT32_C(0x64646464); /* 0x6400 + u is the half 1024 + u */
+    const uint32_t raise = UINT32_C(0x64806480);    /* 1024 + 128 */
+
+    to[0] = halves_subtract(
+        pick_bytes(raised, thousand, 0x4140) + pick_bytes(more, 0, 0x4140), raise);
+    to[1] = halves_subtract(
+        pick_bytes(raised, thousand, 0x4342) + pick_bytes(more, 0, 0x4342), raise);
+}
+
+/* The limbs of four elements, as packed.h has them of halves. */
+static RULE INLINED void halves_of(uint32_t to[HALVES_PLANES][2], uint32_t high, uint32_t low,
+                                   enum limb_kind kind)
+{
+    const uint32_t signs = UINT32_C(0x80808080);
+    const uint32_t carry =
+        kind == LIMBS_HALVES_WIDE ? low >> 7 & UINT32_C(0x01010101) : UINT32_C(0);
+
+    halves_of_raised(to[0], high ^ signs, carry);
+    halves_of_raised(to[1], low ^ signs, 0);
+    to[2][0] = halves_add(to[0][0], to[1][0]);
+    to[2][1] = halves_add(to[0][1], to[1][1]);
+}
+
+/*
+ * The products of one step by halves, of 16 elements of k at a time. Of a word of four bytes the
+ * first two elements stand for a half fragment's lower k, the others for its upper: in A and in B
+ * alike, so that the same elements meet.
+ */
+static RULE INLINED void
+fragments_halves(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+                 const struct fragments *f, enum limb_kind kind)
+{
+    UNROLL
+    for (uint32_t part = 0; part < 2; part++) {
+        uint32_t b[FRAGMENT_COLUMNS][HALVES_PLANES][2];
+
+        UNROLL
+        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
+            halves_of(b[j], f->b[0][j][part], f->b[1][j][part], kind);
+        }
+        UNROLL
+        for (uint32_t i = 0; i < FRAGMENT_ROWS; i++) {
+            uint32_t rows[2][HALVES_PLANES][2];
+
+            halves_of(rows[0], f->a[0][i][part * 2], f->a[1][i][part * 2], kind);
+            halves_of(rows[1], f->a[0][i][part * 2 + 1], f->a[1][i][part * 2 + 1], kind);
+            UNROLL
+            for (uint32_t plane = 0; plane < HALVES_PLANES; plane++) {
+                const uint32_t a[4] = {rows[0][plane][0], rows[1][plane][0], rows[0][plane][1],
+                                       rows[1][plane][1]};
+
+                UNROLL
+                for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
+                    multiply_halves(sums[plane][i][j], a, b[j][plane]);
+                }
+            }
+        }
+    }
+}
+
+/* What a sum begins with, and the integer that it has come to. */
+static RULE INLINED int32_t sum_start(enum limb_kind kind)
+{
+    return kind == LIMBS_HALVES_SHORT ? (int32_t)HALVES_START : 0;
+}
+
+static RULE INLINED int32_t sum_value(int32_t sum, enum limb_kind kind)
+{
+    if (kind == LIMBS_HALVES_SHORT) {
+        return (int32_t)((uint32_t)sum - HALVES_START);
+    }
+    return limbs_are_halves(kind) ? round_to_int(real_from_bits((uint32_t)sum)) : sum;
+}
+
+/* ---- all of a step --------------------------------------------------------------- */
+
+/* rows, columns: fragments that are there, constants. Of halves all are. */
 static RULE INLINED void
 fragments_multiply(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
                    const struct fragments *f, uint32_t rows, uint32_t columns, enum limb_kind kind)
 {
+    if (limbs_are_halves(kind)) {
+        fragments_halves(sums, f, kind);
+        return;
+    }
     UNROLL
     for (uint32_t i = 0; i < rows; i++) {
         UNROLL
@@ -143,8 +235,8 @@ static RULE INLINED int64_t
 piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
             uint32_t i, uint32_t j, uint32_t c, uint32_t shift, enum limb_kind kind)
 {
-    const int32_t high = sums[0][i][j][c];
-    const int32_t low = sums[1][i][j][c];
+    const int32_t high = sum_value(sums[0][i][j][c], kind);
+    const int32_t low = sum_value(sums[1][i][j][c], kind);
     int64_t part;
 
     if (kind == LIMBS_THREE) {
@@ -153,8 +245,10 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
 
         part = (int64_t)top * (1 << 24) + ((int64_t)sums[3][i][j][c] * 65536 + bottom);
     } else {
-        const int32_t radix = kind == LIMBS_WIDE ? 256 : 128;
-        const int32_t middle = sums[2][i][j][c] - (kind == LIMBS_NARROW ? high + low : 0);
+        const bool is_wide = kind == LIMBS_WIDE || kind == LIMBS_HALVES_WIDE;
+        const bool three = kind == LIMBS_NARROW || limbs_are_halves(kind);
+        const int32_t radix = is_wide ? 256 : 128;
+        const int32_t middle = sum_value(sums[2][i][j][c], kind) - (three ? high + low : 0);
         const int32_t top = high * radix + middle;
 
         part = (int64_t)top * radix + low;
@@ -162,7 +256,7 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
     return (int64_t)((uint64_t)wide + ((uint64_t)part << shift));
 }
 
-/* Adds a piece to the 64-bit sums and clears the limbs' sums. */
+/* Adds a piece to the 64-bit sums; the limbs' sums begin again. */
 static RULE INLINED void
 sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
            int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
@@ -191,7 +285,7 @@ sums_widen(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
                                             rows[i][c / 2] + columns[j][c % 2], kind);
                 UNROLL
                 for (uint32_t sum = 0; sum < limb_sums(kind); sum++) {
-                    sums[sum][i][j][c] = 0;
+                    sums[sum][i][j][c] = sum_start(kind);
                 }
             }
         }

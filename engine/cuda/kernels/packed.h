@@ -49,6 +49,20 @@
  *   (h+l)(h'+l') sums to 127^2 2^r: with room = 17 - r, 127^2 * 2^17 = 2,114,060,288 < 2^31. Then
  *   2 W - 17 + r <= 18, and the factor is at most 2^(7 + 18) = 2^25.
  * Where nothing is left of the row's shift, the column's alone is W <= 14 < 17.
+ *
+ * Products by halves (binary16) with sums in binary32: bytes become halves in registers. All
+ * operands are integers of at most 255 in magnitude, which a half holds, so all products are
+ * integers, and by ARITHMETIC.md ("What a machine must offer") a unit drops nothing of a sum whose
+ * start and products have magnitudes of less than 2^24 together:
+ *   14 bits, limbs as above: (h+l)(h'+l') <= 127^2 is the largest. 256 products from HALVES_START,
+ *   1.5 * 2^23: 12,582,912 + 256 * 16,129 = 16,711,936 < 2^24, and the sum stays above 2^23, where
+ *   the bits of binary32 count by ones: the integer is the difference of two bit patterns. From 0,
+ *   1,024 products: 16,516,096 < 2^24.
+ *   15 and 16 bits: the low limb is taken as signed, -128 .. 127, and the high one is h + (l >> 7),
+ *   -128 .. 128. There |h + l| <= 255: where h = 128, q >= 32640 has l < 0; where h = -128,
+ *   q <= -32641 has l > 0. Three products do, from 0: 256 * 255^2 = 16,646,400 < 2^24.
+ * In 32 bits: 14 bits, 128 hh <= 2^7 * 2^12 * 2^10 = 2^29; 15 and 16 bits, 256 hh <= 2^8 * 2^14 *
+ * 2^8 = 2^30 and |mid| <= 2 * 2^14 * 2^8 = 2^23.
  */
 #ifndef ENGINE_CUDA_KERNELS_PACKED_H
 #define ENGINE_CUDA_KERNELS_PACKED_H
@@ -114,6 +128,15 @@ static PACKED_BOTH inline struct packed packed_of(int bits, uint64_t rows, uint6
 static PACKED_BOTH inline uint64_t packed_reach(int bits)
 {
     return bits == 14 ? 2048 : bits == 22 ? 128 : 256;
+}
+
+/* And so many by halves; those of 14 bits up to HALVES_SHORT begin at HALVES_START. */
+#define HALVES_SHORT 256
+#define HALVES_START UINT32_C(0x4b400000) /* 1.5 * 2^23 */
+
+static PACKED_BOTH inline uint64_t packed_reach_of_halves(int bits)
+{
+    return bits == 14 ? 1024 : 256;
 }
 
 /* The bits of a row's shift that a sum of 2^reach_log products of 14 bits has room for. */

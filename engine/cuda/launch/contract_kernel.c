@@ -30,16 +30,48 @@ static enum cuda_kernel narrow_kernel(const struct launcher *launcher,
                : KERNEL_HOPPER_NARROW;
 }
 
-/* mma takes pieces of whole steps, wgmma whole pieces. */
+/* Products by halves: where they are quicker, or where bytes have no kernel. */
+static bool half_takes(const struct launcher *launcher, const struct contraction_shape *shape)
+{
+    return shape->bits != 22 && shape->piece % PACKED_STEP == 0 &&
+           launch_allows(launcher, VARIANT_HALF);
+}
+
+/* mma and half take pieces of whole steps, wgmma whole pieces. */
 enum kernel_variant contract_variant_of(const struct launcher *launcher,
                                         const struct contraction_shape *shape)
 {
+    const uint32_t width = shape->bits == 14 ? QUICKER_NARROW : QUICKER_WIDE;
+
+    if ((launcher->quicker & width) != 0 && half_takes(launcher, shape)) {
+        return VARIANT_HALF;
+    }
     if (launcher->capability == HOPPER_CAPABILITY && shape->bits == 14 &&
         shape->piece == CONTRACTION_PIECE && launch_allows(launcher, VARIANT_WGMMA)) {
         return VARIANT_WGMMA;
     }
-    return shape->piece % PACKED_STEP == 0 && launch_allows(launcher, VARIANT_MMA) ? VARIANT_MMA
-                                                                                   : VARIANT_PLAIN;
+    if (shape->piece % PACKED_STEP == 0 && launch_allows(launcher, VARIANT_MMA)) {
+        return VARIANT_MMA;
+    }
+    return half_takes(launcher, shape) ? VARIANT_HALF : VARIANT_PLAIN;
+}
+
+uint32_t contract_reach_log(const struct contraction_shape *shape, enum kernel_variant variant)
+{
+    const uint64_t reach = variant == VARIANT_HALF ? packed_reach_of_halves(shape->bits)
+                                                   : packed_reach(shape->bits);
+    const bool is_short = shape->blocks > 1 && (uint64_t)shape->block < reach;
+
+    return (uint32_t)ceil_log2(is_short ? (uint64_t)shape->block : reach);
+}
+
+static enum cuda_kernel half_kernel(const struct contraction_shape *shape)
+{
+    if (shape->bits != 14) {
+        return KERNEL_HALVES_WIDE;
+    }
+    return 1u << contract_reach_log(shape, VARIANT_HALF) <= HALVES_SHORT ? KERNEL_HALVES_SHORT
+                                                                         : KERNEL_HALVES_LONG;
 }
 
 static struct contract_kernel wgmma_kernel(const struct launcher *launcher,
@@ -65,6 +97,8 @@ struct contract_kernel contract_kernel_of(const struct launcher *launcher,
                                                             : KERNEL_CONTRACT_WIDE,
                                         shape->bits == 22 ? CONTRACT_ROWS_THREE : CONTRACT_ROWS,
                                         CONTRACT_COLUMNS};
+    case VARIANT_HALF:
+        return (struct contract_kernel){half_kernel(shape), CONTRACT_ROWS, CONTRACT_COLUMNS};
     default:
         return (struct contract_kernel){KERNEL_CONTRACT_PLAIN, PLAIN_TILE, PLAIN_TILE};
     }
@@ -118,6 +152,108 @@ void contract_mma_selftest(struct selftest_tape *tape, uint32_t part)
     };
 
     add_product(tape, &products[part]);
+}
+
+/*
+ * What shows a unit that drops a bit of a sum (packed.h): limbs at their largest, of which the sum
+ * h + l is odd, so that a bit that is missing anywhere is missing in the result.
+ */
+#define PEAK_NARROW  (-8128) /* h + l = -127 */
+#define OTHER_NARROW 8127    /* 126 */
+#define PEAK_WIDE    (-32640) /* -255 */
+#define OTHER_WIDE   32639   /* 254 */
+
+/* Peaks, and one 1 among them: of two rows alike it is the product behind 127 peaks. */
+static float fill_places(uint64_t row, uint64_t k)
+{
+    return (float)(k % 128 == row ? 1 : PEAK_NARROW) * 0x1p-13f;
+}
+
+/*
+ * Row 0: peaks alone. 1: the last of them even. 2: 64 of one sign, 64 of the other. 3: zeros of
+ * both signs. 4 to 7: so many peaks, then small odd numbers, so that sums come to just under 2^21,
+ * 2^23 and 2^24, and over 2^23 by ones. Others: any of these numbers.
+ */
+static float fill_sums(uint64_t row, uint64_t k, const int32_t numbers[2],
+                       const uint32_t peaks[4])
+{
+    const uint64_t mixed = (row * 31 + k) * UINT64_C(0x9e3779b97f4a7c15) >> 60;
+    const int32_t any[4] = {numbers[0], numbers[1], 1, -1};
+
+    switch (row) {
+    case 0:
+        return (float)numbers[0];
+    case 1:
+        return (float)numbers[k % 256 == 255];
+    case 2:
+        return (float)numbers[k % 128 / 64];
+    case 3:
+        return k % 2 == 0 ? 0.0f : -0.0f;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+        return (float)(k < peaks[row - 4] ? numbers[0] : row % 2 == 0 ? 1 : 3);
+    default:
+        return (float)any[mixed % 4];
+    }
+}
+
+static float fill_narrow(uint64_t row, uint64_t k)
+{
+    static const int32_t numbers[2] = {PEAK_NARROW, OTHER_NARROW};
+    static const uint32_t peaks[4] = {130, 520, 519, 1023};
+
+    return fill_sums(row, k, numbers, peaks) * 0x1p-13f;
+}
+
+static float fill_wide(uint64_t row, uint64_t k)
+{
+    static const int32_t numbers[2] = {PEAK_WIDE, OTHER_WIDE};
+    static const uint32_t peaks[4] = {32, 129, 128, 255};
+
+    return fill_sums(row, k, numbers, peaks) * 0x1p-15f;
+}
+
+static void add_filled(struct selftest_tape *tape, int bits, int block, int64_t rows, int64_t k,
+                       selftest_fill *fill)
+{
+    const int64_t sizes[3] = {1, rows, rows};
+    const uint32_t x = selftest_give_filled(tape, rows, k, fill);
+    const uint32_t y = selftest_give_filled(tape, rows, k, fill);
+    const struct op *a = selftest_quantize(tape, x, 1, rows, k, bits, block, true);
+    const struct op *b = selftest_quantize(tape, y, 1, rows, k, bits, block, true);
+
+    (void)selftest_contract(tape, a, b, sizes, k, false);
+}
+
+void contract_half_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    static const struct product_case products[] = {
+        {14, 128, 130, 66, 160, 0, false},
+        {16, 32, 70, 40, 160, 0, false},
+        {14, 512, 40, 40, 1056, 40, true},
+    };
+    static const struct {
+        int bits;
+        int block;
+        int64_t rows;
+        int64_t k;
+        selftest_fill *fill;
+    } filled[] = {
+        {14, 128, 128, 128, fill_places},
+        {14, 1024, 16, 1056, fill_narrow},
+        {14, 256, 16, 512, fill_narrow},
+        {16, 256, 16, 512, fill_wide},
+    };
+    const uint32_t random = sizeof(products) / sizeof(products[0]);
+
+    if (part < random) {
+        add_product(tape, &products[part]);
+        return;
+    }
+    add_filled(tape, filled[part - random].bits, filled[part - random].block,
+               filled[part - random].rows, filled[part - random].k, filled[part - random].fill);
 }
 
 void contract_plain_selftest(struct selftest_tape *tape, uint32_t part)

@@ -22,15 +22,20 @@ struct contract_kernel contract_kernel_of(const struct launcher *launcher,
                                           const struct contraction_shape *shape,
                                           const struct contract_args *args);
 
+/* 2^this elements of one block have sums in 32 bits. */
+uint32_t contract_reach_log(const struct contraction_shape *shape, enum kernel_variant variant);
+
 /* Tiles along m or n. Those of wgmma begin at a multiple of 8 rows of all, before a batch may. */
 uint64_t contract_tiles(uint64_t rows, uint64_t batches, uint64_t tile, bool by_wgmma);
 
 /* Small products. Each runs other kernels of a variant, or other parts of them. */
 #define WGMMA_SELFTESTS 4
 #define MMA_SELFTESTS   5
+#define HALF_SELFTESTS  7
 #define PLAIN_SELFTESTS 2
 void contract_wgmma_selftest(struct selftest_tape *tape, uint32_t part);
 void contract_mma_selftest(struct selftest_tape *tape, uint32_t part);
+void contract_half_selftest(struct selftest_tape *tape, uint32_t part);
 void contract_plain_selftest(struct selftest_tape *tape, uint32_t part);
 
 #endif /* ENGINE_CUDA_LAUNCH_CONTRACT_KERNEL_H */

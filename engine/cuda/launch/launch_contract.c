@@ -217,27 +217,20 @@ static enum device_result launch_contract_grid(const struct launcher *launcher,
                                                struct contract_args *args, uint8_t *scratch)
 {
     const struct contract_kernel kernel = contract_kernel_of(launcher, shape, args);
-    const bool by_wgmma = contract_variant_of(launcher, shape) == VARIANT_WGMMA;
+    const enum kernel_variant variant = contract_variant_of(launcher, shape);
+    const bool by_wgmma = variant == VARIANT_WGMMA;
 
     args->tiles_m = (uint32_t)contract_tiles(args->m, args->batches, kernel.rows, by_wgmma);
     args->tiles_n = (uint32_t)contract_tiles(args->n, args->batches, kernel.columns, by_wgmma);
     args->stages = CONTRACT_STAGES(launcher->shared_max);
     args->gives_up = launcher->gives_up;
+    args->reach_log = contract_reach_log(shape, variant);
     args->splits = 1;
     if (kernel.kernel != KERNEL_CONTRACT_PLAIN) {
         DEVICE_TRY(prepare_splits(launcher, args, scratch));
     }
     return by_wgmma ? launch_hopper(launcher, &kernel, args)
                     : launch_tiles(launcher, &kernel, args);
-}
-
-/* Elements after which sums of 32 bits are shifted and added in 64 bits: of one block. */
-static uint32_t reach_log_of(const struct contraction_shape *shape)
-{
-    const uint64_t reach = packed_reach(shape->bits);
-
-    return (uint32_t)ceil_log2(
-        shape->blocks > 1 && (uint64_t)shape->block < reach ? (uint64_t)shape->block : reach);
 }
 
 struct contract_args launch_contract_args(const struct launcher *launcher, const struct op *op)
@@ -253,7 +246,6 @@ struct contract_args launch_contract_args(const struct launcher *launcher, const
                                  .block_log = block_log_of(&shape),
                                  .line_log = packed_for(&shape, 1).line_log,
                                  .causal = (uint64_t)op->attributes[CONTRACT_CAUSAL],
-                                 .reach_log = reach_log_of(&shape),
                                  .bits = shape.bits};
 
     for (int axis = 0; axis < 6; axis++) {

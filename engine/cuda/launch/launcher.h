@@ -22,6 +22,7 @@ enum kernel_variant {
     /* Kernels that contract, fastest first. */
     VARIANT_WGMMA, /* sm_90a, 14 bits */
     VARIANT_MMA,   /* from sm_75 on */
+    VARIANT_HALF,  /* by halves with sums in binary32: 14, 15 and 16 bits */
     VARIANT_PLAIN, /* without tensor cores; never disabled */
     CONTRACT_VARIANTS,
     /* Variants that spare passes over memory, or launches. */
@@ -37,6 +38,10 @@ enum kernel_variant {
     VARIANT_COUNT
 };
 
+/* Widths at which products by halves take less time than by bytes, as a device was measured. */
+#define QUICKER_NARROW 1u /* 14 bits */
+#define QUICKER_WIDE   2u /* 15 and 16 */
+
 struct launcher {
     const struct device_calls *calls;
     struct device *device;
@@ -49,6 +54,7 @@ struct launcher {
     uint32_t processors;  /* multiprocessors; 0: not known, k is never split */
     uint32_t shared_max;  /* bytes that a block may have; 0: not known, enough */
     uint32_t disabled;    /* bits 1 << enum kernel_variant */
+    uint32_t quicker;     /* by halves: QUICKER_NARROW, QUICKER_WIDE */
     bool gives_up;        /* kernels whose barriers never end go on, and give nonsense */
     bool packed;          /* fast mode: q tensors are packed.h's planes */
     bool rules_only; /* every operation by its rules: for tests, and where kernels are in doubt */

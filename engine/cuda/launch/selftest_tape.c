@@ -29,6 +29,15 @@ uint32_t selftest_give_rows(struct selftest_tape *tape, int64_t rows, int64_t k)
     return id;
 }
 
+uint32_t selftest_give_filled(struct selftest_tape *tape, int64_t rows, int64_t k,
+                              selftest_fill *fill)
+{
+    const uint32_t id = selftest_give_rows(tape, rows, k);
+
+    tape->fills[id] = fill;
+    return id;
+}
+
 struct op *selftest_op(struct selftest_tape *tape, enum op_kind kind)
 {
     struct op *op = &tape->ops[tape->tape.op_count++];

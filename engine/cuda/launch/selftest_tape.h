@@ -11,6 +11,9 @@
 #include "engine/ops/contraction.h"
 #include "engine/tape/tape.h"
 
+/* Element k of a row. */
+typedef float selftest_fill(uint64_t row, uint64_t k);
+
 #define SELFTEST_TENSORS_MAX 128
 #define SELFTEST_OPS_MAX     32
 
@@ -20,7 +23,8 @@ struct selftest_tape {
     struct op ops[SELFTEST_OPS_MAX];
     bool made[SELFTEST_TENSORS_MAX];
     int64_t row[SELFTEST_TENSORS_MAX]; /* elements of a row whose pieces differ in size; 0: none */
-    bool splits;                       /* products are split along k */
+    selftest_fill *fills[SELFTEST_TENSORS_MAX]; /* what rows hold; NULL: numbers of all sizes */
+    bool splits;                                /* products are split along k */
 };
 
 typedef void selftest_build(struct selftest_tape *tape, uint32_t part);
@@ -30,6 +34,8 @@ void selftest_init(struct selftest_tape *tape);
 /* A given tensor, and one of rows whose pieces lie up to 2^12 apart: every kind of shift is met. */
 uint32_t selftest_give(struct selftest_tape *tape, enum dtype dtype, uint64_t count);
 uint32_t selftest_give_rows(struct selftest_tape *tape, int64_t rows, int64_t k);
+uint32_t selftest_give_filled(struct selftest_tape *tape, int64_t rows, int64_t k,
+                              selftest_fill *fill);
 
 struct op *selftest_op(struct selftest_tape *tape, enum op_kind kind);
 void selftest_input(struct op *op, uint32_t id);

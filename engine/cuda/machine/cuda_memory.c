@@ -233,6 +233,7 @@ static void fill_launcher(struct machine_cuda *cuda)
                                        .processors = (uint32_t)cuda->facts.multiprocessors,
                                        .shared_max = cuda->facts.shared_max,
                                        .disabled = cuda->config.disabled,
+                                       .quicker = cuda->config.quicker,
                                        .packed = cuda->launcher.packed,
                                        .rules_only = cuda->config.rules_only};
 }

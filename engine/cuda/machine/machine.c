@@ -126,6 +126,7 @@ static enum status cuda_open(struct machine **machine, const struct tape *tape,
     TRY(loader_open(&config.calls, error));
     TRY(variants_of_device(&variants, config.calls, config.ordinal, error));
     config.disabled = variants_disabled(&variants);
+    config.quicker = variants.quicker;
     return machine_cuda_open(machine, tape, options, &config, error);
 }
 

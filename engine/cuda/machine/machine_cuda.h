@@ -51,6 +51,7 @@ struct cuda_config {
     int ordinal;
     bool rules_only;   /* every operation by its rules, nothing fused */
     uint32_t disabled; /* bits 1 << enum kernel_variant */
+    uint32_t quicker;  /* as launcher.quicker */
 };
 
 struct machine_cuda {

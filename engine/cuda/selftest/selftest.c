@@ -23,6 +23,7 @@ static const struct launch_variant {
 } launch_variants[VARIANT_COUNT] = {
     [VARIANT_WGMMA] = {"wgmma", contract_wgmma_selftest, WGMMA_SELFTESTS},
     [VARIANT_MMA] = {"mma", contract_mma_selftest, MMA_SELFTESTS},
+    [VARIANT_HALF] = {"half", contract_half_selftest, HALF_SELFTESTS},
     [VARIANT_PLAIN] = {"plain", contract_plain_selftest, PLAIN_SELFTESTS},
     [VARIANT_DOTS] = {"dots", launch_dots_selftest, DOTS_SELFTESTS},
     [VARIANT_COLUMNS] = {"columns", launch_columns_selftest, COLUMNS_SELFTESTS},
@@ -77,6 +78,20 @@ static void fill_tensor(void *values, const struct tensor *tensor, int64_t row, 
     }
 }
 
+static void give_tensor(struct selftest *test, uint32_t id)
+{
+    const struct tensor *tensor = &test->tape.tensors[id];
+    const uint64_t row = (uint64_t)test->tape.row[id];
+
+    if (test->tape.fills[id] == NULL) {
+        fill_tensor(test->host[id], tensor, test->tape.row[id], id + 1);
+        return;
+    }
+    for (uint64_t i = 0; i < tensor->count; i++) {
+        ((float *)test->host[id])[i] = test->tape.fills[id](i / row, i % row);
+    }
+}
+
 static bool run_rules(struct selftest *test)
 {
     for (uint32_t id = 0; id < test->tape.tape.tensor_count; id++) {
@@ -88,7 +103,7 @@ static bool run_rules(struct selftest *test)
             return false;
         }
         if (!test->tape.made[id]) {
-            fill_tensor(test->host[id], tensor, test->tape.row[id], id + 1);
+            give_tensor(test, id);
         }
     }
     for (uint32_t at = 0; at < test->tape.tape.op_count; at++) {
@@ -326,6 +341,153 @@ enum device_result selftest_variant(bool *right, const struct launcher *device_l
         }
     }
     return DEVICE_OK;
+}
+
+/* ---- by bytes or by halves --------------------------------------------------------------- */
+
+#define UNITS_ROUNDS 2 /* the first also brings the kernel to the device */
+#define UNITS_ROWS   128
+#define UNITS_K_MAX  4096
+
+/* A product that fills a device, whatever is in it, and its memory. */
+struct units_product {
+    struct selftest_tape tape;
+    void *memory[SELFTEST_TENSORS_MAX];
+    const struct op *op;
+    void *block;
+};
+
+static enum device_result give_memory(struct units_product *product, struct launcher *launcher)
+{
+    const struct op *op = product->op;
+    const uint64_t out = product->tape.tensors[op->outputs[0]].count * sizeof(float);
+    uint64_t size = packed_round_up(out, PACKED_ALIGNMENT);
+
+    for (uint32_t at = 0; at < 2; at++) {
+        const struct op *quantize = &product->tape.ops[at];
+
+        size += launch_output_size(quantize, 2, product->tape.tensors, true);
+    }
+    const uint64_t all = size + launch_scratch_size(op, product->tape.tensors, true);
+
+    DEVICE_TRY(launcher->calls->allocate(launcher->device, &product->block, all));
+    uint8_t *at = product->block;
+
+    product->memory[op->outputs[0]] = at;
+    at += packed_round_up(out, PACKED_ALIGNMENT);
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct op *quantize = &product->tape.ops[i];
+
+        product->memory[quantize->outputs[2]] = at;
+        product->memory[quantize->outputs[1]] = at; /* nobody reads exponents of packed ones */
+        at += launch_output_size(quantize, 2, product->tape.tensors, true);
+    }
+    launcher->scratch = at;
+    launcher->tape = &product->tape.tape;
+    launcher->memory = product->memory;
+    return launcher->calls->fill(launcher->device, product->block, 0, all);
+}
+
+/* The least of some rounds. */
+static enum device_result time_product(double *least, const struct launcher *launcher,
+                                       const struct units_product *product)
+{
+    const struct device_calls *calls = launcher->calls;
+
+    for (uint32_t round = 0; round < UNITS_ROUNDS; round++) {
+        double seconds = 0.0;
+
+        DEVICE_TRY(calls->mark(launcher->device, 0));
+        DEVICE_TRY(launch_contract(launcher, product->op,
+                                   product->memory[product->op->outputs[0]], NULL));
+        DEVICE_TRY(calls->mark(launcher->device, 1));
+        DEVICE_TRY(calls->seconds(launcher->device, &seconds, 0, 1));
+        *least = round == 0 || seconds < *least ? seconds : *least;
+    }
+    return DEVICE_OK;
+}
+
+static enum device_result time_both(struct unit_times *times, struct launcher *launcher,
+                                    struct units_product *product)
+{
+    const struct contraction_shape shape = contraction_shape_of(product->op);
+    const uint32_t disabled = launcher->disabled;
+    enum device_result result;
+
+    launcher->disabled = disabled | 1u << VARIANT_HALF;
+    const bool bytes = contract_variant_of(launcher, &shape) != VARIANT_PLAIN;
+
+    if (!bytes || (disabled >> VARIANT_HALF & 1) != 0) {
+        return DEVICE_OK; /* there is no choice */
+    }
+    result = give_memory(product, launcher);
+    if (result == DEVICE_OK) {
+        result = time_product(&times->bytes, launcher, product);
+    }
+    launcher->disabled = disabled | 1u << VARIANT_WGMMA | 1u << VARIANT_MMA;
+    if (result == DEVICE_OK) {
+        result = time_product(&times->halves, launcher, product);
+    }
+    launcher->disabled = disabled;
+    return result;
+}
+
+/* The device's multiprocessors have a tile each, and a little more. */
+static enum device_result time_width(struct unit_times *times, struct launcher *launcher, int bits)
+{
+    const int64_t processors = launcher->processors < 1 ? 1 : launcher->processors;
+    const int64_t k = processors * 32 < UNITS_K_MAX ? (processors + 1) / 2 * 64 : UNITS_K_MAX;
+    struct units_product *product = calloc(1, sizeof(*product));
+    enum device_result result;
+    int64_t side = 1;
+
+    if (product == NULL) {
+        return DEVICE_NO_MEMORY;
+    }
+    while (side * side < processors) {
+        side++;
+    }
+    const int64_t rows = side * UNITS_ROWS;
+    const int64_t sizes[3] = {1, rows, rows};
+
+    selftest_init(&product->tape);
+    const struct op *a = selftest_quantize(
+        &product->tape, selftest_give_rows(&product->tape, rows, k), 1, rows, k, bits, 128, true);
+    const struct op *b = selftest_quantize(
+        &product->tape, selftest_give_rows(&product->tape, rows, k), 1, rows, k, bits, 128, true);
+
+    product->op = selftest_contract(&product->tape, a, b, sizes, k, false);
+    result = time_both(times, launcher, product);
+    if (product->block != NULL) {
+        launcher->calls->release(launcher->device, product->block);
+    }
+    free(product);
+    return result;
+}
+
+enum device_result selftest_units(struct unit_times times[2], const struct device_calls *calls,
+                                  struct device *device, const struct device_facts *facts,
+                                  uint32_t disabled)
+{
+    struct launcher launcher = {.calls = calls,
+                                .device = device,
+                                .block_count = 64,
+                                .capability = facts->capability,
+                                .processors = (uint32_t)facts->multiprocessors,
+                                .shared_max = facts->shared_max,
+                                .disabled = disabled | ~selftest_offered(facts),
+                                .gives_up = true,
+                                .packed = true};
+
+    times[0] = times[1] = (struct unit_times){.bytes = 0.0};
+    DEVICE_TRY(time_width(&times[0], &launcher, 14));
+    return time_width(&times[1], &launcher, 16);
+}
+
+uint32_t selftest_quicker(const struct unit_times times[2])
+{
+    return (times[0].halves < times[0].bytes ? QUICKER_NARROW : 0) |
+           (times[1].halves < times[1].bytes ? QUICKER_WIDE : 0);
 }
 
 /* ---- on an open device ------------------------------------------------------------------ */

@@ -26,6 +26,13 @@ static const char *why_disabled(const struct variants *variants, enum kernel_var
         variants->wrong >> variant & 1 ? PROOF_WRONG : (enum proof)variants->proofs.found[variant]);
 }
 
+static const char *quicker_bits(uint32_t quicker)
+{
+    return quicker == QUICKER_NARROW ? "14 bits"
+           : quicker == QUICKER_WIDE ? "15 and 16 bits"
+                                     : "14, 15 and 16 bits";
+}
+
 void variants_text(char text[VARIANTS_TEXT_MAX], const struct variants *variants)
 {
     const uint32_t disabled = variants_disabled(variants);
@@ -35,6 +42,9 @@ void variants_text(char text[VARIANTS_TEXT_MAX], const struct variants *variants
         if ((variants->offered & ~disabled) >> variant & 1) {
             add_text(text, text[0] == '\0' ? "" : ", ", selftest_name(variant));
         }
+    }
+    if (variants->quicker != 0) {
+        add_text(text, "; half first at ", quicker_bits(variants->quicker));
     }
     for (uint32_t variant = 0; variant < VARIANT_COUNT; variant++) {
         if (disabled >> variant & 1) {
@@ -97,6 +107,18 @@ struct finding {
 
 _Static_assert(sizeof(struct finding) <= sizeof(struct device_note), "a note holds a finding");
 
+/* Without room for the trial bytes stay. */
+static enum device_result choose_units(struct variants *variants, const struct device_calls *calls,
+                                       struct device *device, const struct device_facts *facts)
+{
+    struct unit_times times[2];
+    const enum device_result result =
+        selftest_units(times, calls, device, facts, variants_disabled(variants));
+
+    variants->quicker = result == DEVICE_OK ? selftest_quicker(times) : 0;
+    return result == DEVICE_NO_MEMORY ? DEVICE_OK : result;
+}
+
 static enum device_result test_all(struct variants *variants, const struct device_calls *calls,
                                    struct device *device, const struct device_facts *facts)
 {
@@ -109,7 +131,7 @@ static enum device_result test_all(struct variants *variants, const struct devic
         }
         variants->wrong |= right ? 0 : 1u << variant;
     }
-    return DEVICE_OK;
+    return choose_units(variants, calls, device, facts);
 }
 
 static enum status tell_unsound(const struct variants *variants, const struct device_calls *calls,
@@ -123,7 +145,7 @@ static enum status tell_unsound(const struct variants *variants, const struct de
                     facts->name,
                     result != DEVICE_OK ? calls->trouble()
                                         : proofs_words(plain > PROOF_SOUND ? plain : PROOF_WRONG));
-    error_advise(error, "if it stays, try LOCKSTEP_CUDA_WITHOUT=wgmma,mma, and tell us");
+    error_advise(error, "if it stays, try LOCKSTEP_CUDA_WITHOUT=wgmma,mma,half, and tell us");
     return status;
 }
 

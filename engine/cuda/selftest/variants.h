@@ -20,6 +20,7 @@ struct variants {
     uint32_t offered;     /* those that the device has */
     uint32_t without;     /* of them, disabled by LOCKSTEP_CUDA_WITHOUT */
     uint32_t wrong;       /* of them, those that gave other bits in this process */
+    uint32_t quicker;     /* launcher.quicker: where halves are quicker than bytes, as measured */
     struct proofs proofs; /* what each did in a process of its own */
 };
 
@@ -29,7 +30,8 @@ static inline uint32_t variants_disabled(const struct variants *variants)
     return variants->without | variants->wrong | proofs_barred(&variants->proofs);
 }
 
-/* "wgmma, mma, plain": those that contract; then "; disabled: dots (other bits than the rules)". */
+/* "mma, half, plain": those that contract; then "; half first at 14 bits", where it is quicker; then
+ * "; disabled: dots (other bits than the rules)". */
 #define VARIANTS_TEXT_MAX 768
 void variants_text(char text[VARIANTS_TEXT_MAX], const struct variants *variants);
 

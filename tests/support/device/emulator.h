@@ -77,6 +77,31 @@ void multiply_su(int32_t *sums, const uint32_t *a, const uint32_t *b);
 void multiply_us(int32_t *sums, const uint32_t *a, const uint32_t *b);
 void multiply_uu(int32_t *sums, const uint32_t *a, const uint32_t *b);
 
+/* Halves, two in a word; their products have sums in binary32, of which these are the bits. */
+uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t selector);
+uint32_t halves_add(uint32_t a, uint32_t b);
+uint32_t halves_subtract(uint32_t a, uint32_t b);
+void multiply_halves(int32_t *sums, const uint32_t *a, const uint32_t *b);
+
+/*
+ * How the unit that multiplies halves adds: of numbers that are aligned to the largest it keeps so
+ * many bits behind that one's first. What is behind them it cuts off, rounds down, or keeps as an
+ * odd last bit. All at once, or in pairs. The usual one keeps what the poorest unit that is sound
+ * keeps, and cuts.
+ */
+#define UNIT_BITS_LEAST 23
+
+enum unit_cut { UNIT_CUTS, UNIT_DOWN, UNIT_ODD };
+
+struct emulated_unit {
+    int bits;
+    enum unit_cut cut;
+    bool pairs;
+};
+
+void emulator_unit(const struct emulated_unit *wanted); /* NULL: the usual one */
+uint64_t emulator_unit_lost(void); /* how often it dropped a bit that was not 0 */
+
 /*
  * What sm_90a adds: hopper.cuh. Dynamic shared memory begins at an address that is no multiple of
  * more than 16; bulk copies arrive when every thread had its turn; a group's sums hold nonsense

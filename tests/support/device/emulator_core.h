@@ -1,6 +1,7 @@
 /*
- * emulator_core.h - what the emulator's files share: emulator.c (threads, meetings, memory, mma)
- * and emulator_hopper.c (what sm_90a adds). Nobody else includes it.
+ * emulator_core.h - what the emulator's files share: emulator.c (threads, meetings, memory, mma),
+ * emulator_halves.c (mma of halves) and emulator_hopper.c (what sm_90a adds). Nobody else includes
+ * it.
  */
 #ifndef TESTS_SUPPORT_DEVICE_EMULATOR_CORE_H
 #define TESTS_SUPPORT_DEVICE_EMULATOR_CORE_H
@@ -74,7 +75,7 @@ struct fiber {
 /* What a lane brings to a meeting of its warp. */
 struct offer {
     const uint8_t *row;
-    uint32_t words[6];
+    uint32_t words[10];
 };
 
 struct warp {

@@ -111,6 +111,8 @@ static uint64_t call_count;
 static uint64_t leftovers;
 static uint64_t dice;
 static uint64_t launches[KERNEL_COUNT];
+static uint64_t slow_launches;
+static uint64_t marks[DEVICE_MARKS_MAX]; /* slow launches before each */
 static struct device_note fake_notes[4];
 static bool lost; /* a kernel trapped */
 
@@ -122,6 +124,7 @@ void fake_device_set(const struct fake_device_switches *wanted)
     memset(launches, 0, sizeof(launches));
     memset(fake_notes, 0, sizeof(fake_notes));
     lost = false;
+    emulator_unit(wanted->unit);
     race_expect(wanted->deaf);
 }
 
@@ -283,6 +286,7 @@ static void run_kernel(const struct entry *entry)
     const uint32_t kernel = entry->launch.kernel;
 
     launches[kernel]++;
+    slow_launches += switches.slow >> kernel & 1;
     if (has_fault(kernel, FAKE_CRASHES)) {
         (void)raise(SIGKILL);
     }
@@ -552,17 +556,16 @@ static enum device_result fake_replay(struct device *device, struct device_graph
 
 static enum device_result fake_mark(struct device *device, uint32_t mark)
 {
-    (void)mark;
     COUNT_CALL();
+    marks[mark % DEVICE_MARKS_MAX] = slow_launches;
     return device->recording == NULL ? DEVICE_OK : DEVICE_FAILED;
 }
 
 static enum device_result fake_seconds(struct device *device, double *seconds, uint32_t from,
                                        uint32_t to)
 {
-    (void)from;
-    (void)to;
-    *seconds = 1e-6;
+    *seconds =
+        1e-6 + 1e-3 * (double)(marks[to % DEVICE_MARKS_MAX] - marks[from % DEVICE_MARKS_MAX]);
     return waits(device);
 }
 

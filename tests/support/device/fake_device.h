@@ -15,6 +15,8 @@
 
 #include "engine/cuda/device/device.h"
 
+struct emulated_unit;
+
 /* The table; one set of switches for all devices of the process. */
 const struct device_calls *fake_device_calls(void);
 
@@ -44,6 +46,8 @@ struct fake_device_switches {
     const char *name;          /* of the device; NULL: a usual one */
     uint64_t guilty;           /* kernels that have the fault: 1 << enum cuda_kernel */
     enum fake_fault fault;
+    uint64_t slow;                    /* kernels that take a thousand times as long */
+    const struct emulated_unit *unit; /* that multiplies halves; NULL: the usual one */
 };
 void fake_device_set(const struct fake_device_switches *switches); /* and counts from 0 */
 

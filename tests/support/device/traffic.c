@@ -391,6 +391,9 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_CONTRACT_NARROW:
     case KERNEL_CONTRACT_WIDE:
     case KERNEL_CONTRACT_THREE:
+    case KERNEL_HALVES_SHORT:
+    case KERNEL_HALVES_LONG:
+    case KERNEL_HALVES_WIDE:
     case KERNEL_CONTRACT_PLAIN:
     case KERNEL_HOPPER_NARROW:
     case KERNEL_HOPPER_NARROW_HALF:

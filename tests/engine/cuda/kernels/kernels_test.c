@@ -13,6 +13,7 @@
 #include "engine/cuda/launch/launch_hash.h"
 #include "engine/rules/rule.h"
 #include "proofs/hash/merkle.h"
+#include "tests/support/device/emulator.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/numeric/op_case.h"
 #include "tests/support/test.h"
@@ -163,8 +164,10 @@ struct kind {
     uint32_t disabled;
 };
 
-static const struct kind plain_kind = {80, 1, 0, 1u << VARIANT_MMA};
+static const struct kind plain_kind = {80, 1, 0, 1u << VARIANT_MMA | 1u << VARIANT_HALF};
 static const struct kind mma_kind = {80, 1, 0, 0};
+static const struct kind half_kind = {80, 1, 0, 1u << VARIANT_MMA};
+static const struct kind half_split = {80, 40, 0, 1u << VARIANT_MMA};
 
 /* Runs all by the kernels; in packed mode a q tensor's memory is grown, and peaks are left out. */
 static void case_kernels(struct kernel_case *tested, const struct kind *kind, bool packed)
@@ -486,7 +489,8 @@ static void test_products_split_along_k_have_the_bits_of_the_rules(void **state)
     }
 }
 
-/* Every element the largest or its negative: the emulator fails where a 32-bit sum overflows. */
+/* Every element the largest or its negative: the emulator fails where a 32-bit sum overflows. Both
+ * operands have as many rows, in one batch. */
 static void hold_extremes(const struct product *p, const struct kind *kind)
 {
     const uint32_t count = (uint32_t)(p->m * p->k);
@@ -544,6 +548,47 @@ static void test_products_of_long_blocks_have_the_bits_of_the_rules(void **state
         hold_extremes(&cases[i], &hopper);
         hold_extremes(&cases[i], &hopper_split);
     }
+}
+
+/* Long blocks, short ones and pieces of them, of every width that halves take. */
+static const struct product half_products[] = {
+    {1, 8, 8, 2080, 14, 0, 0, false},    {1, 8, 8, 2080, 14, 2048, 0, false},
+    {1, 8, 8, 1100, 14, 512, 0, false},  {1, 8, 8, 1056, 16, 0, 0, false},
+    {1, 8, 8, 800, 15, 512, 0, false},   {1, 8, 8, 600, 14, 256, 0, false},
+    {1, 9, 9, 1030, 16, 128, 3, false},  {1, 8, 8, 1100, 14, 32, 0, true},
+};
+
+static void test_products_by_halves_have_the_bits_of_the_rules(void **state)
+{
+    (void)state;
+    emulator_unit(NULL);
+    hold_products(products, COUNT_OF(products), &half_kind);
+    hold_products(half_products, COUNT_OF(half_products), &half_split);
+    for (size_t i = 0; i < COUNT_OF(half_products); i++) {
+        hold_extremes(&half_products[i], &half_kind);
+        hold_extremes(&half_products[i], &half_split);
+    }
+    for (uint32_t kernel = KERNEL_HALVES_SHORT; kernel <= KERNEL_HALVES_WIDE; kernel++) {
+        assert_true(fake_device_launches(kernel) > 0);
+    }
+    assert_int_equal(emulator_unit_lost(), 0);
+}
+
+/* Units differ in what they do with bits that they have no room for. There are none. */
+static void test_units_of_every_kind_never_have_to_round(void **state)
+{
+    (void)state;
+    for (int at = 0; at < 18; at++) {
+        const struct emulated_unit unit = {UNIT_BITS_LEAST + at % 3, (enum unit_cut)(at / 3 % 3),
+                                           at / 9 == 1};
+
+        emulator_unit(&unit);
+        hold_extremes(&half_products[at % COUNT_OF(half_products)], &half_kind);
+        hold_extremes(&half_products[(at + 3) % COUNT_OF(half_products)], &half_kind);
+        hold_products(&half_products[at % COUNT_OF(half_products)], 1, &half_kind);
+        assert_int_equal(emulator_unit_lost(), 0);
+    }
+    emulator_unit(NULL);
 }
 
 /* Rows of one integer, whose second block is so many places below the first, or above it. */
@@ -896,7 +941,7 @@ static void test_roots_are_those_of_the_proofs(void **state)
     launcher.calls->close(launcher.device);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limbs_give_back_every_integer),
@@ -910,6 +955,8 @@ int main(void)
         cmocka_unit_test(test_products_of_far_exponents_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_extremes_do_not_overflow),
         cmocka_unit_test(test_products_of_long_blocks_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_products_by_halves_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_units_of_every_kind_never_have_to_round),
         cmocka_unit_test(test_ones_and_onehots_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_experts_have_the_bits_of_the_rules),
         cmocka_unit_test(test_rows_have_the_bits_of_the_rules),
@@ -917,6 +964,7 @@ int main(void)
     };
     const struct fake_device_switches sound = {0};
 
+    test_choose(argc, argv);
     fake_device_set(&sound);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "engine/cuda/kernels/args.h"
+#include "engine/cuda/launch/contract_kernel.h"
 #include "engine/cuda/selftest/selftest.h"
 #include "engine/cuda/selftest/variants.h"
+#include "tests/support/device/emulator.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/test.h"
 
@@ -72,9 +74,9 @@ static void test_sound_variants_are_all_offered(void **state)
     static const struct fake_device_switches newer = {.capability = 120};
 
     (void)state;
-    expect_text(&sound, "mma, plain");
-    expect_text(&hopper, "wgmma, mma, plain");
-    expect_text(&newer, "mma, plain");
+    expect_text(&sound, "mma, half, plain");
+    expect_text(&hopper, "wgmma, mma, half, plain");
+    expect_text(&newer, "mma, half, plain");
 }
 
 static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **state)
@@ -82,6 +84,7 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
     static const uint32_t of_wgmma[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF};
     static const uint32_t of_mma[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE,
                                       KERNEL_CONTRACT_THREE};
+    static const uint32_t of_half[] = {KERNEL_HALVES_SHORT, KERNEL_HALVES_LONG, KERNEL_HALVES_WIDE};
 
     (void)state;
     for (size_t i = 0; i < sizeof(of_wgmma) / sizeof(of_wgmma[0]); i++) {
@@ -90,15 +93,83 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
         struct fake_device_switches refused = {
             .capability = 90, .guilty = UINT64_C(1) << of_wgmma[i], .fault = FAKE_REFUSED};
 
-        expect_text_alone(&wrong, "mma, plain; disabled: wgmma (other bits than the rules)");
-        expect_text_alone(&refused, "mma, plain; disabled: wgmma (other bits than the rules)");
+        expect_text_alone(&wrong, "mma, half, plain; disabled: wgmma (other bits than the rules)");
+        expect_text_alone(&refused, "mma, half, plain; disabled: wgmma (other bits than the rules)");
     }
     for (size_t i = 0; i < sizeof(of_mma) / sizeof(of_mma[0]); i++) {
         struct fake_device_switches wrong = {.guilty = UINT64_C(1) << of_mma[i],
                                              .fault = FAKE_SKIPS};
 
-        expect_text_alone(&wrong, "plain; disabled: mma (other bits than the rules)");
+        expect_text_alone(&wrong, "half, plain; disabled: mma (other bits than the rules)");
     }
+    for (size_t i = 0; i < sizeof(of_half) / sizeof(of_half[0]); i++) {
+        struct fake_device_switches wrong = {.guilty = UINT64_C(1) << of_half[i],
+                                             .fault = FAKE_SKIPS};
+
+        expect_text_alone(&wrong, "mma, plain; disabled: half (other bits than the rules)");
+    }
+}
+
+/* Whatever a unit does with what it has no room for: less than 23 bits are found and not used. */
+static void test_a_unit_that_drops_bits_is_found(void **state)
+{
+    static const int bits[] = {22, 13};
+
+    (void)state;
+    for (int at = 0; at < 12; at++) {
+        const struct emulated_unit poor = {bits[at / 6], (enum unit_cut)(at % 3), at / 3 % 2 == 1};
+        const struct fake_device_switches planted = {.unit = &poor};
+
+        expect_text_alone(&planted, "mma, plain; disabled: half (other bits than the rules)");
+    }
+    for (int at = 0; at < 18; at++) {
+        const struct emulated_unit unit = {UNIT_BITS_LEAST + at % 3, (enum unit_cut)(at / 3 % 3),
+                                           at / 9 == 1};
+        const struct fake_device_switches honest = {.unit = &unit};
+
+        expect_text_alone(&honest, "mma, half, plain");
+    }
+}
+
+/* By bytes or by halves is a question of time, width by width, and of nothing else. */
+static void test_what_is_quicker_comes_first(void **state)
+{
+    static const uint64_t narrow = UINT64_C(1) << KERNEL_CONTRACT_NARROW;
+    static const uint64_t wide = UINT64_C(1) << KERNEL_CONTRACT_WIDE;
+    static const struct fake_device_switches slow_narrow = {.slow = narrow};
+    static const struct fake_device_switches slow_wide = {.slow = wide};
+    static const struct fake_device_switches slow = {.slow = narrow | wide};
+    static const struct fake_device_switches hopper = {
+        .capability = 90, .slow = UINT64_C(3) << KERNEL_HOPPER_NARROW};
+    static const struct fake_device_switches skipped = {
+        .slow = narrow, .guilty = UINT64_C(7) << KERNEL_HALVES_SHORT, .fault = FAKE_SKIPS};
+
+    (void)state;
+    expect_text(&slow_narrow, "mma, half, plain; half first at 14 bits");
+    expect_text(&slow_wide, "mma, half, plain; half first at 15 and 16 bits");
+    expect_text(&slow, "mma, half, plain; half first at 14, 15 and 16 bits");
+    expect_text(&hopper, "wgmma, mma, half, plain; half first at 14 bits");
+    expect_text_alone(&skipped, "mma, plain; disabled: half (other bits than the rules)");
+}
+
+/* Each width by what was found quicker; 22 bits by bytes. */
+static void test_the_quicker_unit_is_launched(void **state)
+{
+    const struct contraction_shape shapes[3] = {contraction_shape(512, 14, 128),
+                                                contraction_shape(512, 16, 128),
+                                                contraction_shape(512, 22, 128)};
+    struct launcher launcher = {.capability = 90};
+
+    (void)state;
+    assert_int_equal(contract_variant_of(&launcher, &shapes[0]), VARIANT_WGMMA);
+    launcher.quicker = QUICKER_NARROW | QUICKER_WIDE;
+    assert_int_equal(contract_variant_of(&launcher, &shapes[0]), VARIANT_HALF);
+    assert_int_equal(contract_variant_of(&launcher, &shapes[1]), VARIANT_HALF);
+    assert_int_equal(contract_variant_of(&launcher, &shapes[2]), VARIANT_MMA);
+    launcher.quicker = QUICKER_WIDE;
+    assert_int_equal(contract_variant_of(&launcher, &shapes[0]), VARIANT_WGMMA);
+    launcher.disabled = 1u << VARIANT_HALF;
+    assert_int_equal(contract_variant_of(&launcher, &shapes[1]), VARIANT_MMA);
 }
 
 #define OTHERS                                                                                     \
@@ -107,7 +178,7 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
 /* All other variants are disabled: each is tested by itself. */
 static void test_another_variant_with_other_bits_is_disabled_and_named(void **state)
 {
-    static const char *const names[] = {"mma", OTHERS};
+    static const char *const names[] = {"mma", "half", OTHERS};
     static const struct {
         uint32_t kernel;
         const char *name;
@@ -194,10 +265,12 @@ static void test_variants_can_be_disabled_by_name(void **state)
     (void)state;
     assert_int_equal(
         setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held,strips,epilogue", 1), 0);
-    expect_text(&hopper, "mma, plain; disabled: wgmma (by name), dots (by name), lists (by name), "
+    expect_text(&hopper, "mma, half, plain; disabled: wgmma (by name), dots (by name), lists (by name), "
                          "columns (by name), held (by name), strips (by name), epilogue (by name)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "mma,held,wgmma", 1), 0);
-    expect_text(&hopper, "plain; disabled: wgmma (by name), mma (by name), held (by name)");
+    expect_text(&hopper, "half, plain; disabled: wgmma (by name), mma (by name), held (by name)");
+    assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "half", 1), 0);
+    expect_text(&hopper, "wgmma, mma, plain; disabled: half (by name)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "plain", 1), 0);
     assert_int_equal(look(&variants, &error), STATUS_USAGE);
     assert_non_null(strstr(error.text, "'plain', which is no kernel variant"));
@@ -227,11 +300,14 @@ static void test_a_device_that_fails_in_the_self_test_is_reported(void **state)
     fake_device_set(&sound);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sound_variants_are_all_offered),
         cmocka_unit_test(test_a_product_kernel_with_other_bits_is_disabled_and_named),
+        cmocka_unit_test(test_a_unit_that_drops_bits_is_found),
+        cmocka_unit_test(test_what_is_quicker_comes_first),
+        cmocka_unit_test(test_the_quicker_unit_is_launched),
         cmocka_unit_test(test_another_variant_with_other_bits_is_disabled_and_named),
         cmocka_unit_test(test_without_a_sound_variant_there_is_no_device),
         cmocka_unit_test(test_variants_are_tested_once_in_a_process),
@@ -239,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_a_device_that_fails_in_the_self_test_is_reported),
     };
 
+    test_choose(argc, argv);
     (void)unsetenv("LOCKSTEP_CUDA_WITHOUT");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
