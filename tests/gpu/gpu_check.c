@@ -158,8 +158,10 @@ struct machine *gpu_check_open_barred(const struct gpu_check *check, const struc
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
                                bool rules_only)
 {
-    const struct cuda_config config = {
-        .calls = check->calls, .rules_only = rules_only, .disabled = check->tally->barred};
+    const struct cuda_config config = {.calls = check->calls,
+                                       .rules_only = rules_only,
+                                       .disabled = check->tally->barred,
+                                       .quicker = check->tally->quicker};
 
     return open_way(&config, tape, trace);
 }

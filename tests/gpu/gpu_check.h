@@ -32,6 +32,7 @@ struct gpu_tally {
     uint32_t devices;                  /* that open */
     uint32_t offered;                  /* variants that the device has: 1 << enum kernel_variant */
     uint32_t barred;                   /* of them, those that failed alone */
+    uint32_t quicker;                  /* launcher.quicker, as measured */
     char first[GPU_CHECK_FIRST_MAX];   /* what differed first in the last section */
     char reason[GPU_CHECK_REASON_MAX]; /* why the last section could not tell */
 };
@@ -67,7 +68,7 @@ struct tape *gpu_check_linear(int64_t m, int64_t n, int64_t k, struct precision 
 struct machine *gpu_check_open_barred(const struct gpu_check *check, const struct tape *tape,
                                       uint32_t disabled);
 
-/* With every variant that the ladder did not bar. */
+/* With every variant that the ladder did not bar, and by the unit that it found quicker. */
 struct machine *gpu_check_open(const struct gpu_check *check, const struct tape *tape, bool trace,
                                bool rules_only);
 
@@ -106,6 +107,8 @@ void gpu_check_tokens(struct gpu_check *check, int kind);
 void gpu_check_selftest(struct gpu_check *check, int kind);
 void gpu_check_variant(struct gpu_check *check, int kind);
 void gpu_check_variant_speed(struct gpu_check *check, int kind);
+void gpu_check_units(struct gpu_check *check, int kind);
+void gpu_check_unit_times(struct gpu_check *check, int kind);
 
 /* gpu_fused.c: kind is the variant; VARIANT_PLAIN: nothing but plain kernels */
 void gpu_check_fused(struct gpu_check *check, int kind);

@@ -57,7 +57,7 @@ runs() {
 runs "$dir" "states of m"
 path=$(cat "$dir/note")
 passes "gpu-check on the emulated device writes what it found" "$(
-    [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "gpu-check: 12 comparisons, 0 differ; 0 sections" &&
+    [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "gpu-check: 13 comparisons, 0 differ; 0 sections" &&
         printf '%s\n' "$said" | grep -qF "gpu-check: results in $path.md and .json" &&
         grep -q "^NVIDIA \"H200\"   ../../x, compute capability 8.0.*driver .* for CUDA 11.4.*QUICK" "$path.md" &&
         grep -q "^| pinned states of mlp | equal | 1 comparisons |  |" "$path.md" &&
@@ -132,7 +132,7 @@ for call in $deaths; do
     unset EMULATED_FAIL_AT
     untold=$(printf '%s\n' "$said" | grep -c "^  CANNOT TELL .*: .")
     passes "a device that is lost at call $call of every section: the ladder is climbed to its end, and cannot tell" "$(
-        [ "$code" = 2 ] && [ "$(rungs)" = 15 ] && [ "$untold" -ge 1 ] &&
+        [ "$code" = 2 ] && [ "$(rungs)" = 16 ] && [ "$untold" -ge 1 ] &&
             [ "$(python3 -c 'import json, sys
 print(sum(row["value"] == "CANNOT TELL" and row["reason"] != "" for row in json.load(open(sys.argv[1]))))' \
                 "$(cat "$dir/note").json")" = "$untold" ]
@@ -140,9 +140,9 @@ print(sum(row["value"] == "CANNOT TELL" and row["reason"] != "" for row in json.
     )"
 done
 # Every variant is guilty: each is named, and what follows is equal by plain kernels.
-all="kernel_contract_narrow kernel_hopper_narrow_half kernel_held kernel_attention_narrow \
+all="kernel_contract_narrow kernel_halves_long kernel_hopper_narrow_half kernel_held kernel_attention_narrow \
 kernel_entropy kernel_updates kernel_quantize_columns kernel_strip_columns_narrow kernel_dots kernel_quads"
-names="mma wgmma held attention entropy lists columns strips dots epilogue"
+names="mma half wgmma held attention entropy lists columns strips dots epilogue"
 guilty=$(printf '%s\n' "$all" | tr -s ' ' ',')
 export EMULATED_CAPABILITY=90
 for fault in skips refused traps crashes; do
@@ -153,11 +153,27 @@ for fault in skips refused traps crashes; do
         printf '%s\n' "$said" | grep -q "^  GUILTY: $name is barred from here on" && named=$((named + 1))
     done
     passes "a ladder on which every variant $fault names them all, and the pinned states are equal without them" "$(
-        [ "$named" = 10 ] && [ "$(rungs)" = 16 ] && [ "$code" != 0 ] &&
+        [ "$named" = 11 ] && [ "$(rungs)" = 17 ] && [ "$code" != 0 ] &&
             [ "$(printf '%s\n' "$said" | grep -c "^  equal    pinned states of ")" = 4 ]
         echo $?
     )"
 done
+# Whatever multiplies, the root is the processor's; a unit that was found wrong is not asked.
+unset EMULATED_FAULT EMULATED_CAPABILITY
+said=$(LOCKSTEP_CUDA=$plugin GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="every unit" "$check" 2>&1)
+code=$?
+passes "steps by bytes, by halves and by neither have one root, at three precisions" "$(
+    [ "$code" = 0 ] && [ "$(printf '%s\n' "$said" | grep -c "^  same root, three units (bytes, halves, plain), 1[46] bits: [0-9a-f]\{64\}$")" = 3 ]
+    echo $?
+)"
+said=$(LOCKSTEP_CUDA=$plugin EMULATED_UNIT=22 GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="every unit" "$check" 2>&1)
+code=$?
+passes "a unit that drops a bit is named, and not asked for a root" "$(
+    [ "$code" = 1 ] && printf '%s\n' "$said" | grep -q "^  GUILTY: half is barred from here on" &&
+        [ "$(printf '%s\n' "$said" | grep -c "^  same root, two units (bytes, plain), ")" = 3 ]
+    echo $?
+)"
+export EMULATED_CAPABILITY=90
 # What hangs costs its share of the budget.
 hanging=kernel_held
 [ -n "${SOAK_MINUTES:-}" ] && hanging=$guilty

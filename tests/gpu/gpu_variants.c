@@ -1,9 +1,12 @@
 /*
  * gpu_variants.c - each kernel variant alone: its self-test; for those that contract, its bits
- * against the processor's on shapes that a small test does not have, and its speed.
+ * against the processor's on shapes that a small test does not have, and its speed. And one root by
+ * every unit that multiplies.
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "proofs/commit/trace.h"
 #include "tests/gpu/gpu_check.h"
 
 #define ROUNDS 7
@@ -69,6 +72,125 @@ void gpu_check_variant(struct gpu_check *check, int kind)
     }
 }
 
+/* ---- units ---------------------------------------------------------------------- */
+
+#define UNITS 3
+
+/* What multiplies, beside plain kernels where a unit takes no product. */
+static const struct {
+    const char *name;
+    uint32_t variants;
+} units[UNITS] = {
+    {"bytes", 1u << VARIANT_WGMMA | 1u << VARIANT_MMA}, {"halves", 1u << VARIANT_HALF}, {"plain", 0}};
+
+/* The processor's root is every unit's, or the unit is named; those that have it are appended. */
+static uint32_t hold_units(char names[GPU_CHECK_FIRST_MAX], struct digest *root,
+                           struct gpu_check *check, const struct model *model, int steps)
+{
+    const uint32_t free_ones = check->tally->offered & ~check->tally->barred;
+    struct machine *cpu = gpu_check_cpu(model->tape, false, false);
+    uint32_t count = 0;
+    struct error error;
+
+    error_init(&error);
+    gpu_check_give(&cpu, 1, model, model->tape, 21);
+    for (int step = 0; step < steps; step++) {
+        gpu_check_must(cpu->backend->step(cpu, NULL, &error), &error);
+    }
+    gpu_check_must(state_root_of(root, cpu, &error), &error);
+    for (uint32_t unit = 0; unit < UNITS; unit++) {
+        const uint32_t own = units[unit].variants & free_ones;
+        struct machine *machine;
+
+        if (units[unit].variants != 0 && own == 0) {
+            continue; /* the device has it not, or it was found wrong */
+        }
+        machine = gpu_check_open_barred(check, model->tape, ~(own | 1u << VARIANT_PLAIN));
+        gpu_check_give(&machine, 1, model, model->tape, 21);
+        for (int step = 0; step < steps; step++) {
+            gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
+        }
+        gpu_check_compare(check, cpu, machine, units[unit].name);
+        machine->backend->close(machine);
+        (void)snprintf(names + strlen(names), GPU_CHECK_FIRST_MAX - strlen(names), "%s%s",
+                       count == 0 ? "" : ", ", units[unit].name);
+        count++;
+    }
+    cpu->backend->close(cpu);
+    return count;
+}
+
+static void print_root(uint32_t count, const char *names, const struct digest *root, uint32_t bits)
+{
+    static const char *const words[UNITS + 1] = {"no", "one", "two", "three"};
+
+    printf("  same root, %s unit%s (%s), %u bits: ", words[count], count == 1 ? "" : "s", names,
+           bits);
+    for (size_t at = 0; at < sizeof(root->bytes); at++) {
+        printf("%02x", root->bytes[at]);
+    }
+    printf("\n");
+}
+
+/* Steps of a small GPT-2 by bytes, by halves and by neither. */
+void gpu_check_units(struct gpu_check *check, int kind)
+{
+    static const struct precision cuts[] = {{14, 128}, {14, 512}, {16, 128}};
+
+    (void)kind;
+    for (size_t i = 0; i < sizeof(cuts) / sizeof(cuts[0]); i++) {
+        const uint64_t differed = check->tally->failures;
+        char names[GPU_CHECK_FIRST_MAX] = "";
+        struct model_options options;
+        struct digest root;
+        struct model model;
+        struct error error;
+        uint32_t count;
+
+        error_init(&error);
+        model_options_default(&options, MODEL_GPT2);
+        options.precision = cuts[i];
+        options.batch = 1;
+        options.length = check->quick ? 24 : 200;
+        options.layers = 1;
+        options.heads = 2;
+        options.width = check->quick ? 16 : 256;
+        options.steps = 40;
+        options.data_count = 5000;
+        options.data_dtype = DTYPE_U8;
+        gpu_check_must(model_build(&model, &options, &error), &error);
+        count = hold_units(names, &root, check, &model, check->quick ? 1 : 4);
+        model_release(&model);
+        if (check->tally->failures == differed) {
+            print_root(count, names, &root, cuts[i].bits);
+        }
+    }
+}
+
+/* As every process chooses: by bytes or by halves, whichever took less time here. */
+void gpu_check_unit_times(struct gpu_check *check, int kind)
+{
+    static const char *const names[2] = {"14 bits", "16 bits"};
+    struct device *device = NULL;
+    struct device_facts facts;
+    struct unit_times times[2];
+
+    (void)kind;
+    gpu_check_call(check, check->calls->open(&device, &facts, 0));
+    gpu_check_call(check,
+                   selftest_units(times, check->calls, device, &facts, check->tally->barred));
+    check->calls->close(device);
+    check->tally->quicker = selftest_quicker(times);
+    for (int i = 0; i < 2; i++) {
+        char name[96];
+
+        if (times[i].bytes > 0.0) {
+            (void)snprintf(name, sizeof(name), "time by halves over time by bytes, %s", names[i]);
+            gpu_check_number(check, name, times[i].halves / times[i].bytes, "");
+        }
+    }
+}
+
 /* ---- speed ----------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
@@ -113,7 +235,7 @@ void gpu_check_variant_speed(struct gpu_check *check, int kind)
                                         {4096, 2304, 768}, {4096, 768, 3072},  {4096, 50257, 768}};
     static const struct precision cuts[] = {{14, 128}, {16, 128}, {22, 0}};
     const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
-    const size_t widths = kind == VARIANT_WGMMA ? 1 : 3;
+    const size_t widths = kind == VARIANT_WGMMA ? 1 : kind == VARIANT_HALF ? 2 : 3;
 
     for (size_t i = check->quick ? 0 : 1; i < count; i++) {
         for (size_t j = 0; j < widths; j++) {

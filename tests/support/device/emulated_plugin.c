@@ -8,6 +8,7 @@
  *     EMULATED_FAULT=F:K,...  the kernels have a fault: skips, refused, traps, hangs or crashes
  *     EMULATED_NAME=NAME      of the device
  *     EMULATED_CAPABILITY=90  of the device
+ *     EMULATED_UNIT=22        bits that the unit of halves keeps (emulator.h)
  *     EMULATED_CAN_TRAP=1     variants prove themselves in children first, as on a real one
  *     EMULATED_RESERVES=GIB   it takes address space as a driver does: when a device is opened
  *                             first, much that nobody may touch and GIB that could be written, and
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tests/support/device/emulator.h"
 #include "tests/support/device/fake_device.h"
 
 #define GIB       (UINT64_C(1) << 30)
@@ -94,12 +96,16 @@ const struct device_calls *lockstep_cuda_device(void)
     const char *fail_at = getenv("EMULATED_FAIL_AT");
     const char *capability = getenv("EMULATED_CAPABILITY");
     const char *fault = getenv("EMULATED_FAULT");
+    const char *bits = getenv("EMULATED_UNIT");
+    const struct emulated_unit unit = {
+        .bits = bits == NULL ? UNIT_BITS_LEAST : (int)strtol(bits, NULL, 10)};
     struct fake_device_switches wanted = {
         .fail_at = fail_at == NULL ? 0 : strtoull(fail_at, NULL, 10),
         .result = DEVICE_FAILED,
         .for_good = true,
         .capability = capability == NULL ? 0 : (int32_t)strtol(capability, NULL, 10),
-        .name = getenv("EMULATED_NAME")};
+        .name = getenv("EMULATED_NAME"),
+        .unit = &unit};
 
     if (fault != NULL) {
         read_fault(&wanted, fault);

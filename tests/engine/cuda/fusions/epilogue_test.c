@@ -32,6 +32,7 @@ static const struct {
     uint32_t disabled;
 } devices[] = {
     {"mma", 80, ALL_BUT(1u << VARIANT_MMA)},
+    {"half", 80, ALL_BUT(1u << VARIANT_HALF)},
     {"plainly", 80, ALL_BUT(0u)},
     {"wgmma", 90, ALL_BUT(1u << VARIANT_WGMMA)},
     {"all", 90, 0},
