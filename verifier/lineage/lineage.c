@@ -33,9 +33,9 @@ static void say_bases(struct lineage *lineage)
                               "SHA-256");
         }
         if ((item->roles & LINEAGE_BASE) != 0 && (item->roles & LINEAGE_PRODUCT) == 0 &&
-            (item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS)) {
+            !item->described && (item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS)) {
             lineage_parts_say(lineage, LINEAGE_TRUSTED, item->path,
-                              "how it computes, which is its %s: a run holds its weights alone",
+                              "how it computes, which is its %s: no job that was given names it",
                               item->kind == LINEAGE_MODEL ? "config.json" : "adapter_config.json");
         }
     }

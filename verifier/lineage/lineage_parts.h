@@ -45,7 +45,8 @@ struct lineage_item {
     struct weights weights; /* MODEL, ADAPTERS and STATE */
     struct model_card card; /* of a folder of them; a hint, and no more */
     struct manifest manifest;
-    bool followed; /* the rows were made again from their sources */
+    bool followed;  /* the rows were made again from their sources */
+    bool described; /* its configuration was held to a job that names one */
     struct bundle *bundle;
     /* Of a run: */
     struct data_paths data;

@@ -9,6 +9,7 @@
 #include "proofs/job/first_state.h"
 #include "proofs/model/model_root.h"
 #include "verifier/audit/citation.h"
+#include "verifier/lineage/lineage_origin.h"
 #include "verifier/lineage/lineage_rows.h"
 
 struct run_check {
@@ -397,6 +398,7 @@ enum status lineage_run_check(struct lineage *lineage, size_t run, struct error 
     if (check.job->first_state_given) {
         bind_first_state(&check);
     }
+    lineage_origin_check(lineage, item);
     if (!check.complete) {
         lineage_parts_say(lineage, LINEAGE_NOT_TOLD, item->path,
                           "was not run again: what it reads is not all there");
