@@ -20,7 +20,6 @@
 #include "client/show/job_modules.h"
 #include "client/show/job_ranks.h"
 #include "client/show/job_sheet.h"
-#include "client/tokens/job_adapter.h"
 #include "client/tokens/job_rows.h"
 #include "client/tokens/job_tokens.h"
 #include "proofs/job/first_state.h"
@@ -30,6 +29,7 @@
 #include "proofs/job/job_notes.h"
 #include "proofs/job/job_precision.h"
 #include "proofs/job/tape_file.h"
+#include "proofs/model/adapter_config.h"
 #include "proofs/model/frozen.h"
 #include "proofs/receipt/receipt_job.h"
 #include "proofs/run/calibrate.h"
@@ -341,7 +341,7 @@ static enum status note_files(struct buffer *notes, const struct options *option
         TRY(job_notes_add_from(notes, base, BASE_CONFIG_NAME, error));
     }
     if (adapter != NULL) {
-        TRY(job_notes_add_from(notes, adapter, JOB_ADAPTER_CONFIG, error));
+        TRY(job_notes_add_from(notes, adapter, ADAPTER_CONFIG_NAME, error));
     }
     return buffer_check(notes, error, "the notes of the job");
 }

@@ -602,8 +602,9 @@ static enum status check_there(const char *folder, const char *path, struct erro
         (void)error_set(error, STATUS_NOT_FOUND, "%s: adapters of PEFT, and not a whole model",
                         folder);
         error_advise(error,
-                     "merge them into their base first: 'bundle export --hf FOLDER --merge' of "
-                     "their run, or PEFT's merge_and_unload() and save_pretrained()");
+                     "merge them into their base first: 'lockstep base merge BASE --adapter %s "
+                     "--out FOLDER'",
+                     folder);
     } else {
         (void)error_set(error, STATUS_NOT_FOUND, "%s: no such file", path);
         error_advise(error, "name a folder as Hugging Face publishes it: config.json and "

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "verifier/lineage/lineage_merge.h"
 #include "verifier/lineage/lineage_parts.h"
 #include "verifier/lineage/lineage_product.h"
 #include "verifier/lineage/lineage_receipt.h"
@@ -86,11 +87,16 @@ static enum status trace_items(struct lineage *lineage, struct error *error)
         }
     }
     for (size_t i = 0; i < lineage->count; i++) {
+        if (lineage_merge_is(&lineage->items[i])) {
+            TRY(lineage_merge_check(lineage, &lineage->items[i], error));
+        }
+    }
+    for (size_t i = 0; i < lineage->count; i++) {
         const struct lineage_item *item = &lineage->items[i];
         const bool model = item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS ||
                            item->kind == LINEAGE_STATE;
 
-        if (model && !lineage_parts_is_blamed(lineage, item->path)) {
+        if (model && !lineage_merge_is(item) && !lineage_parts_is_blamed(lineage, item->path)) {
             TRY(lineage_product_check(lineage, i, error));
         }
     }

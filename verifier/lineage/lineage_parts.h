@@ -92,10 +92,6 @@ void lineage_parts_blame(struct lineage *lineage, const char *path, const struct
 /* Does a sentence say already why it is no link? */
 bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path);
 
-/* The SHA-256 of a file. */
-MUST_CHECK enum status lineage_parts_hash(struct digest *sha256, uint64_t *size, const char *path,
-                                          struct error *error);
-
 /* Is there such a file in the folder? */
 bool lineage_parts_has(const char *folder, const char *name);
 
