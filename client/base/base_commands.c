@@ -79,11 +79,10 @@ static int run_merge(struct command_context *context)
         return command_fail(context, &error);
     }
     hex_encode(root, merged.root.bytes, DIGEST_SIZE);
-    return command_say(context,
-                       json_pack("{s:s, s:i, s:s}", "folder", out, "adapters",
-                                 (int)merged.adapters, "root", root),
-                       "%u weights have their adapters in %s\nroot    %s\n", merged.adapters, out,
-                       root);
+    return command_say(
+        context,
+        json_pack("{s:s, s:i, s:s}", "folder", out, "adapters", (int)merged.adapters, "root", root),
+        "%u weights have their adapters in %s\nroot    %s\n", merged.adapters, out, root);
 }
 
 static const struct command commands[] = {

@@ -203,8 +203,7 @@ static enum status open_source(struct generation *generation, struct error *erro
     const uint64_t step = options_given(given, "step") ? options_number(given, "step") : UINT64_MAX;
 
     if (receipt_state_is_bundle(path) && (proves || base == NULL)) {
-        const enum status status =
-            receipt_state_open(&generation->state, path, base, step, error);
+        const enum status status = receipt_state_open(&generation->state, path, base, step, error);
 
         if (status == STATUS_USAGE && base == NULL) {
             error_advise(error, "name it: --base FOLDER");

@@ -448,7 +448,8 @@ uint32_t write_token_rows(struct model_writer *writer, uint32_t table, uint32_t 
     const struct tensor shape = *builder_tensor(builder, tokens);
     const uint64_t column[3] = {shape.dims[0], shape.dims[1], 1};
     uint32_t padding = build_fill(builder, (float)(options->padding - 1), 1, one);
-    uint32_t is = build_binary(builder, BINARY_EQUAL, build_cast(builder, tokens, DTYPE_F32), padding);
+    uint32_t is =
+        build_binary(builder, BINARY_EQUAL, build_cast(builder, tokens, DTYPE_F32), padding);
 
     return build_select(builder, build_reshape(builder, is, 3, column), build_stop(builder, x), x);
 }

@@ -51,7 +51,7 @@ enum {
 #define ALL_BIASES .qkv_bias = true, .out_bias = true, .mlp_bias = true
 
 #define GLM_SIZES                                                                                  \
-    .padding = 151330, .keys = GLM, .kv_heads = 2, .positions = 131072, .head_width = 128,                            \
+    .padding = 151330, .keys = GLM, .kv_heads = 2, .positions = 131072, .head_width = 128,         \
     .norm_epsilon = 1.5625e-07, .rotary_base = 1e4, .rotary_share = 0.5,                           \
     .activation = ACTIVATION_SILU, .qkv_bias = true
 

@@ -118,8 +118,8 @@ static enum status take_config(struct lora *lora, const json_t *config, const ch
     return STATUS_OK;
 }
 
-enum status adapter_config_parse(struct lora *lora, const void *bytes, size_t size, const char *what,
-                              struct error *error)
+enum status adapter_config_parse(struct lora *lora, const void *bytes, size_t size,
+                                 const char *what, struct error *error)
 {
     json_t *config = NULL;
     enum status status;

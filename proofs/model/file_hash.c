@@ -9,8 +9,7 @@
 
 enum { PIECE_SIZE = 1 << 20 };
 
-enum status file_hash(struct digest *sha256, uint64_t *size, const char *path,
-                      struct error *error)
+enum status file_hash(struct digest *sha256, uint64_t *size, const char *path, struct error *error)
 {
     uint8_t *piece = malloc(PIECE_SIZE);
     struct sha256 hash;

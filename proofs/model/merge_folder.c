@@ -33,7 +33,7 @@ struct merging {
 };
 
 /* The two parts of a weight's adapter; NULL where it has none. */
-struct parts {
+struct merge_parts {
     const struct weights_entry *a;
     const struct weights_entry *b;
     bool tokens; /* beside an embedding */
@@ -48,10 +48,10 @@ static const struct weights_entry *find_part(const struct merging *merging, cons
     return weights_find_plain(&merging->adapters, name);
 }
 
-static struct parts find_parts(const struct merging *merging, const char *name)
+static struct merge_parts find_parts(const struct merging *merging, const char *name)
 {
     char module[WEIGHTS_NAME_MAX + 1];
-    struct parts parts = {0};
+    struct merge_parts parts = {0};
 
     if (!text_ends_with(name, WEIGHT)) {
         return parts;
@@ -68,7 +68,7 @@ static struct parts find_parts(const struct merging *merging, const char *name)
     return parts;
 }
 
-static enum status check_parts(const struct parts *parts, const char *name, uint64_t count,
+static enum status check_parts(const struct merge_parts *parts, const char *name, uint64_t count,
                                struct error *error)
 {
     const struct weights_entry *const both[] = {parts->a, parts->b};
@@ -94,13 +94,13 @@ static enum status read_part(float **values, const struct weights_entry *part, s
     const uint64_t count = part->entry->dims[0] * part->entry->dims[1];
 
     *values = malloc((size_t)count * sizeof(**values) + 1);
-    return *values == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for '%s'",
-                                       part->entry->name)
-                           : weights_read(*values, part, 0, count, error);
+    return *values == NULL
+               ? error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", part->entry->name)
+               : weights_read(*values, part, 0, count, error);
 }
 
-static enum status add_adapter(float *values, struct merging *merging, const struct parts *parts,
-                               struct error *error)
+static enum status add_adapter(float *values, struct merging *merging,
+                               const struct merge_parts *parts, struct error *error)
 {
     const struct adapter adapter = {.a = parts->a->entry,
                                     .b = parts->b->entry,
@@ -126,7 +126,7 @@ out:
 static enum status write_tensor(struct safetensors_writer *writer, struct merging *merging,
                                 const struct weights_entry *from, struct error *error)
 {
-    const struct parts parts = find_parts(merging, from->entry->name);
+    const struct merge_parts parts = find_parts(merging, from->entry->name);
     const uint64_t count = from->entry->size / element_size(from->entry->element);
     float *values = malloc((size_t)count * sizeof(*values) + 1);
     enum status status;
@@ -265,8 +265,8 @@ static enum status write_note(const struct merging *merging, struct error *error
     if (note == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for " MERGE_NOTE);
     }
-    status = note_folder(note, "base", merging->base_folder, BASE_CONFIG_NAME, &merging->base,
-                         error);
+    status =
+        note_folder(note, "base", merging->base_folder, BASE_CONFIG_NAME, &merging->base, error);
     if (status == STATUS_OK) {
         status = note_folder(note, "adapters", merging->adapter_folder, ADAPTER_CONFIG_NAME,
                              &merging->adapters, error);
@@ -321,8 +321,7 @@ static enum status open_both(struct merging *merging, struct error *error)
 enum status merge_folder(struct merged *merged, const char *out, const char *base,
                          const char *adapters, struct error *error)
 {
-    struct merging merging = {
-        .base_folder = base, .adapter_folder = adapters, .merged = merged};
+    struct merging merging = {.base_folder = base, .adapter_folder = adapters, .merged = merged};
     enum status status;
 
     *merged = (struct merged){0};

@@ -18,7 +18,7 @@
 #define MERGE_NOTE "MERGED.json"
 
 struct merged {
-    uint32_t adapters; /* weights that had one */
+    uint32_t adapters;  /* weights that had one */
     struct digest root; /* of the weights: model_root.h */
 };
 

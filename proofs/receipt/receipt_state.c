@@ -92,11 +92,11 @@ static enum status find_step(uint64_t *found, struct bundle *bundle, uint64_t st
         return checkpoint_before(found, bundle, UINT64_MAX, error);
     }
     TRY(bundle_checkpoint_find(found, bundle, step, error));
-    return *found == step ? STATUS_OK
-                          : error_set(error, STATUS_NOT_FOUND,
-                                      "no checkpoint after %" PRIu64
-                                      " steps; the next is after %" PRIu64,
-                                      step, *found);
+    return *found == step
+               ? STATUS_OK
+               : error_set(error, STATUS_NOT_FOUND,
+                           "no checkpoint after %" PRIu64 " steps; the next is after %" PRIu64,
+                           step, *found);
 }
 
 static enum status take_folder(struct receipt_state *state, const char *path, struct error *error)
@@ -145,8 +145,7 @@ static enum status root_of_folder(struct digest *root, const char *folder, struc
 }
 
 enum status receipt_state_find(struct receipt_state *state, bool *found, const char *path,
-                               const char *base, const struct receipt *receipt,
-                               struct error *error)
+                               const char *base, const struct receipt *receipt, struct error *error)
 {
     struct digest root;
     enum status status;

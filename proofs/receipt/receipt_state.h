@@ -29,7 +29,7 @@ MUST_CHECK enum status receipt_state_open(struct receipt_state *state, const cha
                                           const char *base, uint64_t step, struct error *error);
 
 /* The same, of the newest checkpoint that makes the weights which the receipt names. Where none
- * does, *found is false and nothing is open. Of a published folder it is true, whatever it is. */
+ * does, *found is false and nothing is open. Of a published folder it is true without a look. */
 MUST_CHECK enum status receipt_state_find(struct receipt_state *state, bool *found,
                                           const char *path, const char *base,
                                           const struct receipt *receipt, struct error *error);

@@ -1,5 +1,5 @@
 """Goal: `base merge` makes of a published folder and published adapters what `bundle export --merge` makes of
-the run that trained them, whatever type the adapters have, and refuses what it would add wrongly.
+the run that trained them, for adapters of each type, and refuses what it would add wrongly.
 Method: adapters of a small Llama, also of its embedding, and of a small GPT-2, whose matrices lie the other way;
 the same in bfloat16, computed here; then one thing is broken at a time."""
 

@@ -68,10 +68,10 @@ struct audit_result {
     enum audit_answer answer;
     struct digest job_id;
     uint64_t steps_of_job;
-    uint64_t steps_journaled;                /* from the first, without a gap */
-    uint64_t steps_wanted;                   /* steps of the chosen segments */
-    uint64_t steps_checked;                  /* run again, with the journal's root */
-    uint64_t sample;                         /* what chose them, as in the options */
+    uint64_t steps_journaled; /* from the first, without a gap */
+    uint64_t steps_wanted;    /* steps of the chosen segments */
+    uint64_t steps_checked;   /* run again, with the journal's root */
+    uint64_t sample;          /* what chose them, as in the options */
     uint64_t sample_seed;
     enum check_flaw flaw;                    /* REFUTED */
     uint64_t wrong_step;                     /* REFUTED: the first false step that was found */

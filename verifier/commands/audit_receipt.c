@@ -48,7 +48,7 @@ static enum status check_data(const struct options *given, struct error *error)
 static enum status check_words(const struct options *given, struct error *error)
 {
     static const char *const of_bundles[] = {
-        "sample",     "sample-seed", "workers", "memory-max", "evidence-folder",
+        "sample",     "sample-seed", "workers", "memory-max",  "evidence-folder",
         "trace-from", "report",      "sign",    "transactions"};
 
     for (size_t i = 0; i < sizeof(of_bundles) / sizeof(of_bundles[0]); i++) {
@@ -146,9 +146,9 @@ static json_t *view_of(const struct audited *audited, const char *base)
     }
     if (audited->of_state) {
         hex_encode(root, audited->state_root.bytes, DIGEST_SIZE);
-        (void)json_object_update_new(view, json_pack("{s:I, s:s}", "state_after",
-                                                     (json_int_t)audited->step, "state_root",
-                                                     root));
+        (void)json_object_update_new(
+            view,
+            json_pack("{s:I, s:s}", "state_after", (json_int_t)audited->step, "state_root", root));
     }
     if (!audited->verdict.proven) {
         (void)json_object_set_new(view, "reason", json_string(reason_of(audited)));
@@ -207,8 +207,7 @@ static enum status check_one(struct audited *audited, const struct options *give
     bool found;
 
     TRY(receipt_read(&audited->receipt, &audited->error, audited->path));
-    status =
-        receipt_state_find(&state, &found, base, began, &audited->receipt, &audited->error);
+    status = receipt_state_find(&state, &found, base, began, &audited->receipt, &audited->error);
     if (status == STATUS_USAGE && began == NULL) {
         error_advise(&audited->error, "name it: --data FOLDER");
     }

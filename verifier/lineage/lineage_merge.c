@@ -127,7 +127,8 @@ static enum status compare_file(bool *same, struct lineage *lineage, struct line
     TRY(file_path_join(paths[0], sizeof(paths[0]), error, item->path, name));
     TRY(file_path_join(paths[1], sizeof(paths[1]), error, again, name));
     if (!file_exists(paths[1])) {
-        const bool read = text_ends_with(name, ".safetensors") || text_ends_with(name, ".index.json");
+        const bool read =
+            text_ends_with(name, ".safetensors") || text_ends_with(name, ".index.json");
 
         lineage_parts_say(lineage, read ? LINEAGE_REFUTED : LINEAGE_TRUSTED, paths[0],
                           read ? "is none of the merged model's files"

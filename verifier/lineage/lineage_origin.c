@@ -60,8 +60,8 @@ static void check_file(struct lineage *lineage, struct lineage_item *run,
     item = find_origin(lineage, run, note->module, wanted);
     if (item == NULL) {
         lineage_parts_say(lineage, LINEAGE_MISSING, run->path,
-                          "the %s of which its program was made, with the SHA-256 %s",
-                          note->module, wanted);
+                          "the %s of which its program was made, with the SHA-256 %s", note->module,
+                          wanted);
         return;
     }
     item->described = true;

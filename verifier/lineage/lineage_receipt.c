@@ -21,9 +21,8 @@ static struct lineage_item *find_model(const struct lineage *lineage, const stru
     return NULL;
 }
 
-static void say_verdict(struct lineage *lineage, struct lineage_item *item,
-                        const char *model, const struct receipt *receipt,
-                        const struct receipt_verdict *verdict)
+static void say_verdict(struct lineage *lineage, struct lineage_item *item, const char *model,
+                        const struct receipt *receipt, const struct receipt_verdict *verdict)
 {
     if (!verdict->proven) {
         lineage_parts_say(lineage, LINEAGE_REFUTED, item->path, "%s", verdict->why.text);
@@ -83,8 +82,8 @@ enum status lineage_receipt_check(struct lineage *lineage, struct lineage_item *
     error_init(&why);
     TRY_OUT(receipt_read(&receipt, &why, item->path));
     model = find_model(lineage, &receipt.model_root);
-    if (model == NULL && (check_runs(&status, lineage, item, &receipt, &why) ||
-                          status != STATUS_OK)) {
+    if (model == NULL &&
+        (check_runs(&status, lineage, item, &receipt, &why) || status != STATUS_OK)) {
         goto out;
     }
     if (model == NULL) {
@@ -95,8 +94,7 @@ enum status lineage_receipt_check(struct lineage *lineage, struct lineage_item *
         goto out;
     }
     model->roles |= LINEAGE_ASKED;
-    TRY_OUT(receipt_check(&verdict, &receipt, model->path, NULL, lineage->options->machine,
-                          &why));
+    TRY_OUT(receipt_check(&verdict, &receipt, model->path, NULL, lineage->options->machine, &why));
     say_verdict(lineage, item, model->path, &receipt, &verdict);
 out:
     receipt_release(&receipt);

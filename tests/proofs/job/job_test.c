@@ -308,11 +308,10 @@ static void test_false_titles_are_refused(void **state)
 
 static void test_notes_are_bound_and_read_back(void **state)
 {
-    static const char *const good[] = {"first-step f32 0.0001 0.01 0\n",
-                                       "at 0 a\nat 1 b.c\nend 1\n",
-                                       "first-step f64 0 1e-06 2\nend 2\n",
-                                       "first-step f32 0 0 0\nfrom a.b " HASH "\nat 0 a\n",
-                                       "from a " HASH "\nfrom b " HASH "\n"};
+    static const char *const good[] = {
+        "first-step f32 0.0001 0.01 0\n", "at 0 a\nat 1 b.c\nend 1\n",
+        "first-step f64 0 1e-06 2\nend 2\n", "first-step f32 0 0 0\nfrom a.b " HASH "\nat 0 a\n",
+        "from a " HASH "\nfrom b " HASH "\n"};
     static const char *const wrong[] = {"at 0 a",
                                         "at 0\n",
                                         "at 0 \n",
