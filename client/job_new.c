@@ -26,8 +26,10 @@
 #include "proofs/job/job_facts.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
+#include "proofs/job/job_notes.h"
 #include "proofs/job/job_precision.h"
 #include "proofs/job/tape_file.h"
+#include "proofs/model/adapter_config.h"
 #include "proofs/model/frozen.h"
 #include "proofs/receipt/receipt_job.h"
 #include "proofs/run/calibrate.h"
@@ -327,6 +329,23 @@ static enum status check_rows(const struct job_rows rows[2], const struct model 
     return STATUS_OK;
 }
 
+/* What the program was made of beside its data, so that nobody takes another for it. */
+static enum status note_files(struct buffer *notes, const struct options *options,
+                              struct error *error)
+{
+    const char *base = options_text(options, "base");
+    const char *adapter = options_text(options, "adapter");
+
+    buffer_init(notes, JOB_NOTES_MAX);
+    if (base != NULL) {
+        TRY(job_notes_add_from(notes, base, BASE_CONFIG_NAME, error));
+    }
+    if (adapter != NULL) {
+        TRY(job_notes_add_from(notes, adapter, ADAPTER_CONFIG_NAME, error));
+    }
+    return buffer_check(notes, error, "the notes of the job");
+}
+
 static enum status job_of_model(struct job **job, struct job_terms *terms,
                                 const struct options *options, struct error *error)
 {
@@ -339,6 +358,7 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     struct weights weights = {0};
     struct digest *roots = NULL;
     struct model model = {0};
+    struct buffer notes = {0};
     size_t count;
     enum status status;
 
@@ -373,6 +393,8 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
         TRY_OUT(give_first_state(terms, model.tape, options, error));
     }
     terms->model = name;
+    TRY_OUT(note_files(&notes, options, error));
+    terms->notes = notes.size > 0 ? buffer_text(&notes) : NULL;
     if (base != NULL && model_options.preference == 0.0 &&
         strcmp(options_text(options, "calibrate"), "step") == 0) {
         TRY_OUT(calibrate_model(&calibration, &model_options, terms, files, count,
@@ -383,7 +405,8 @@ static enum status job_of_model(struct job **job, struct job_terms *terms,
     }
     TRY_OUT(job_from_model(job, &model, terms, error));
 out:
-    terms->model = NULL;
+    terms->model = terms->notes = NULL;
+    buffer_release(&notes);
     weights_close(&weights);
     free(roots);
     model_release(&model);
@@ -448,7 +471,7 @@ static enum status job_of_receipt(struct job **job, const struct job_terms *term
 
     TRY(job_new_check_receipt(options, error));
     TRY_OUT(receipt_read(&receipt, error, options_text(options, "receipt")));
-    TRY_OUT(receipt_base_open(&base, options_text(options, "base"), error));
+    TRY_OUT(receipt_base_open(&base, options_text(options, "base"), NULL, error));
     if (!receipt_base_is(&base, &receipt, error) || !receipt_base_takes(&base, &receipt, error)) {
         status = STATUS_REFUSED;
         goto out;

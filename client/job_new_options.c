@@ -14,6 +14,7 @@
 #include "engine/models/layouts.h"
 #include "proofs/format/base_config.h"
 #include "proofs/job/job_check.h"
+#include "proofs/receipt/receipt_state.h"
 
 /* Tokens of a sequence where nobody says how many, and the base takes more. */
 #define LENGTH_USUAL_MAX 1024
@@ -446,6 +447,12 @@ enum status job_new_check_receipt(const struct options *options, struct error *e
     if (options_text(options, "base") == NULL) {
         (void)error_set(error, STATUS_USAGE, "a receipt is of a model");
         error_advise(error, "name its folder, as it was published: --base FOLDER");
+        return STATUS_USAGE;
+    }
+    if (receipt_state_is_bundle(options_text(options, "base"))) {
+        (void)error_set(error, STATUS_USAGE, "--base is a bundle, and a job's data lie in files");
+        error_advise(error, "write its state with 'bundle export --hf FOLDER --merge', and name "
+                            "FOLDER");
         return STATUS_USAGE;
     }
     return STATUS_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "proofs/model/merge_folder.h"
 #include "proofs/widen/widen.h"
 
 static const struct option_spec widen_options[] = {
@@ -48,6 +49,42 @@ static int run_widen(struct command_context *context)
                        widened.tensors, out, root, origin);
 }
 
+static const struct option_spec merge_options[] = {
+    {.name = "adapter",
+     .heading = "model",
+     .often = true,
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "adapters of PEFT, beside FOLDER",
+     .required = true},
+    {.name = "out",
+     .heading = "result",
+     .often = true,
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "the folder that is made",
+     .required = true},
+};
+
+static int run_merge(struct command_context *context)
+{
+    const char *out = options_text(context->options, "out");
+    char root[HEX_SIZE(DIGEST_SIZE)];
+    struct merged merged;
+    struct error error;
+
+    error_init(&error);
+    if (merge_folder(&merged, out, context->options->arguments[0],
+                     options_text(context->options, "adapter"), &error) != STATUS_OK) {
+        return command_fail(context, &error);
+    }
+    hex_encode(root, merged.root.bytes, DIGEST_SIZE);
+    return command_say(
+        context,
+        json_pack("{s:s, s:i, s:s}", "folder", out, "adapters", (int)merged.adapters, "root", root),
+        "%u weights have their adapters in %s\nroot    %s\n", merged.adapters, out, root);
+}
+
 static const struct command commands[] = {
     {.name = "widen",
      .summary = "make an ordinary folder of one whose weights have four bits",
@@ -60,6 +97,18 @@ static const struct command commands[] = {
      .options = widen_options,
      .option_count = sizeof(widen_options) / sizeof(widen_options[0]),
      .run = run_widen},
+    {.name = "merge",
+     .summary = "add published adapters to the folder that they belong to",
+     .description =
+         "Writes W + alpha / rank * B A of every weight that has an adapter, as F32: a folder that "
+         "'job new --base' takes, so a second stage may stand on adapters. It is what 'bundle "
+         "export --hf --merge' makes of the run that trained them. MERGED.json holds the SHA-256 "
+         "of the files of both folders, and 'audit --lineage' follows it.",
+     .arguments = "FOLDER",
+     .example = "lockstep base merge base --adapter adapter --out merged",
+     .options = merge_options,
+     .option_count = sizeof(merge_options) / sizeof(merge_options[0]),
+     .run = run_merge},
 };
 
 const struct command_group base_commands = {.name = "base",

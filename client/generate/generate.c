@@ -24,6 +24,7 @@
 #include "engine/decode/decode.h"
 #include "engine/decode/sampler.h"
 #include "engine/plan/backend.h"
+#include "proofs/receipt/receipt_state.h"
 #include "proofs/run/run.h"
 
 #define CHAT_CONTEXT   4096 /* where --context says nothing */
@@ -33,6 +34,7 @@ struct generation {
     struct command_context *context;
     struct error *error;
     struct stop stop;
+    struct receipt_state state; /* of a bundle, as a folder */
     struct model_source source;
     struct tokenizer tokenizer;
     struct question question;
@@ -188,17 +190,35 @@ static enum status open_decoder(struct generation *generation, struct error *err
                         decode_vocabulary(generation->decode), error);
 }
 
-/* A receipt names the root of a folder's weights. */
-static enum status check_provable(const struct generation *generation, struct error *error)
+/*
+ * A receipt names the root of weights in files, so a bundle's state is written as a folder for a
+ * while; and so is that of a model from a seed, which no other folder describes.
+ */
+static enum status open_source(struct generation *generation, struct error *error)
 {
-    const struct model_source *source = &generation->source;
+    const struct options *given = generation->context->options;
+    const char *path = given->arguments[0];
+    const char *base = options_text(given, "base");
+    const bool proves = options_text(given, "prove") != NULL;
+    const uint64_t step = options_given(given, "step") ? options_number(given, "step") : UINT64_MAX;
 
-    if (source->merged == NULL && options_text(generation->context->options, "base") == NULL) {
-        return STATUS_OK;
+    if (receipt_state_is_bundle(path) && (proves || base == NULL)) {
+        const enum status status = receipt_state_open(&generation->state, path, base, step, error);
+
+        if (status == STATUS_USAGE && base == NULL) {
+            error_advise(error, "name it: --base FOLDER");
+        }
+        TRY(status);
+        return model_source_open(&generation->source, generation->state.folder, NULL, UINT64_MAX,
+                                 error);
     }
-    (void)error_set(error, STATUS_USAGE, "--prove is for a model in a folder of its own");
-    error_advise(error, "write one with 'bundle export --hf FOLDER --merge', and name FOLDER");
-    return STATUS_USAGE;
+    if (proves && base != NULL) {
+        (void)error_set(error, STATUS_USAGE,
+                        "--prove is for a bundle, or for a model in a folder of its own");
+        error_advise(error, "write one with 'job fetch KEY --hf FOLDER --merge', and name FOLDER");
+        return STATUS_USAGE;
+    }
+    return model_source_open(&generation->source, path, base, step, error);
 }
 
 static enum status open_generation(struct generation *generation, struct error *error)
@@ -217,16 +237,13 @@ static enum status open_generation(struct generation *generation, struct error *
     };
     TRY(sampler_init(&probe, &generation->rule, 1, error)); /* before the weights are read */
     sampler_release(&probe);
-    TRY(model_source_open(&generation->source, given->arguments[0], options_text(given, "base"),
-                          options_given(given, "step") ? options_number(given, "step") : UINT64_MAX,
-                          error));
+    TRY(open_source(generation, error));
     TRY(open_tokenizer(generation, error));
     TRY(find_layout(&layout, generation, error));
     TRY(question_init(&generation->question, error, &generation->tokenizer, layout,
                       options_text(given, "date")));
     TRY(read_stops(generation, error));
     if (proof != NULL) {
-        TRY(check_provable(generation, error));
         TRY(prove_open(&generation->prove, proof, generation->source.folder, error));
     }
     if (logits != NULL) {
@@ -260,6 +277,7 @@ static void close_generation(struct generation *generation)
     question_release(&generation->question);
     tokenizer_release(&generation->tokenizer);
     model_source_close(&generation->source);
+    receipt_state_close(&generation->state);
     free(generation->kept);
 }
 

@@ -61,10 +61,10 @@ static enum status open_state(struct model_source *source, const char *path, uin
     return STATUS_OK;
 }
 
-static enum status needs_base(const char *path, bool bundle, struct error *error)
+static enum status needs_base(const char *path, struct error *error)
 {
-    (void)error_set(error, STATUS_USAGE, "%s is %s: it has no %s", path,
-                    bundle ? "a bundle" : "no folder of a model", BASE_CONFIG_NAME);
+    (void)error_set(error, STATUS_USAGE, "%s is no folder of a model: it has no %s", path,
+                    BASE_CONFIG_NAME);
     error_advise(error, "name the folder that the training began with: --base FOLDER");
     return STATUS_USAGE;
 }
@@ -78,7 +78,7 @@ static enum status open_weights(struct model_source *source, const char *path, c
         return error_set(error, STATUS_USAGE, "--step says nothing: %s is no bundle", path);
     }
     if (base == NULL && !has_file(path, BASE_CONFIG_NAME)) {
-        return needs_base(path, bundle, error);
+        return needs_base(path, error);
     }
     source->folder = base != NULL ? base : path;
     TRY(base_config_read(&source->config, source->folder, error));

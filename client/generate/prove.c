@@ -8,7 +8,7 @@ enum status prove_open(struct prove *prove, const char *path, const char *folder
                        struct error *error)
 {
     *prove = (struct prove){.path = path};
-    return receipt_base_open(&prove->base, folder, error);
+    return receipt_base_open(&prove->base, folder, NULL, error);
 }
 
 void prove_close(struct prove *prove)

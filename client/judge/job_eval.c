@@ -15,6 +15,7 @@
 #include "proofs/job/held_out_job.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
+#include "proofs/job/job_notes.h"
 #include "proofs/job/tape_file.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
@@ -232,6 +233,7 @@ static enum status make_job(struct evaluation *this, struct error *error)
     const size_t count = options_list(files, this->options, "data");
     struct job_terms terms = {
         .first_state_given = true, .title = this->trained->title, .model = this->trained->model};
+    struct buffer notes = {0};
     struct digest *roots = NULL;
     struct tape *tape = NULL;
     void **constants = NULL;
@@ -239,6 +241,10 @@ static enum status make_job(struct evaluation *this, struct error *error)
     uint64_t rows;
     enum status status;
 
+    buffer_init(&notes, JOB_NOTES_MAX);
+    job_notes_copy_from(&notes, this->trained->notes);
+    TRY_OUT(buffer_check(&notes, error, "the notes of the job"));
+    terms.notes = notes.size > 0 ? buffer_text(&notes) : NULL;
     /* Cut twice: the shapes of the data follow from its rows, which are known when the files are
      * found. */
     TRY_OUT(
@@ -268,6 +274,7 @@ out:
     tape_file_free_constants(constants, constant_count);
     tape_free(tape);
     free(roots);
+    buffer_release(&notes);
     return status;
 }
 

@@ -221,6 +221,6 @@ uint32_t write_token_adapter(struct model_writer *writer, const struct layout *l
     if (builder_failed(writer->builder)) {
         return 0;
     }
-    a = build_gather(writer->builder, build_permute(writer->builder, a, order), tokens);
+    a = write_token_rows(writer, build_permute(writer->builder, a, order), tokens);
     return build_scale(writer->builder, build_linear(writer->builder, a, b), adapters_scale(lora));
 }

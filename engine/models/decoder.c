@@ -506,7 +506,7 @@ static double embedding_scale(const struct decoder *decoder)
 /* The rows of the embedding, with its adapter. */
 static uint32_t gather_tokens(const struct decoder *decoder, uint32_t table, uint32_t tokens)
 {
-    uint32_t x = build_gather(decoder->builder, table, tokens);
+    uint32_t x = write_token_rows(decoder->writer, table, tokens);
 
     return decoder_has_adapter(decoder, decoder->layout->embedding, false)
                ? build_add(decoder->builder, x,

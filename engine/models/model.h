@@ -166,6 +166,8 @@ struct model_options {
     uint32_t length;    /* tokens of a sequence */
     uint32_t positions; /* the most a sequence may have, and rows of GPT-2's table; 0: length */
     uint32_t vocabulary;
+    uint32_t
+        padding; /* 1 + the token of padding, which as an input trains nothing; 0: there is none */
     uint32_t layers;
     uint32_t heads;
     uint32_t kv_heads; /* Llama; 0: heads */

@@ -433,6 +433,27 @@ uint32_t write_dropout(struct model_writer *writer, uint32_t x)
     return build_dropout(writer->builder, x, options->dropout, writer->stream++, options->seed);
 }
 
+uint32_t write_token_rows(struct model_writer *writer, uint32_t table, uint32_t tokens)
+{
+    static const uint64_t one[1] = {1};
+    const struct model_options *options = writer->options;
+    struct builder *builder = writer->builder;
+    uint32_t x = build_gather(builder, table, tokens);
+
+    if (builder_failed(builder) || options->padding == 0 || options->inference ||
+        options->evaluation || writer->reference != NULL || writer->pass != NULL ||
+        builder_tensor(builder, table)->role == ROLE_DATA) {
+        return x;
+    }
+    const struct tensor shape = *builder_tensor(builder, tokens);
+    const uint64_t column[3] = {shape.dims[0], shape.dims[1], 1};
+    uint32_t padding = build_fill(builder, (float)(options->padding - 1), 1, one);
+    uint32_t is =
+        build_binary(builder, BINARY_EQUAL, build_cast(builder, tokens, DTYPE_F32), padding);
+
+    return build_select(builder, build_reshape(builder, is, 3, column), build_stop(builder, x), x);
+}
+
 /* ---- attention ---------------------------------------------------------- */
 
 /*

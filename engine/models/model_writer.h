@@ -87,6 +87,10 @@ void write_sample_batch(struct model_writer *writer, uint32_t *x, uint32_t *labe
 
 uint32_t write_dropout(struct model_writer *writer, uint32_t x);
 
+/* The rows of a table of the vocabulary, by tokens. Where the token of padding stands, no gradient
+ * passes. */
+uint32_t write_token_rows(struct model_writer *writer, uint32_t table, uint32_t tokens);
+
 /* Causal attention; q (B,T,H*D), k and v (B,T,HKV*D); returns (B,T,H*D). Scores count scale times:
  * mostly 1/sqrt(D). Then they become cap * tanh(score / cap); a cap of 0 stands for none. */
 uint32_t write_attention(struct model_writer *writer, uint32_t q, uint32_t k, uint32_t v,

@@ -17,6 +17,7 @@
 #include "proofs/format/new_folder.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_adapters.h"
+#include "proofs/job/job_notes.h"
 #include "proofs/model/adapter.h"
 #include "proofs/model/model_root.h"
 #include "proofs/model/seed_model.h"
@@ -658,6 +659,7 @@ static enum status open_base(struct exporter *exporter, struct error *error)
 {
     bool adapters = model_export_has_adapters(exporter->tape);
 
+    TRY(job_notes_check_from(exporter->job->notes, exporter->options->base, "config.json", error));
     TRY(weights_open(&exporter->base, exporter->options->base, error));
     exporter->in_first = weights_find_plain(&exporter->base, "wte.weight") != NULL;
     if (adapters) {

@@ -220,6 +220,9 @@ static enum status take_key(struct reading *reading, const struct key *key, json
         return take_layer_types(reading, key->name, value, error);
     case USE_TURNED_LAYERS:
         return take_turned_layers(reading, key->name, value, error);
+    case USE_PADDING:
+        reading->padding = value;
+        return STATUS_OK;
     case USE_ARCHITECTURES:
         break;
     }
@@ -416,11 +419,36 @@ static enum status settle_experts(struct reading *reading, struct error *error)
     return STATUS_OK;
 }
 
+/* A token from behind where it is below 0, as PyTorch counts. The family's own is none in a
+ * vocabulary that has it not. */
+static enum status settle_padding(struct reading *reading, struct error *error)
+{
+    const json_int_t count = (json_int_t)reading->config.model.vocabulary;
+    const json_int_t own = (json_int_t)reading->row->padding;
+    const json_t *value = reading->padding;
+    json_int_t token = json_integer_value(value);
+
+    if (value == NULL || json_is_null(value)) {
+        reading->config.model.padding = value == NULL && own <= count ? reading->row->padding : 0;
+        return STATUS_OK;
+    }
+    if (!json_is_integer(value) || token >= count || token < -count) {
+        return config_refuse(error, "pad_token_id", value,
+                             "it must be null or a token of the vocabulary",
+                             "the published program does not load such a folder either; say null "
+                             "if there is no padding");
+    }
+    token = token < 0 ? token + count : token;
+    reading->config.model.padding = (uint32_t)token + 1;
+    return STATUS_OK;
+}
+
 static enum status settle_model(struct reading *reading, struct error *error)
 {
     struct model_options *model = &reading->config.model;
 
     TRY(settle_sizes(reading, error));
+    TRY(settle_padding(reading, error));
     TRY(rotation_settle(reading, error));
     TRY(settle_layers(reading, error));
     TRY(settle_experts(reading, error));
@@ -574,8 +602,9 @@ static enum status check_there(const char *folder, const char *path, struct erro
         (void)error_set(error, STATUS_NOT_FOUND, "%s: adapters of PEFT, and not a whole model",
                         folder);
         error_advise(error,
-                     "merge them into their base first: 'bundle export --hf FOLDER --merge' of "
-                     "their run, or PEFT's merge_and_unload() and save_pretrained()");
+                     "merge them into their base first: 'lockstep base merge BASE --adapter %s "
+                     "--out FOLDER'",
+                     folder);
     } else {
         (void)error_set(error, STATUS_NOT_FOUND, "%s: no such file", path);
         error_advise(error, "name a folder as Hugging Face publishes it: config.json and "

@@ -51,7 +51,7 @@ enum {
 #define ALL_BIASES .qkv_bias = true, .out_bias = true, .mlp_bias = true
 
 #define GLM_SIZES                                                                                  \
-    .keys = GLM, .kv_heads = 2, .positions = 131072, .head_width = 128,                            \
+    .padding = 151330, .keys = GLM, .kv_heads = 2, .positions = 131072, .head_width = 128,         \
     .norm_epsilon = 1.5625e-07, .rotary_base = 1e4, .rotary_share = 0.5,                           \
     .activation = ACTIVATION_SILU, .qkv_bias = true
 
@@ -151,6 +151,7 @@ static const struct family_row rows[] = {
     {
         .title = "Gemma 1",
         .model_type = "gemma",
+        .padding = 1,
         .architecture = "GemmaForCausalLM",
         .without_head = "GemmaModel",
         .keys = GEMMA,
@@ -166,6 +167,7 @@ static const struct family_row rows[] = {
     {
         .title = "Gemma 2",
         .model_type = "gemma2",
+        .padding = 1,
         .architecture = "Gemma2ForCausalLM",
         .without_head = "Gemma2Model",
         .keys = GEMMA2,
@@ -189,6 +191,7 @@ static const struct family_row rows[] = {
     {
         .title = "Gemma 3",
         .model_type = "gemma3_text",
+        .padding = 1,
         .layout = "gemma2",
         .architecture = "Gemma3ForCausalLM",
         .without_head = "Gemma3TextModel",
@@ -213,6 +216,7 @@ static const struct family_row rows[] = {
     {
         .title = "OLMo 2",
         .model_type = "olmo2",
+        .padding = 2,
         .architecture = "Olmo2ForCausalLM",
         .without_head = "Olmo2Model",
         .keys = OLMO2,
@@ -238,6 +242,7 @@ static const struct family_row rows[] = {
     {
         .title = "SmolLM3",
         .model_type = "smollm3",
+        .padding = 128005,
         .layout = "llama",
         .architecture = "SmolLM3ForCausalLM",
         .without_head = "SmolLM3Model",
@@ -289,6 +294,7 @@ static const struct family_row rows[] = {
     {
         .title = "OLMoE",
         .model_type = "olmoe",
+        .padding = 2,
         .architecture = "OlmoeForCausalLM",
         .without_head = "OlmoeModel",
         .keys = OLMOE,
@@ -305,6 +311,7 @@ static const struct family_row rows[] = {
     {
         .title = "Phi-3, Phi-3.5, Phi-4, Phi-4-mini",
         .model_type = "phi3",
+        .padding = 32001,
         .architecture = "Phi3ForCausalLM",
         .without_head = "Phi3Model",
         .keys = PHI3,
@@ -389,6 +396,7 @@ static const struct family_row rows[] = {
     {
         .title = "OPT",
         .model_type = "opt",
+        .padding = 2,
         .architecture = "OPTForCausalLM",
         .without_head = "OPTModel",
         .keys = OPT,
@@ -464,6 +472,8 @@ static const struct key keys[] = {
     {"model_type", ANY, USE_NOTHING, 0, NULL}, /* read first */
     {"architectures", ANY, USE_ARCHITECTURES, 0, NULL},
     {"vocab_size", ANY, USE_NEED, OPTION(vocabulary), NULL},
+    /* The others' embeddings know no padding. */
+    {"pad_token_id", ANY & ~(GPT2 | NEOX | FALCON), USE_PADDING, 0, NULL},
     {"tie_word_embeddings", ANY & ~(NEOX | PHI), USE_FLAG, OPTION(tied_head), NULL},
     {"tie_word_embeddings", NEOX | PHI, USE_MUST, 0, "false"},
     /* GPT-2 */

@@ -25,6 +25,7 @@ struct family_row {
     const char *without_head; /* the same, saved without its head: the embedding is the head */
     uint32_t keys;            /* whose keys it has */
     const char *refused;      /* for people; NULL: nothing of its own */
+    uint32_t padding;         /* 1 + the token of padding; 0: there is none */
     uint32_t vocabulary;      /* 0, of any number: the config must say it, or another rule does */
     uint32_t heads;
     uint32_t kv_heads; /* 0: as many as heads */
@@ -109,6 +110,7 @@ struct reading {
     bool balances;             /* output_router_logits: the balance of experts counts in the loss */
     double balance;            /* router_aux_loss_coef */
     uint32_t width_too;        /* word_embed_proj_dim */
+    const json_t *padding;     /* pad_token_id; NULL: not there */
 };
 
 enum use {
@@ -131,6 +133,7 @@ enum use {
     USE_LAYER_TYPES,
     USE_TURNED_LAYERS, /* 1 or 0 for each layer */
     USE_ARCHITECTURES,
+    USE_PADDING, /* a token, from behind where it is below 0; null: none */
 };
 
 struct key {

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/io/file.h"
@@ -89,4 +90,15 @@ enum status new_folder_copy_rest(const char *part, const char *from, struct erro
         TRY(status);
     }
     return STATUS_OK;
+}
+
+enum status new_folder_scratch(char folder[FILE_PATH_MAX], struct error *error)
+{
+    const char *above = getenv("TMPDIR");
+
+    if (snprintf(folder, FILE_PATH_MAX, "%s/lockstep-model-XXXXXX",
+                 above == NULL || above[0] == '\0' ? "/tmp" : above) >= FILE_PATH_MAX) {
+        return error_set(error, STATUS_USAGE, "TMPDIR is too long a path");
+    }
+    return mkdtemp(folder) == NULL ? error_set_errno(error, "cannot make %s", folder) : STATUS_OK;
 }

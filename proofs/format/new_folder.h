@@ -20,4 +20,7 @@ MUST_CHECK enum status new_folder_end(const char *part, const char *folder, enum
 MUST_CHECK enum status new_folder_copy_rest(const char *part, const char *from,
                                             struct error *error);
 
+/* Makes an empty folder in TMPDIR, or in /tmp, which file_remove_folder() takes away again. */
+MUST_CHECK enum status new_folder_scratch(char folder[FILE_PATH_MAX], struct error *error);
+
 #endif /* PROOFS_FORMAT_NEW_FOLDER_H */

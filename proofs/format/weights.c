@@ -384,8 +384,9 @@ static enum status say_missing(const char *folder, struct error *error)
         (void)error_set(error, STATUS_NOT_FOUND, "%s: adapters of PEFT, and not a whole model",
                         folder);
         error_advise(error,
-                     "merge them into their base first: 'bundle export --hf FOLDER --merge' of "
-                     "their run, or PEFT's merge_and_unload() and save_pretrained()");
+                     "merge them into their base first: 'lockstep base merge BASE --adapter %s "
+                     "--out FOLDER'",
+                     folder);
     } else if (shards) {
         (void)error_set(error, STATUS_NOT_FOUND,
                         "%s: .safetensors files, and neither model.safetensors nor %s", folder,

@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
+#include "base/io/file.h"
+#include "proofs/hash/sha256.h"
+
 /* Digits without a sign or a leading zero. */
 static bool read_tensor(uint32_t *tensor, const char **at)
 {
@@ -64,6 +68,21 @@ static bool read_module(struct job_note *note, const char **at)
     return size > 0;
 }
 
+/* " NAME HEX" */
+static bool read_file(struct job_note *note, const char **at)
+{
+    char again[HEX_SIZE(DIGEST_SIZE)];
+    const size_t size = sizeof(again) - 1;
+
+    if (!read_module(note, at) || *(*at)++ != ' ' || strnlen(*at, size) < size ||
+        hex_decode(note->sha256.bytes, DIGEST_SIZE, *at, size) != STATUS_OK) {
+        return false;
+    }
+    hex_encode(again, note->sha256.bytes, DIGEST_SIZE);
+    *at += size;
+    return memcmp(again, *at - size, size) == 0; /* in lower case */
+}
+
 /* One line; *notes then stands behind it. */
 static bool read_line(struct job_note *note, const char **notes)
 {
@@ -74,6 +93,10 @@ static bool read_line(struct job_note *note, const char **notes)
     if (strncmp(at, "first-step ", 11) == 0) {
         at += 11;
         good = read_first_step(note, &at);
+    } else if (strncmp(at, "from ", 5) == 0) {
+        at += 4;
+        note->kind = JOB_NOTE_FROM;
+        good = read_file(note, &at);
     } else if (strncmp(at, "at ", 3) == 0) {
         at += 3;
         note->kind = JOB_NOTE_AT;
@@ -92,6 +115,67 @@ static bool read_line(struct job_note *note, const char **notes)
 bool job_notes_next(struct job_note *note, const char **notes)
 {
     return *notes != NULL && **notes != '\0' && read_line(note, notes);
+}
+
+static void add_from(struct buffer *notes, const char *name, const struct digest *sha256)
+{
+    char hex[HEX_SIZE(DIGEST_SIZE)];
+
+    hex_encode(hex, sha256->bytes, DIGEST_SIZE);
+    buffer_add_format(notes, "from %s %s\n", name, hex);
+}
+
+static enum status hash_file(struct digest *hash, const char *folder, const char *name,
+                             struct error *error)
+{
+    struct file_bytes bytes = {0};
+    char path[FILE_PATH_MAX];
+
+    TRY(file_path_join(path, sizeof(path), error, folder, name));
+    TRY(file_read(&bytes, error, path, JOB_NOTES_FILE_MAX));
+    sha256(hash, bytes.data, bytes.size);
+    file_bytes_release(&bytes);
+    return STATUS_OK;
+}
+
+enum status job_notes_add_from(struct buffer *notes, const char *folder, const char *name,
+                               struct error *error)
+{
+    struct digest hash;
+
+    TRY(hash_file(&hash, folder, name, error));
+    add_from(notes, name, &hash);
+    return STATUS_OK;
+}
+
+enum status job_notes_check_from(const char *notes, const char *folder, const char *name,
+                                 struct error *error)
+{
+    struct job_note note;
+    struct digest hash;
+
+    while (job_notes_next(&note, &notes)) {
+        if (note.kind == JOB_NOTE_FROM && strcmp(note.module, name) == 0) {
+            TRY(hash_file(&hash, folder, name, error));
+            if (!digest_equal(&hash, &note.sha256)) {
+                return error_set(error, STATUS_REFUSED,
+                                 "%s/%s is not the one of which the job's program was made", folder,
+                                 name);
+            }
+        }
+    }
+    return STATUS_OK;
+}
+
+void job_notes_copy_from(struct buffer *notes, const char *other)
+{
+    struct job_note note;
+
+    while (job_notes_next(&note, &other)) {
+        if (note.kind == JOB_NOTE_FROM) {
+            add_from(notes, note.module, &note.sha256);
+        }
+    }
 }
 
 enum status job_notes_check(const char *notes, const struct tape *tape, struct error *error)
@@ -114,7 +198,7 @@ enum status job_notes_check(const char *notes, const struct tape *tape, struct e
         if (!read_line(&note, &at) || (note.kind == JOB_NOTE_FIRST_STEP && line != 1)) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "line %u of the job's notes is none of first-step, which comes first, "
-                             "at and end",
+                             "from, at and end",
                              line);
         }
         if (note.tensor < last || note.tensor > count) {

@@ -57,9 +57,8 @@ enum status adapter_read_part(float **values, const struct safetensors *file,
     return safetensors_read(file, error, *values, entry, (size_t)entry->size, 0);
 }
 
-/* Adds scale * B A to the weight, in binary64, rounded once. */
-static void add_product(float *weight, const float *a, const float *b,
-                        const struct adapter *adapter, bool in_first)
+void adapter_add(float *weight, const float *a, const float *b, const struct adapter *adapter,
+                 bool in_first)
 {
     uint64_t rank = adapter->a->dims[0];
     uint64_t in = adapter->a->dims[1];
@@ -94,7 +93,7 @@ enum status adapter_merge(float *weight, const struct adapter *adapter,
     }
     TRY_OUT(adapter_read_part(&a, state, adapter->a, error));
     TRY_OUT(adapter_read_part(&b, state, adapter->b, error));
-    add_product(weight, a, b, adapter, in_first || adapter->tokens);
+    adapter_add(weight, a, b, adapter, in_first || adapter->tokens);
 out:
     free(a);
     free(b);

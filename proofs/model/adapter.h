@@ -24,6 +24,10 @@ MUST_CHECK enum status adapter_merge(float *weight, const struct adapter *adapte
                                      const struct safetensors *state, uint64_t count, bool in_first,
                                      struct error *error);
 
+/* The same of numbers that were read, of the shapes that adapter->a and adapter->b have. */
+void adapter_add(float *weight, const float *a, const float *b, const struct adapter *adapter,
+                 bool in_first);
+
 /* All of a tensor of binary32. The caller frees it, also after a failure. */
 MUST_CHECK enum status adapter_read_part(float **values, const struct safetensors *file,
                                          const struct safetensors_entry *entry,

@@ -239,14 +239,14 @@ enum status receipt_check_base(struct receipt_verdict *verdict, const struct rec
 }
 
 enum status receipt_check(struct receipt_verdict *verdict, const struct receipt *receipt,
-                          const char *folder, const struct machine_options *machine,
-                          struct error *error)
+                          const char *folder, const char *name,
+                          const struct machine_options *machine, struct error *error)
 {
     struct receipt_base base;
     enum status status;
 
     *verdict = (struct receipt_verdict){.proven = false};
-    TRY(receipt_base_open(&base, folder, error));
+    TRY(receipt_base_open(&base, folder, name, error));
     status = receipt_check_base(verdict, receipt, &base, machine, error);
     receipt_base_close(&base);
     return status;

@@ -25,12 +25,13 @@ static enum status hash_config(struct receipt_base *base, struct error *error)
     return STATUS_OK;
 }
 
-enum status receipt_base_open(struct receipt_base *base, const char *folder, struct error *error)
+enum status receipt_base_open(struct receipt_base *base, const char *folder, const char *name,
+                              struct error *error)
 {
     enum status status;
     uint32_t count;
 
-    *base = (struct receipt_base){.folder = folder};
+    *base = (struct receipt_base){.folder = folder, .name = name != NULL ? name : folder};
     TRY_OUT(base_config_read(&base->config, folder, error));
     TRY_OUT(hash_config(base, error));
     TRY_OUT(weights_open(&base->weights, folder, error));
@@ -63,7 +64,7 @@ bool receipt_base_is(const struct receipt_base *base, const struct receipt *rece
     hex_encode(texts[1], named->bytes, DIGEST_SIZE);
     (void)error_set(error, STATUS_REFUSED,
                     "the %s of %s: %s is %.16s..., and the receipt says %.16s...",
-                    weights ? "weights" : "config.json", base->folder,
+                    weights ? "weights" : "config.json", base->name,
                     weights ? "their root" : "its SHA-256", texts[0], texts[1]);
     return false;
 }

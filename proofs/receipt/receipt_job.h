@@ -15,15 +15,16 @@
 /* The folder that a receipt is held against. */
 struct receipt_base {
     const char *folder; /* borrowed */
+    const char *name;   /* how sentences call it; borrowed */
     struct base_config config;
     struct weights weights;
     struct digest config_hash; /* SHA-256 of config.json */
     struct digest root;        /* of the weights: proofs/model/model_root.h */
 };
 
-/* Reads all weights, to find their root. */
+/* Reads all weights, to find their root. name: how sentences call it; NULL: by its folder. */
 MUST_CHECK enum status receipt_base_open(struct receipt_base *base, const char *folder,
-                                         struct error *error);
+                                         const char *name, struct error *error);
 void receipt_base_close(struct receipt_base *base); /* a zero-filled one is allowed */
 
 /* Is the receipt about this folder? False: error says what is another, and which. */

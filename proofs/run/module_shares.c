@@ -269,7 +269,7 @@ static void take_notes(struct share_finder *finder)
         for (; id < end; id++) {
             finder->noted[id] = module;
         }
-        if (!more || note.kind != JOB_NOTE_FIRST_STEP) {
+        if (!more || note.kind == JOB_NOTE_AT || note.kind == JOB_NOTE_END) {
             module = more && note.kind == JOB_NOTE_AT ? find_module(finder, note.module) : NONE;
         }
     } while (more);

@@ -2,6 +2,7 @@
 the name of the file, the key or the tensor, and with a remedy.
 Method: a small folder is written here, then broken in one place at a time."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -77,6 +78,11 @@ def new(place, *more, wanted=0):
                "--batch", "1", "--steps", "2", "--segment-steps", "2", "--out", out, *more, wanted=wanted)
 
 
+def roots(place, *more):
+    """What a job computes, and of what: its notes name the config.json itself."""
+    return {name: root for name, root in new(place, *more)["roots"].items() if name != "body"}
+
+
 def refused(place, *words, more=(), wanted=1):
     error = new(place, *more, wanted=wanted)["error"]
     said = error["message"] + " " + error.get("advice", "")
@@ -124,17 +130,18 @@ def sixteen_bits_are_widened_exactly():
 
 
 def every_key_is_used_or_refused():
-    whole = new(folder())["id"]
+    whole = roots(folder())
     for key, value, same in (("rope_theta", 500000.0, False), ("rms_norm_eps", 1e-6, False),
                              ("hidden_act", "gelu", False), ("transformers_version", "9", True),
-                             ("pad_token_id", None, True), ("attention_dropout", 0.5, True),
+                             ("pad_token_id", None, True), ("pad_token_id", 1, False),
+                             ("attention_dropout", 0.5, True),
                              ("head_dim", 4, True), ("rope_scaling", None, True),
                              ("rope_scaling", {"type": "linear", "factor": 2.0}, False),
                              ("rope_parameters", {"rope_theta": 10000.0, "rope_type": "default"},
                               True), ("rope_scaling", {"type": "dynamic", "factor": 2.0}, True),
                              ("unsloth_fixed", True, True), ("_num_labels", 1, True),
                              ("max_sequence_length", 9, True), ("use_sliding_window", False, True)):
-        assert (new(folder(config=CONFIG | {key: value}))["id"] == whole) == same, (key, value)
+        assert (roots(folder(config=CONFIG | {key: value})) == whole) == same, (key, value)
     for key, value, word in (
             ("new_trick", True, "new_trick"), ("model_type", "mamba", "mamba"),
             ("architectures", ["LlamaForSequenceClassification"], "SequenceClassification"),
@@ -149,6 +156,7 @@ def every_key_is_used_or_refused():
             ("rope_interleaved", True, "rope_interleaved"), ("num_hidden_layers", 0, "whole"),
             ("hidden_size", "8", "hidden_size"), ("tie_word_embeddings", 1, "true or false"),
             ("layer_types", ["linear_attention"], "linear_attention"),
+            ("pad_token_id", CONFIG["vocab_size"], "pad_token_id"), ("pad_token_id", "x", "pad_token_id"),
             ("hidden_size", 9, "multiple"), ("num_key_value_heads", 3, "heads"),
             ("bad\u001b[31m", 1, "bad?[31m")):
         refused(folder(config=CONFIG | {key: value}), word)
@@ -164,12 +172,59 @@ def every_key_is_used_or_refused():
             for part in "kv":
                 made["model.layers.0.self_attn.%s_proj.weight" % part] = (
                     "F32", (8, 8), made["model.layers.0.self_attn.q_proj.weight"][2])
-        missing = new(folder(config=config, made=made), "--length", "32")["id"]
+        missing = roots(folder(config=config, made=made), "--length", "32")
         given = folder(config=config | {key: value}, made=made)
-        assert new(given, "--length", "32")["id"] == missing, key
+        assert roots(given, "--length", "32") == missing, key
     mistral = {k: v for k, v in CONFIG.items() if k != "num_key_value_heads"} | {
         "model_type": "mistral", "architectures": ["MistralForCausalLM"]}
     refused(folder(config=mistral), "8 heads for keys")
+
+
+def the_job_names_the_config():
+    """A changed config.json that computes the same is another job, and what came out is not exported with it."""
+    place = folder("named")
+    config = os.path.join(place, "config.json")
+    with open(config, "rb") as file:
+        bytes_of_config = file.read()
+    made = new(place)
+    with open(path("base.job"), "rb") as file:
+        line = b"from config.json %s\n" % hashlib.sha256(bytes_of_config).hexdigest().encode()
+        assert file.read().endswith(line)
+    ask("prover", "run", path("base.job"), "--data", DATA, "--first-state", place, "--bundle", path("named.run"))
+    words = ("bundle", "export", path("named.run"), "--base", place, "--hf")
+    ask(*words, path("named.hf"))
+    with open(config, "ab") as file:
+        file.write(b"\n")
+    assert new(place)["id"] != made["id"]
+    said = ask(*words, path("changed.hf"), wanted=1)["error"]["message"]
+    assert "config.json is not the one" in said and not os.path.exists(path("changed.hf")), said
+
+
+def trained(padding, tied=False, token=97):
+    """Does the row of a token move that stands in every batch? A head that is the embedding moves it too."""
+    made = tensors()
+    if tied:
+        del made["lm_head.weight"]
+    place = folder(config=CONFIG | {"pad_token_id": padding, "tie_word_embeddings": tied}, made=made)
+    with open(path("two.u8"), "wb") as file:
+        file.write(b"ab" * 50)
+    stem = path("two.%s.%s.%d" % (padding, tied, token))
+    job, bundle = stem + ".job", stem + ".run"
+    ask("job", "new", "--base", place, "--data", path("two.u8"), "--data-type", "u8", "--length", "4", "--batch", "2",
+        "--steps", "2", "--segment-steps", "2", "--rate", "0.01", "--calibrate", "none", "--out", job)
+    ask("prover", "run", job, "--data", path("two.u8"), "--first-state", place, "--bundle", bundle)
+    with open(os.path.join(bundle, "checkpoints", "%012d.safetensors" % 2), "rb") as file:
+        whole = file.read()
+    size, = struct.unpack("<Q", whole[:8])
+    first, _ = json.loads(whole[8:8 + size])["model.embed_tokens.weight"]["data_offsets"]
+    at, row = token * 32, 8 + size + first
+    return made["model.embed_tokens.weight"][2][at:at + 32] != whole[row + at:row + at + 32]
+
+
+def the_token_of_padding_trains_nothing():
+    assert trained(None) and trained(98) and not trained(98, token=98)
+    assert not trained(97) and not trained(97 - 128)
+    assert trained(97, tied=True)
 
 
 def names_without_the_module_are_the_same_model():
@@ -181,7 +236,7 @@ def names_without_the_module_are_the_same_model():
     bare["rotary_emb.inv_freq"] = ("F32", (2,), bytes(8))
     place = folder("bare", config=config | {"architectures": ["LlamaModel"]}, made=bare)
     called = ("--model-name", "one")
-    assert new(place, *called)["id"] == new(folder(config=config, made=made), *called)["id"]
+    assert roots(place, *called) == roots(folder(config=config, made=made), *called)
     losses = []
     for name, weights in (("bare", place), ("base", folder(config=config, made=made))):
         new(weights, "--lora", "2")
@@ -351,7 +406,8 @@ def adapters_want_the_same_of_a_folder():
 
 if __name__ == "__main__":
     sys.exit(main([shards_are_one_model, sixteen_bits_are_widened_exactly,
-                   every_key_is_used_or_refused, windows_are_refused_where_they_would_matter,
+                   every_key_is_used_or_refused, the_job_names_the_config,
+                   the_token_of_padding_trains_nothing, windows_are_refused_where_they_would_matter,
                    names_without_the_module_are_the_same_model,
                    broken_folders_say_what_is_wrong, broken_tensors_say_which,
                    weights_off_their_alignment_are_read,

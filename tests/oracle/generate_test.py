@@ -186,7 +186,7 @@ def a_bundle_says_what_its_export_says():
         assert got[0] == wanted[0] and torch.equal(got[1], wanted[1])
         assert not torch.equal(before[1], wanted[1]) and not torch.equal(early[1], wanted[1])
         said = generate(run, wanted=3)["error"]["message"]
-        assert "is a bundle" in said, said
+        assert "began with a folder" in said, said
         other = base.folder_of("crfm", False)[0]
         said = generate(run, "--base", other, wanted=1)["error"]["message"]
         assert "crfm" in said, said

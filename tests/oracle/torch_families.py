@@ -14,6 +14,11 @@ GELU = ACTIVATIONS["gelu_new"]
 EXPERT_NAMES = ("mlp.gate", "mlp.experts.%d.", "gate_proj", "up_proj", "down_proj")
 
 
+# pad_token_id where a config is silent; other families have none. GPT-2, GPT-NeoX and Falcon never do.
+PADDING = {"gemma": 0, "gemma2": 0, "gemma3_text": 0, "olmo2": 1, "olmoe": 1, "opt": 1, "smollm3": 128004,
+           "phi3": 32000, "glm": 151329, "glm4": 151329}
+
+
 class Family:
     """A config, its weights as the files hold them, and adapters: module -> (A, B, scale)."""
 
@@ -91,6 +96,12 @@ class Family:
     def head(self, x, embedding="model.embed_tokens", head="lm_head"):
         return product(x, self.p.get(head + ".weight", self.p[embedding + ".weight"]).T)
 
+    def rows(self, name, tokens):
+        """As torch.nn.Embedding with padding_idx: as an input that token trains nothing."""
+        own = self.c.get("pad_token_id", PADDING.get(self.c["model_type"]))
+        return F.embedding(tokens, self.p[name + ".weight"],
+                           padding_idx=None if own is None or own >= self.c["vocab_size"] else own)
+
     def layers(self):
         return range(self.c["num_hidden_layers"])
 
@@ -103,7 +114,7 @@ class Family:
 
     def gemma(self, tokens):
         inverse = self.frequencies(self.c["rope_theta"])
-        x = self.p["model.embed_tokens.weight"][tokens] * self.root()
+        x = self.rows("model.embed_tokens", tokens) * self.root()
         for layer in self.layers():
             at = "model.layers.%d." % layer
             q, k, v = self.qkv(at, self.rms(at + "input_layernorm", x, 1.0))
@@ -117,7 +128,7 @@ class Family:
         c = self.c
         everywhere = self.frequencies(c["rope_theta"]) / (c.get("rope_scaling") or {}).get("factor", 1)
         local = self.frequencies(c.get("rope_local_base_freq", 10000.0))
-        x = self.p["model.embed_tokens.weight"][tokens] * self.root()
+        x = self.rows("model.embed_tokens", tokens) * self.root()
         for layer in self.layers():
             at = "model.layers.%d." % layer
             q, k, v = self.qkv(at, self.rms(at + "input_layernorm", x, 1.0))
@@ -141,7 +152,7 @@ class Family:
 
     def olmo2(self, tokens):
         inverse = self.frequencies(self.c["rope_theta"])
-        x = self.p["model.embed_tokens.weight"][tokens]
+        x = self.rows("model.embed_tokens", tokens)
         for layer in self.layers():
             at = "model.layers.%d." % layer
             q = self.rms(at + "self_attn.q_norm", self.linear(at + "self_attn.q_proj", x))
@@ -157,7 +168,7 @@ class Family:
     def granite(self, tokens):
         c = self.c
         inverse = self.frequencies(c["rope_theta"])
-        x = self.p["model.embed_tokens.weight"][tokens] * c["embedding_multiplier"]
+        x = self.rows("model.embed_tokens", tokens) * c["embedding_multiplier"]
         for layer in self.layers():
             at = "model.layers.%d." % layer
             q, k, v = self.qkv(at, self.rms(at + "input_layernorm", x))
@@ -187,7 +198,7 @@ class Family:
         inverse, amplitude = self.frequencies(self.c["rope_theta"]), 1.0
         if self.c.get("rope_scaling"):
             inverse, amplitude = self.yarn()
-        x = self.p["model.embed_tokens.weight"][tokens]
+        x = self.rows("model.embed_tokens", tokens)
         for layer in self.layers():
             at = "model.layers.%d." % layer
             q, k, v = self.qkv(at, self.rms(at + "input_layernorm", x))
@@ -207,7 +218,7 @@ class Family:
             inverse = inverse / torch.tensor(c["rope_scaling"][which], dtype=torch.float64)
             amplitude = math.sqrt(1 + math.log(c["max_position_embeddings"] / first)
                                   / math.log(first))
-        x = self.p["model.embed_tokens.weight"][tokens]
+        x = self.rows("model.embed_tokens", tokens)
         for layer in self.layers():
             at = "model.layers.%d." % layer
             y = self.linear(at + "self_attn.qkv_proj", self.rms(at + "input_layernorm", x))
@@ -221,7 +232,7 @@ class Family:
 
     def glm(self, tokens, fourth=False):
         inverse = self.frequencies(self.c["rope_theta"], self.d // 2)
-        x = self.p["model.embed_tokens.weight"][tokens]
+        x = self.rows("model.embed_tokens", tokens)
         for layer in self.layers():
             at = "model.layers.%d." % layer
             q, k, v = self.qkv(at, self.rms(at + "input_layernorm", x))
@@ -271,7 +282,7 @@ class Family:
 
     def stablelm(self, tokens):
         inverse = self.frequencies(self.c["rope_theta"], self.d // 4)
-        x = self.p["model.embed_tokens.weight"][tokens]
+        x = self.rows("model.embed_tokens", tokens)
         for layer in self.layers():
             at = "model.layers.%d." % layer
             q, k, v = self.qkv(at, self.ln(at + "input_layernorm", x))
@@ -283,7 +294,7 @@ class Family:
 
     def starcoder2(self, tokens):
         inverse = self.frequencies(self.c["rope_theta"])
-        x = self.p["model.embed_tokens.weight"][tokens]
+        x = self.rows("model.embed_tokens", tokens)
         for layer in self.layers():
             at = "model.layers.%d." % layer
             q, k, v = self.qkv(at, self.ln(at + "input_layernorm", x))
@@ -296,7 +307,7 @@ class Family:
 
     def phi(self, tokens):
         inverse = self.frequencies(self.c["rope_theta"], self.d // 2)
-        x = self.p["model.embed_tokens.weight"][tokens]
+        x = self.rows("model.embed_tokens", tokens)
         for layer in self.layers():
             at = "model.layers.%d." % layer
             normed = self.ln(at + "input_layernorm", x)
@@ -309,7 +320,7 @@ class Family:
 
     def opt(self, tokens):
         at = "model.decoder."
-        x = (self.p[at + "embed_tokens.weight"][tokens]
+        x = (self.rows(at + "embed_tokens", tokens)
              + self.p[at + "embed_positions.weight"][2:2 + tokens.shape[1]])
         for layer in self.layers():
             at = "model.decoder.layers.%d." % layer
@@ -360,7 +371,7 @@ class Family:
 
     def with_experts(self, tokens, wide, narrow, parts):
         inverse = self.frequencies(self.c["rope_theta"])
-        x = self.p["model.embed_tokens.weight"][tokens]
+        x = self.rows("model.embed_tokens", tokens)
         self.routes = []
         for layer in self.layers():
             at = "model.layers.%d." % layer

@@ -89,7 +89,7 @@ def page_is_true(folder):
              for run_name in ("tune.run", "full.run")]
     assert sizes[0] < sizes[1] / 3, sizes  # adapters alone
     told = [text for command, text in said.items() if " generate " in command]
-    assert len(told) == 4 and all(len(text) > 10 for text in told), told
+    assert len(told) == 5 and all(len(text) > 10 for text in told), told
     assert ": proven\n" in said["lockstep audit village.receipt --base tuned"]
     assert losses(folder, "village.run") == [0.0]  # no condition is missing
     assert len(losses(folder, "tune.run")) == 12 and len(losses(folder, "test.run")) == 4

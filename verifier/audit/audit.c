@@ -577,6 +577,21 @@ void audit_result_release(struct audit_result *result)
     fault_location_release(&result->location);
 }
 
+bool audit_ran(const struct audit_result *result, struct bundle *bundle, uint64_t from,
+               uint64_t end)
+{
+    struct audit_plan plan;
+    bool ran = result->answer == AUDIT_PROVEN && end <= result->steps_journaled;
+
+    if (!ran || result->sample == 0 || from >= end) {
+        return ran;
+    }
+    ran = audit_plan_open(&plan, bundle, result->sample, result->sample_seed, NULL) == STATUS_OK &&
+          audit_plan_has(&plan, from, end);
+    audit_plan_close(&plan);
+    return ran;
+}
+
 void audit(struct audit_result *result, struct bundle *bundle, const char *const *paths,
            size_t path_count, const struct audit_options *options)
 {
@@ -587,6 +602,8 @@ void audit(struct audit_result *result, struct bundle *bundle, const char *const
     error_init(&result->reason);
     result->job_id = bundle_job(bundle)->id;
     result->steps_of_job = bundle_job(bundle)->steps;
+    result->sample = options->sample;
+    result->sample_seed = options->sample_seed;
     if (auditor != NULL) {
         *auditor = (struct auditor){.result = result,
                                     .bundle = bundle,

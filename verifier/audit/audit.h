@@ -68,9 +68,11 @@ struct audit_result {
     enum audit_answer answer;
     struct digest job_id;
     uint64_t steps_of_job;
-    uint64_t steps_journaled;                /* from the first, without a gap */
-    uint64_t steps_wanted;                   /* steps of the chosen segments */
-    uint64_t steps_checked;                  /* run again, with the journal's root */
+    uint64_t steps_journaled; /* from the first, without a gap */
+    uint64_t steps_wanted;    /* steps of the chosen segments */
+    uint64_t steps_checked;   /* run again, with the journal's root */
+    uint64_t sample;          /* what chose them, as in the options */
+    uint64_t sample_seed;
     enum check_flaw flaw;                    /* REFUTED */
     uint64_t wrong_step;                     /* REFUTED: the first false step that was found */
     struct digest wrong_root;                /* in the journal */
@@ -91,6 +93,10 @@ struct audit_result {
 /* Replays and fills in result; release it with audit_result_release(). paths: the job's data. */
 void audit(struct audit_result *result, struct bundle *bundle, const char *const *paths,
            size_t path_count, const struct audit_options *options);
+
+/* Were all of these steps run again, with the journal's roots? Only of a PROVEN result. */
+bool audit_ran(const struct audit_result *result, struct bundle *bundle, uint64_t from,
+               uint64_t end);
 
 /* A REFUTED result about a journal that is not what was signed, or committed on a ledger, becomes
  * CANNOT_TELL: "which root the journal does not have" is said by whose. */

@@ -124,6 +124,16 @@ void audit_plan_close(struct audit_plan *plan)
     *plan = (struct audit_plan){0};
 }
 
+bool audit_plan_has(const struct audit_plan *plan, uint64_t from, uint64_t end)
+{
+    for (uint64_t i = 0; i < plan->segment_count && from < end; i++) {
+        if (plan->segments[i] == from / length_of(plan)) {
+            from = segment_end(plan, plan->segments[i]);
+        }
+    }
+    return from >= end;
+}
+
 /* ---- lanes ---------------------------------------------------------------- */
 
 struct audit_lane audit_plan_lane(const struct audit_plan *plan, uint32_t index, uint32_t count)

@@ -35,6 +35,9 @@ MUST_CHECK enum status audit_plan_open(struct audit_plan *plan, struct bundle *b
                                        uint64_t sample, uint64_t sample_seed, struct error *error);
 void audit_plan_close(struct audit_plan *plan); /* a zero-filled one is allowed */
 
+/* Do all of these steps lie in chosen segments? */
+bool audit_plan_has(const struct audit_plan *plan, uint64_t from, uint64_t end);
+
 /* Lane `index` of count, in the order of the steps. */
 struct audit_lane audit_plan_lane(const struct audit_plan *plan, uint32_t index, uint32_t count);
 

@@ -60,6 +60,14 @@ json_t *citation_held_out(struct bundle *bundle, uint64_t steps)
     return figures;
 }
 
+bool citation_ran(const json_t *figures, const struct audit_result *result, struct bundle *bundle,
+                  uint64_t steps)
+{
+    const json_int_t after = json_integer_value(json_object_get(figures, "after_steps"));
+
+    return after > 0 && audit_ran(result, bundle, (uint64_t)after - 1, steps);
+}
+
 /* ---- the solver's notes --------------------------------------------------------- */
 
 static void add_note(json_t *object, const char *key, struct bundle *bundle, const char *note)
@@ -96,7 +104,9 @@ void citation_add(json_t *entry, const struct audit_result *result, struct bundl
     json_t *figures = citation_held_out(bundle, result->steps_journaled);
 
     if (figures != NULL) {
-        (void)json_object_set_new(entry, "held_out", figures);
+        const bool ran = citation_ran(figures, result, bundle, result->steps_journaled);
+
+        (void)json_object_set_new(entry, ran ? "held_out" : "held_out_told", figures);
     }
     add_notes(entry, bundle);
 }
@@ -136,6 +146,9 @@ static const struct {
     {"Held-out loss", "held_out.loss"},
     {"Held-out share right", "held_out.accuracy"},
     {"Held out after steps", "held_out.after_steps"},
+    {"Held-out loss, says the solver", "held_out_told.loss"},
+    {"Held-out share right, says the solver", "held_out_told.accuracy"},
+    {"Held out after steps, says the solver", "held_out_told.after_steps"},
     {"Job on the ledger, says the solver", "ledger.job"},
     {"Chain, says the solver", "ledger.chain"},
     {"Registry, says the solver", "ledger.registry"},

@@ -15,13 +15,18 @@
 /*
  * Adds "held_out", the figures that the last state of the journal holds, and "ledger", the solver's
  * own notes, to an entry of a report. The figures are read from the checkpoint whose root is that
- * of the state; without it there are none.
+ * of the state; without it there are none. Where not all of the steps that give them were run again,
+ * they are the solver's words: "held_out_told".
  */
 void citation_add(json_t *entry, const struct audit_result *result, struct bundle *bundle);
 
 /* The figures of the last look that the state after so many steps holds: "loss", "accuracy", each
  * with its bits, and "after_steps". NULL: there was no look, or no such checkpoint. */
 json_t *citation_held_out(struct bundle *bundle, uint64_t steps);
+
+/* Were all steps run again that give these figures of the state after so many steps? */
+bool citation_ran(const json_t *figures, const struct audit_result *result, struct bundle *bundle,
+                  uint64_t steps);
 
 /* The line number `index` of an entry, from 0. False: there are no more. *label is NULL where this
  * entry does not say it. value is printable ASCII, others' words unescaped. */

@@ -37,7 +37,8 @@ static const struct option_spec options[] = {
      .kind = OPTION_TEXT,
      .value = "FOLDER",
      .help = "the arguments are receipts of answers ('lockstep generate --prove'): the published "
-             "folder of the model that they are about",
+             "folder of the model that they are about, or the bundle, with --data FOLDER for what "
+             "its training began with",
      .command_line_only = true},
     {.name = "sample",
      .heading = "evidence",

@@ -5,6 +5,7 @@
 
 #include "base/hex.h"
 #include "proofs/receipt/receipt_check.h"
+#include "proofs/receipt/receipt_state.h"
 
 /* One receipt and its answer. */
 struct audited {
@@ -13,6 +14,9 @@ struct audited {
     struct error error;
     struct receipt receipt;
     struct receipt_verdict verdict;
+    bool of_state; /* of a bundle, and the next two */
+    uint64_t step;
+    struct digest state_root;
 };
 
 bool audit_receipt_wanted(const struct command_context *context)
@@ -27,12 +31,25 @@ bool audit_receipt_wanted(const struct command_context *context)
 
 /* ---- before ----------------------------------------------------------------- */
 
+/* --data names what a bundle's training began with, and nothing else. */
+static enum status check_data(const struct options *given, struct error *error)
+{
+    const bool bundle = receipt_state_is_bundle(options_text(given, "base"));
+
+    if (!options_given(given, "data") || (bundle && options_list_count(given, "data") == 1)) {
+        return STATUS_OK;
+    }
+    return bundle ? error_set(error, STATUS_USAGE,
+                              "--data: one folder, with which the training of --base began")
+                  : error_set(error, STATUS_USAGE, "--data says nothing of a receipt");
+}
+
 /* Options of bundles say nothing of receipts. */
 static enum status check_words(const struct options *given, struct error *error)
 {
     static const char *const of_bundles[] = {
-        "data",       "sample", "sample-seed", "workers",     "memory-max", "evidence-folder",
-        "trace-from", "report", "sign",        "transactions"};
+        "sample",     "sample-seed", "workers", "memory-max",  "evidence-folder",
+        "trace-from", "report",      "sign",    "transactions"};
 
     for (size_t i = 0; i < sizeof(of_bundles) / sizeof(of_bundles[0]); i++) {
         if (options_given(given, of_bundles[i])) {
@@ -49,10 +66,10 @@ static enum status check_words(const struct options *given, struct error *error)
     }
     if (options_text(given, "base") == NULL) {
         (void)error_set(error, STATUS_USAGE, "a receipt is held against a model");
-        error_advise(error, "name its folder, as it was published: --base FOLDER");
+        error_advise(error, "name its folder, as it was published, or the bundle: --base FOLDER");
         return STATUS_USAGE;
     }
-    return STATUS_OK;
+    return check_data(given, error);
 }
 
 static enum status choose_machine(struct machine_options *machine,
@@ -127,6 +144,12 @@ static json_t *view_of(const struct audited *audited, const char *base)
                             (double)row->top_p, "held", (json_int_t)audited->verdict.held,
                             "conditions", (json_int_t)audited->verdict.conditions));
     }
+    if (audited->of_state) {
+        hex_encode(root, audited->state_root.bytes, DIGEST_SIZE);
+        (void)json_object_update_new(
+            view,
+            json_pack("{s:I, s:s}", "state_after", (json_int_t)audited->step, "state_root", root));
+    }
     if (!audited->verdict.proven) {
         (void)json_object_set_new(view, "reason", json_string(reason_of(audited)));
     }
@@ -142,6 +165,9 @@ static void print_audited(struct sheet *sheet, const struct audited *audited, co
     if (!audited->verdict.proven) {
         sheet_print(sheet, "  %s\n", reason_of(audited));
     }
+    if (audited->error.advice[0] != '\0') {
+        sheet_print(sheet, "  %s\n", audited->error.advice);
+    }
     if (row->count == 0) {
         return;
     }
@@ -149,6 +175,12 @@ static void print_audited(struct sheet *sheet, const struct audited *audited, co
                 "  model    %s\n  prompt   %" PRIu32 " tokens\n  answer   %" PRIu32 " tokens%s\n",
                 base, row->prompt, receipt_answer(receipt),
                 receipt_stopped(receipt) ? ", the last one ends it" : "");
+    if (audited->of_state) {
+        char root[HEX_SIZE(DIGEST_SIZE)];
+
+        hex_encode(root, audited->state_root.bytes, DIGEST_SIZE);
+        sheet_print(sheet, "  state    after %" PRIu64 " steps, root %s\n", audited->step, root);
+    }
     if (row->temperature == 0.0f) {
         sheet_print(sheet, "  rule     the likeliest token\n");
     } else {
@@ -164,16 +196,43 @@ static void print_audited(struct sheet *sheet, const struct audited *audited, co
 
 /* ---- the command ------------------------------------------------------------ */
 
-static void audit_one(struct audited *audited, const char *path, const char *base,
+/* Against the folder, or the state of the bundle that makes the weights it names. */
+static enum status check_one(struct audited *audited, const struct options *given,
+                             const struct machine_options *machine)
+{
+    const char *base = options_text(given, "base");
+    const char *began = options_given(given, "data") ? options_list_item(given, "data", 0) : NULL;
+    struct receipt_state state;
+    enum status status;
+    bool found;
+
+    TRY(receipt_read(&audited->receipt, &audited->error, audited->path));
+    status = receipt_state_find(&state, &found, base, began, &audited->receipt, &audited->error);
+    if (status == STATUS_USAGE && began == NULL) {
+        error_advise(&audited->error, "name it: --data FOLDER");
+    }
+    TRY(status);
+    if (!found) {
+        error_init(&audited->verdict.why);
+        (void)error_set(&audited->verdict.why, STATUS_REFUSED,
+                        "no state of %s makes weights of the root that the receipt says", base);
+        return STATUS_OK;
+    }
+    audited->of_state = state.bundle != NULL;
+    audited->step = state.step;
+    audited->state_root = state.root;
+    status = receipt_check(&audited->verdict, &audited->receipt, state.folder, base, machine,
+                           &audited->error);
+    receipt_state_close(&state);
+    return status;
+}
+
+static void audit_one(struct audited *audited, const char *path, const struct options *given,
                       const struct machine_options *machine)
 {
     *audited = (struct audited){.path = path};
     error_init(&audited->error);
-    audited->status = receipt_read(&audited->receipt, &audited->error, path);
-    if (audited->status == STATUS_OK) {
-        audited->status =
-            receipt_check(&audited->verdict, &audited->receipt, base, machine, &audited->error);
-    }
+    audited->status = check_one(audited, given, machine);
 }
 
 int audit_receipts(struct command_context *context)
@@ -195,7 +254,7 @@ int audit_receipts(struct command_context *context)
     for (size_t i = 0; i < context->options->argument_count; i++) {
         struct audited audited;
 
-        audit_one(&audited, context->options->arguments[i], base, &machine);
+        audit_one(&audited, context->options->arguments[i], context->options, &machine);
         code = worse_code(code, code_of(&audited));
         (void)json_array_append_new(views, view_of(&audited, base));
         print_audited(&sheet, &audited, base);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "verifier/lineage/lineage_merge.h"
 #include "verifier/lineage/lineage_parts.h"
 #include "verifier/lineage/lineage_product.h"
 #include "verifier/lineage/lineage_receipt.h"
@@ -33,9 +34,9 @@ static void say_bases(struct lineage *lineage)
                               "SHA-256");
         }
         if ((item->roles & LINEAGE_BASE) != 0 && (item->roles & LINEAGE_PRODUCT) == 0 &&
-            (item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS)) {
+            !item->described && (item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS)) {
             lineage_parts_say(lineage, LINEAGE_TRUSTED, item->path,
-                              "how it computes, which is its %s: a run holds its weights alone",
+                              "how it computes, which is its %s: no job that was given names it",
                               item->kind == LINEAGE_MODEL ? "config.json" : "adapter_config.json");
         }
     }
@@ -86,11 +87,16 @@ static enum status trace_items(struct lineage *lineage, struct error *error)
         }
     }
     for (size_t i = 0; i < lineage->count; i++) {
+        if (lineage_merge_is(&lineage->items[i])) {
+            TRY(lineage_merge_check(lineage, &lineage->items[i], error));
+        }
+    }
+    for (size_t i = 0; i < lineage->count; i++) {
         const struct lineage_item *item = &lineage->items[i];
         const bool model = item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS ||
                            item->kind == LINEAGE_STATE;
 
-        if (model && !lineage_parts_is_blamed(lineage, item->path)) {
+        if (model && !lineage_merge_is(item) && !lineage_parts_is_blamed(lineage, item->path)) {
             TRY(lineage_product_check(lineage, i, error));
         }
     }

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "proofs/format/base_config.h"
 #include "proofs/hash/sha256.h"
+#include "proofs/model/file_hash.h"
 #include "proofs/model/model_root.h"
 #include "proofs/receipt/receipt.h"
 
@@ -83,34 +84,6 @@ bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path)
 
 /* ---- files ---------------------------------------------------------------- */
 
-enum status lineage_parts_hash(struct digest *sha256, uint64_t *size, const char *path,
-                               struct error *error)
-{
-    uint8_t *piece = malloc(PIECE_SIZE);
-    struct sha256 hash;
-    enum status status;
-    int descriptor = -1;
-
-    if (piece == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to read %s", path);
-    }
-    TRY_OUT(whole_file_read_open(&descriptor, size, error, path));
-    sha256_init(&hash, SHA256_ISA_BEST);
-    for (uint64_t at = 0; at < *size; at += PIECE_SIZE) {
-        const size_t taken = *size - at < PIECE_SIZE ? (size_t)(*size - at) : PIECE_SIZE;
-
-        TRY_OUT(whole_file_read_at(descriptor, error, piece, taken, at, path));
-        sha256_add(&hash, piece, taken);
-    }
-    sha256_end(&hash, sha256);
-out:
-    if (descriptor >= 0) {
-        (void)close(descriptor);
-    }
-    free(piece);
-    return status;
-}
-
 bool lineage_parts_has(const char *folder, const char *name)
 {
     char path[FILE_PATH_MAX];
@@ -127,10 +100,10 @@ static enum status note_file(struct lineage_item *item, const char *name, struct
     uint64_t size = 0;
 
     if (name == NULL) {
-        TRY(lineage_parts_hash(&sha256, &size, item->path, error));
+        TRY(file_hash(&sha256, &size, item->path, error));
     } else {
         TRY(file_path_join(path, sizeof(path), error, item->path, name));
-        TRY(lineage_parts_hash(&sha256, &size, path, error));
+        TRY(file_hash(&sha256, &size, path, error));
     }
     hex_encode(hex, sha256.bytes, DIGEST_SIZE);
     (void)json_array_append_new(item->files, json_pack("{s:o, s:s, s:I}", "name",

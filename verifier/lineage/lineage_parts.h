@@ -45,7 +45,8 @@ struct lineage_item {
     struct weights weights; /* MODEL, ADAPTERS and STATE */
     struct model_card card; /* of a folder of them; a hint, and no more */
     struct manifest manifest;
-    bool followed; /* the rows were made again from their sources */
+    bool followed;  /* the rows were made again from their sources */
+    bool described; /* its configuration was held to a job that names one */
     struct bundle *bundle;
     /* Of a run: */
     struct data_paths data;
@@ -90,10 +91,6 @@ void lineage_parts_blame(struct lineage *lineage, const char *path, const struct
 
 /* Does a sentence say already why it is no link? */
 bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path);
-
-/* The SHA-256 of a file. */
-MUST_CHECK enum status lineage_parts_hash(struct digest *sha256, uint64_t *size, const char *path,
-                                          struct error *error);
 
 /* Is there such a file in the folder? */
 bool lineage_parts_has(const char *folder, const char *name);

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "proofs/bundle/checkpoint_file.h"
 #include "proofs/bundle/model_export.h"
+#include "proofs/format/new_folder.h"
 #include "verifier/lineage/lineage_run.h"
 
 enum { PIECE_SIZE = 1 << 20, CONFIG_SIZE_MAX = 1 << 20, DEPTH_MAX = 16 };
@@ -336,17 +337,6 @@ static enum status write_again(struct product_check *check, struct error *error)
     return status;
 }
 
-static enum status make_scratch(char folder[FILE_PATH_MAX], struct error *error)
-{
-    const char *above = getenv("TMPDIR");
-
-    if (snprintf(folder, FILE_PATH_MAX, "%s/lockstep-lineage-XXXXXX",
-                 above == NULL || above[0] == '\0' ? "/tmp" : above) >= FILE_PATH_MAX) {
-        return error_set(error, STATUS_USAGE, "TMPDIR is too long a path");
-    }
-    return mkdtemp(folder) == NULL ? error_set_errno(error, "cannot make %s", folder) : STATUS_OK;
-}
-
 /* Of a folder. Says what differs, or that nothing does. */
 static enum status check_folder(struct product_check *check, struct error *error)
 {
@@ -355,7 +345,7 @@ static enum status check_folder(struct product_check *check, struct error *error
     enum status status;
 
     error_init(&why);
-    TRY(make_scratch(scratch, error));
+    TRY(new_folder_scratch(scratch, error));
     TRY_OUT(file_path_join(check->again, sizeof(check->again), error, scratch, "model"));
     status = write_again(check, &why);
     if (status != STATUS_OK) {

@@ -1,8 +1,12 @@
 /* lineage_receipt.c - see lineage_receipt.h. */
 #include "verifier/lineage/lineage_receipt.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/hex.h"
 #include "proofs/receipt/receipt_check.h"
+#include "proofs/receipt/receipt_state.h"
 
 static struct lineage_item *find_model(const struct lineage *lineage, const struct digest *root)
 {
@@ -17,9 +21,8 @@ static struct lineage_item *find_model(const struct lineage *lineage, const stru
     return NULL;
 }
 
-static void say_verdict(struct lineage *lineage, struct lineage_item *item,
-                        const struct lineage_item *model, const struct receipt *receipt,
-                        const struct receipt_verdict *verdict)
+static void say_verdict(struct lineage *lineage, struct lineage_item *item, const char *model,
+                        const struct receipt *receipt, const struct receipt_verdict *verdict)
 {
     if (!verdict->proven) {
         lineage_parts_say(lineage, LINEAGE_REFUTED, item->path, "%s", verdict->why.text);
@@ -29,7 +32,40 @@ static void say_verdict(struct lineage *lineage, struct lineage_item *item,
     lineage_parts_say(lineage, LINEAGE_PROVEN, item->path,
                       "%s answered so: one step holds the %u tokens of the answer to the rule, %u "
                       "of %u conditions",
-                      model->path, receipt_answer(receipt), verdict->held, verdict->conditions);
+                      model, receipt_answer(receipt), verdict->held, verdict->conditions);
+}
+
+/* Is it of a state of a run that was given? *status: of the search, and of the step. */
+static bool check_runs(enum status *status, struct lineage *lineage, struct lineage_item *item,
+                       const struct receipt *receipt, struct error *why)
+{
+    bool found = false;
+
+    *status = STATUS_OK;
+    for (size_t i = 0; i < lineage->count && *status == STATUS_OK && !found; i++) {
+        struct lineage_item *run = &lineage->items[i];
+        const char *base = run->base == SIZE_MAX ? NULL : lineage->items[run->base].path;
+        struct receipt_verdict verdict;
+        struct receipt_state state;
+        char name[FILE_PATH_MAX];
+
+        if (run->kind != LINEAGE_RUN || bundle_is_encrypted(run->bundle)) {
+            continue;
+        }
+        *status = receipt_state_find(&state, &found, run->path, base, receipt, why);
+        if (*status == STATUS_OK && found) {
+            run->roles |= LINEAGE_ASKED;
+            (void)snprintf(name, sizeof(name), "%.3000s, the state after %" PRIu64 " steps,",
+                           run->path, state.step);
+            *status = receipt_check(&verdict, receipt, state.folder, run->path,
+                                    lineage->options->machine, why);
+            if (*status == STATUS_OK) {
+                say_verdict(lineage, item, name, receipt, &verdict);
+            }
+            receipt_state_close(&state);
+        }
+    }
+    return found;
 }
 
 enum status lineage_receipt_check(struct lineage *lineage, struct lineage_item *item,
@@ -46,6 +82,10 @@ enum status lineage_receipt_check(struct lineage *lineage, struct lineage_item *
     error_init(&why);
     TRY_OUT(receipt_read(&receipt, &why, item->path));
     model = find_model(lineage, &receipt.model_root);
+    if (model == NULL &&
+        (check_runs(&status, lineage, item, &receipt, &why) || status != STATUS_OK)) {
+        goto out;
+    }
     if (model == NULL) {
         hex_encode(root, receipt.model_root.bytes, DIGEST_SIZE);
         lineage_parts_say(lineage, LINEAGE_REFUTED, item->path,
@@ -54,8 +94,8 @@ enum status lineage_receipt_check(struct lineage *lineage, struct lineage_item *
         goto out;
     }
     model->roles |= LINEAGE_ASKED;
-    TRY_OUT(receipt_check(&verdict, &receipt, model->path, lineage->options->machine, &why));
-    say_verdict(lineage, item, model, &receipt, &verdict);
+    TRY_OUT(receipt_check(&verdict, &receipt, model->path, NULL, lineage->options->machine, &why));
+    say_verdict(lineage, item, model->path, &receipt, &verdict);
 out:
     receipt_release(&receipt);
     if (status == STATUS_NO_MEMORY) {

@@ -9,6 +9,7 @@
 #include "base/io/file.h"
 #include "data/rows/moved_sources.h"
 #include "data/rows/pack.h"
+#include "proofs/model/file_hash.h"
 
 struct rows_check {
     struct lineage *lineage;
@@ -34,7 +35,7 @@ static void hold_file(struct rows_check *check, const char *path, const char *wh
                           check->item->path);
         return;
     }
-    if (lineage_parts_hash(&sha256, &size, path, &why) != STATUS_OK) {
+    if (file_hash(&sha256, &size, path, &why) != STATUS_OK) {
         check->whole = false;
         lineage_parts_blame(check->lineage, path, &why);
         return;

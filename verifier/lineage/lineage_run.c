@@ -9,6 +9,7 @@
 #include "proofs/job/first_state.h"
 #include "proofs/model/model_root.h"
 #include "verifier/audit/citation.h"
+#include "verifier/lineage/lineage_origin.h"
 #include "verifier/lineage/lineage_rows.h"
 
 struct run_check {
@@ -397,6 +398,7 @@ enum status lineage_run_check(struct lineage *lineage, size_t run, struct error 
     if (check.job->first_state_given) {
         bind_first_state(&check);
     }
+    lineage_origin_check(lineage, item);
     if (!check.complete) {
         lineage_parts_say(lineage, LINEAGE_NOT_TOLD, item->path,
                           "was not run again: what it reads is not all there");
@@ -411,6 +413,29 @@ enum status lineage_run_check(struct lineage *lineage, size_t run, struct error 
 }
 
 /* ---- figures ----------------------------------------------------------------------- */
+
+/* The solver's words of a look, once of each. */
+static void say_told(struct lineage *lineage, const struct lineage_item *run, const json_t *figures,
+                     uint64_t steps)
+{
+    const json_t *loss = json_object_get(figures, "loss");
+    const json_t *said;
+    char says[ERROR_TEXT_MAX];
+    size_t i;
+
+    (void)snprintf(says, sizeof(says),
+                   "the held-out loss %.6f of the state after %" PRIu64
+                   " steps: not all of the steps that give it were run again",
+                   json_number_value(loss), steps);
+    json_array_foreach(lineage->lists[LINEAGE_TRUSTED], i, said)
+    {
+        if (strcmp(strict_json_text_or(said, "file", ""), run->path) == 0 &&
+            strcmp(strict_json_text_or(said, "says", ""), says) == 0) {
+            return;
+        }
+    }
+    lineage_parts_say(lineage, LINEAGE_TRUSTED, run->path, "%s", says);
+}
 
 void lineage_run_figures(struct lineage *lineage, const struct lineage_item *run, uint64_t steps)
 {
@@ -429,6 +454,11 @@ void lineage_run_figures(struct lineage *lineage, const struct lineage_item *run
     if (figures == NULL) {
         lineage_parts_say(lineage, LINEAGE_MISSING, run->path,
                           "held-out figures of the state after %" PRIu64 " steps", steps);
+        return;
+    }
+    if (!citation_ran(figures, &run->audit, run->bundle, steps)) {
+        say_told(lineage, run, figures, steps);
+        json_decref(figures);
         return;
     }
     (void)json_object_set_new(figures, "run", lineage_parts_text(run->path));

@@ -292,6 +292,68 @@ def test_a_conversation_has_the_receipt_of_its_newest_answer():
     assert audit(out)["answer"] == "proven"
 
 
+def bundle():
+    """A run of adapters over model(), and one of a model from a seed."""
+    if not os.path.exists(path("tuned.run")):
+        with open(path("tokens.u8"), "wb") as file:
+            file.write(bytes(range(256)) * 2)
+        for name, what, place in (("tuned", ["--base", model(), "--lora", "2"], ["--data", model()]),
+                                  ("seed", ["--model", "llama", "--vocabulary", "300", "--layers", "1", "--width", "16",
+                                            "--heads", "2"], [])):
+            call("job", "new", *what, "--data", path("tokens.u8"), "--data-type", "u8", "--length", "32", "--batch",
+                 "2", "--steps", "4", "--segment-steps", "2", "--rate", "0.05", "--out", path(name + ".job"))
+            call("prover", "run", path(name + ".job"), "--data", path("tokens.u8"), *place, "--bundle",
+                 path(name + ".run"))
+    return path("tuned.run"), path("seed.run")
+
+
+def test_a_bundle_has_receipts_of_its_states():
+    """The receipt is that of the exported folder; audit finds the state, and holds it to the journal's root."""
+    tuned, seed = bundle()
+    for step in (2, 4):
+        out, _ = prove("state", "--base", model(), "--step", str(step), folder=tuned)
+        found, = ask("audit", out, "--base", tuned, "--data", model())["audits"]
+        assert found["answer"] == "proven" and found["state_after"] == step, found
+        exported = path("exported.%d" % step)
+        call("bundle", "export", tuned, "--hf", exported, "--base", model(), "--merge", "--step", str(step))
+        with open(os.path.join(exported, "README.md"), encoding="ascii") as file:
+            assert "| root of this state | `%s` |" % found["state_root"] in file.read(), found
+        again, _ = prove("exported", folder=exported)
+        assert read(again) == read(out) and audit(out, exported)["answer"] == "proven"
+    out, _ = prove("seed", "--tokenizer", "bytes", folder=seed)
+    assert ask("audit", out, "--base", seed)["audits"][0]["state_after"] == 4
+    left = [name for name in os.listdir(os.environ.get("TMPDIR") or "/tmp") if name.startswith("lockstep-model-")]
+    assert not left, left
+
+
+def test_a_bundle_that_is_not_the_receipts_is_named():
+    tuned, seed = bundle()
+    out, _ = prove("state", "--base", model(), folder=tuned)
+
+    def answer(wanted, part, *words):
+        found, = ask("audit", out, "--base", *words, wanted=wanted)["audits"]
+        assert part in found["reason"], found
+
+    answer(1, "no state of", seed)
+    answer(2, "began with a folder", tuned)
+    answer(2, "is not what the job began with", tuned, "--data",
+           weights(model("bent"), lambda name, numbers, _: numbers.__setitem__(0, numbers[0] ^ 1)))
+    shutil.copytree(model(), path("config.of"))
+    with open(path("config.of/config.json"), "a", encoding="ascii") as file:
+        file.write("\n")
+    answer(2, "config.json is not the one", tuned, "--data", path("config.of"))
+    claim = read(out)
+    claim["tokens"][-1] ^= 1
+    out = write("changed", claim)
+    answer(1, "the step chooses", tuned, "--data", model())
+    for words in ([tuned, "--data", model(), "--data", model()], [model(), "--data", model()]):
+        assert "--data" in ask("audit", out, "--base", *words, wanted=3)["error"]["message"]
+    said = ask("generate", tuned, "--prompt", PROMPT, "--prove", path("no.receipt"), wanted=3)["error"]
+    assert "began with a folder" in said["message"] and "--base" in said["advice"], said
+    said = ask("job", "new", "--receipt", out, "--base", tuned, "--out", path("no.job"), wanted=3)["error"]
+    assert "is a bundle" in said["message"], said
+
+
 def test_what_has_no_receipt_is_refused_by_name():
     def refused(part, *words, wanted=3):
         said = ask(*words, wanted=wanted)["error"]["message"]

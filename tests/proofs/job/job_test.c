@@ -304,11 +304,14 @@ static void test_false_titles_are_refused(void **state)
     assert_int_equal(parse_with_texts(large, JOB_TITLE_MAX + 3), STATUS_BAD_FORMAT);
 }
 
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static void test_notes_are_bound_and_read_back(void **state)
 {
-    static const char *const good[] = {"first-step f32 0.0001 0.01 0\n",
-                                       "at 0 a\nat 1 b.c\nend 1\n",
-                                       "first-step f64 0 1e-06 2\nend 2\n"};
+    static const char *const good[] = {
+        "first-step f32 0.0001 0.01 0\n", "at 0 a\nat 1 b.c\nend 1\n",
+        "first-step f64 0 1e-06 2\nend 2\n", "first-step f32 0 0 0\nfrom a.b " HASH "\nat 0 a\n",
+        "from a " HASH "\nfrom b " HASH "\n"};
     static const char *const wrong[] = {"at 0 a",
                                         "at 0\n",
                                         "at 0 \n",
@@ -325,7 +328,13 @@ static void test_notes_are_bound_and_read_back(void **state)
                                         "first-step f32 0 0 1e-6\n",
                                         "first-step f32 0 0 -1\n",
                                         "at 0 a\nfirst-step f32 0 0 0\n",
-                                        "at 0 \303\251\n"};
+                                        "at 0 \303\251\n",
+                                        "from a " HASH "0\n",
+                                        "from " HASH "\n",
+                                        "from a 0x" HASH "\n",
+                                        "from a A" HASH "\n",
+                                        "from a b " HASH "\n",
+                                        "at 1 a\nfrom a " HASH "\n"};
     struct small_job_options options;
     struct job *again = NULL;
     struct buffer bytes;

@@ -72,6 +72,7 @@ def test_a_whole_pedigree_is_proven():
     assert found["answer"] == "proven" and not found["refuted"] and not found["not_told"], found
     assert sentences(found, "proven") == [
         "packed: 48 rows and 12 that are held out follow from their sources by the tokenizer base",
+        "tune.run: names the config.json of base",
         "tune.run: stands on the weights of base",
         "tune.run: reads the rows of packed",
         "tune.run: 8 of 8 steps were run again and gave the same bits",
@@ -84,9 +85,10 @@ def test_a_whole_pedigree_is_proven():
     ], found["proven"]
     assert not found["missing"] and sorted(sentences(found, "trusted")) == [
         "adapter: that its base is called 'a/b'",
-        "base: how it computes, which is its config.json: a run holds its weights alone",
         "base: that it is what its publisher published: compare its root or its SHA-256",
-        "packed: that its sources are what they are called, and may be used"], found["trusted"]
+        "packed: that its sources are what they are called, and may be used",
+        "tune.run: that its program computes what the files say that its job names: who wrote the job says so",
+    ], found["trusted"]
     assert [given["roles"] for given in found["given"]] == [
         ["base"], ["data"], ["training"], ["product"], ["product", "asked"], ["product"], ["product"], ["answer"]]
     steps = ask("bundle", "steps", "tune.run")["steps"]
@@ -164,6 +166,57 @@ def test_one_changed_byte_is_found_and_named():
     assert lineage()["answer"] == "proven"
 
 
+def test_another_config_of_the_base_is_found_and_named():
+    with open("base/config.json", encoding="ascii") as file:
+        text = file.read()
+    for key, value in (("rope_theta", 20000.0), ("rms_norm_eps", 1e-4), ("hidden_act", "gelu"),
+                       ("tie_word_embeddings", True), ("eos_token_id", 3), ("pad_token_id", 1)):
+        with open("base/config.json", "w", encoding="ascii") as file:
+            json.dump(json.loads(text) | {key: value}, file)
+        for given in (GIVEN, ["base", "packed", "tune.run", "adapter"]):
+            found = lineage(wanted=1, given=given)
+            said, = [one["says"] for one in found["refuted"] if one["file"] == "base/config.json"]
+            assert said.startswith("is not the one of which the program of tune.run was made"), (key, found)
+    with open("base/config.json", "w", encoding="ascii") as file:
+        file.write(text)
+    found = lineage(given=["packed", "tune.run"], wanted=2)
+    assert any("tune.run: the config.json of which its program was made, with the SHA-256 " in one
+               for one in sentences(found, "missing")), found
+
+
+def test_a_receipt_of_a_bundle_needs_no_folder_of_the_model():
+    call("generate", "tune.run", "--base", "base", "--step", "4", "--chat", "llama3", "--prompt", "Is 7 prime?",
+         "--tokens", "8", "--prove", "state.receipt")
+    found = lineage(given=["base", "packed", "tune.run", "state.receipt"])
+    said, = [one for one in found["proven"] if one["file"] == "state.receipt"]
+    assert said["says"].startswith("tune.run, the state after 4 steps, answered so: "), found
+    with flipped("state.receipt", -10):
+        assert lineage(given=["base", "packed", "tune.run", "state.receipt"], wanted=1)["answer"] == "refuted"
+
+
+def test_a_second_stage_may_stand_on_adapters():
+    call("base", "merge", "base", "--adapter", "adapter", "--out", "merged")
+    for name in ("model.safetensors", "config.json", "tokenizer.json"):
+        with open("merged/" + name, "rb") as one, open("tuned/" + name, "rb") as other:
+            assert one.read() == other.read(), name
+    call("job", "new", "--base", "merged", "--data", "packed", "--batch", "2", "--steps", "2", "--segment-steps", "2",
+         "--out", "second.job")
+    call("prover", "run", "second.job", "--data", "packed", "--first-state", "merged", "--bundle", "second.run")
+    whole = ["base", "packed", "tune.run", "adapter", "merged", "second.run"]
+    found = lineage(given=whole)
+    assert found["answer"] == "proven" and not found["not_told"], found
+    assert "merged: is base with the adapters of adapter, byte for byte" in sentences(found, "proven"), found
+    assert "second.run: begins with the weights of merged" in sentences(found, "proven"), found
+    for name, place in (("merged/model.safetensors", -1), ("merged/tokenizer.json", 50),
+                        ("adapter/adapter_model.safetensors", -3)):
+        with flipped(name, place):
+            for given in (whole, ["base", "packed", "adapter", "merged", "second.run"]):
+                found = lineage(wanted=1, given=given)
+                assert name in [one["file"] for one in found["refuted"]], (name, found)
+    found = lineage(given=["base", "packed", "merged", "second.run"])
+    assert "merged: the adapters that MERGED.json names" in sentences(found, "missing"), found
+
+
 def test_a_false_checkpoint_or_step_is_found():
     checkpoint = "tune.run/checkpoints/000000000008.safetensors"
     with flipped(checkpoint, -1):
@@ -214,6 +267,11 @@ def test_a_sample_is_said_to_be_one():
     found = lineage("--sample", "1")
     assert any("2 of 8 steps" in one for one in sentences(found, "proven")), found
     assert "tune.run: 6 steps, which were not run again" in sentences(found, "trusted"), found
+    told = [one for one in sentences(found, "trusted") if "held-out loss" in one]
+    proven = [one["state_after"] for one in found["held_out"]]
+    # Each look is of the segment that ends there.
+    assert len(proven) == 1 and len(told) == 2 and len(set(told)) == 2, found
+    assert all("the state after %d steps" % proven[0] not in one for one in told), found
 
 
 def test_words_that_people_write_are_trusted_not_proven():
@@ -401,6 +459,9 @@ if __name__ == "__main__":
         test_roots_and_hashes_are_those_of_other_commands,
         test_a_mean_of_states_is_made_again,
         test_one_changed_byte_is_found_and_named,
+        test_another_config_of_the_base_is_found_and_named,
+        test_a_receipt_of_a_bundle_needs_no_folder_of_the_model,
+        test_a_second_stage_may_stand_on_adapters,
         test_a_false_checkpoint_or_step_is_found,
         test_what_was_not_given_is_missing_and_what_is_no_part_is_refuted,
         test_sources_may_lie_elsewhere_or_be_gone,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/tokens/job_adapter.h"
+#include "proofs/model/adapter_config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error error;
 
     error_init(&error);
-    if (job_adapter_parse(&lora, data, size, "adapter_config.json", &error) != STATUS_OK) {
+    if (adapter_config_parse(&lora, data, size, "adapter_config.json", &error) != STATUS_OK) {
         if (error.status == STATUS_OK || error.text[0] == '\0') {
             abort();
         }
