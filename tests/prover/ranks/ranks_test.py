@@ -54,7 +54,7 @@ def roots(bundle):
 def same_on_all(name, files, *words):
     job = new_job(name + ".job", *words)
     wanted = None
-    for ranks in 1, 2, 3, 4:
+    for ranks in 1, 2, 3, 4, 6:
         bundle = path("%s.%d" % (name, ranks))
         call(*run_words("run", job, bundle, files, ranks), "--threads", "1")
         found = roots(bundle)
@@ -262,8 +262,6 @@ def test_what_ranks_cannot_share_is_refused_by_name():
     refused("the job has no groups of micro-batches", *run)
     refused("--accumulate-group", *run)
     job = path("gpt2.job")
-    refused("4 groups of micro-batches, fewer than 5 ranks",
-            *run_words("run", job, path("never.run"), [DATA], 5))
     refused("a number from 1 to 1024, or slurm",
             *run_words("run", job, path("never.run"), [DATA], "many"), wanted=3)
     one = run_words("run", job, path("never.run"), [DATA], None)
@@ -285,6 +283,12 @@ def test_too_few_open_files_are_refused_with_the_number():
     assert not os.path.exists(path("few.run"))
 
 
+def test_spare_ranks_say_so():
+    said = call(*run_words("run", path("gpt2.job"), path("spare.run"), [DATA], 6)).stderr.decode()
+    assert "2 of 6 ranks are spare: the job has 4 groups" in said, said
+    assert roots(path("spare.run")) == roots(path("gpt2.1"))
+
+
 def test_slurm_counts_only_where_the_options_say_so():
     slurm = {"SLURM_PROCID": "1", "SLURM_NTASKS": "2"}
     call(*run_words("run", path("gpt2.job"), path("alone.run"), [DATA], None), environment=slurm)
@@ -294,9 +298,16 @@ def test_slurm_counts_only_where_the_options_say_so():
 def test_job_show_says_what_goes_over_the_wire():
     shown = ask("job", "show", path("gpt2.job"), "--ranks", "4")["ranks"]
     parameters = shown["parameters"]
-    # four subtrees of four ranks: (N - 1) / N of 8 bytes a parameter and rank, of all four 24
-    assert shown["wire_bytes"] == 24 * parameters, shown
-    refused("fewer than 5 ranks", "job", "show", path("gpt2.job"), "--ranks", "5")
+    # four subtrees of four ranks: (N - 1) / N of 8 bytes a parameter and rank, of all four 24;
+    # and 4 bytes for each row that is clipped, to three ranks
+    rows = shown["wire_bytes"] - 24 * parameters
+    assert rows > 0 and rows % 12 == 0, shown
+    new_job("free.job", "--model", "gpt2", *TEXT, "--clip", "0")
+    shown = ask("job", "show", path("free.job"), "--ranks", "4")["ranks"]
+    assert shown["wire_bytes"] == 24 * shown["parameters"], shown
+    assert shown["shard_bytes"] == 8 * (shown["parameters"] - 1), shown  # both moments
+    spare = ask("job", "show", path("gpt2.job"), "--ranks", "6")["ranks"]
+    assert spare["spare"] == 2, spare
 
 
 if __name__ == "__main__":
@@ -315,6 +326,7 @@ if __name__ == "__main__":
         test_a_size_that_does_not_agree_is_refused,
         test_what_ranks_cannot_share_is_refused_by_name,
         test_too_few_open_files_are_refused_with_the_number,
+        test_spare_ranks_say_so,
         test_slurm_counts_only_where_the_options_say_so,
         test_job_show_says_what_goes_over_the_wire,
     ]))
