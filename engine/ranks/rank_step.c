@@ -8,17 +8,10 @@
 
 static enum status build_plan(struct rank_step *step, uint32_t ranks, struct error *error)
 {
-    struct tensor *sums = NULL;
-    uint32_t count = 0;
-    enum status status;
-
     TRY(rank_tape_check(step->whole, error));
     TRY(ranks_plan_build(&step->plan, ranks, rank_tape_groups(step->whole), error));
-    TRY_OUT(rank_tape_sums(&sums, &count, step->whole, error));
-    status = ranks_shards_build(&step->shards, sums, count, ranks, error);
-out:
-    free(sums);
-    return status;
+    TRY(rank_places_build(&step->places, step->whole, ranks, error));
+    return rank_places_sums(&step->shards, &step->places, error);
 }
 
 /* The caller reads the sums of the first leg and writes those of the second. */
@@ -30,23 +23,50 @@ static struct machine_options leg_options(const struct machine_options *options)
     return own;
 }
 
+/* The largest tensor that is read or written through the host. */
+static uint64_t largest_size(const struct rank_step *step)
+{
+    uint64_t largest = 0;
+
+    for (uint32_t i = 0; i < step->places.sum_count + step->places.arrival_count; i++) {
+        const uint32_t id = i < step->places.sum_count
+                                ? step->places.sums[i]
+                                : step->places.arrivals[i - step->places.sum_count].tensor;
+        const uint64_t size = tensor_size(&step->whole->tensors[id]);
+
+        largest = size > largest ? size : largest;
+    }
+    return largest;
+}
+
+static enum status open_arrivals(struct rank_step *step, struct error *error)
+{
+    const uint32_t stages = step->places.stage_count;
+
+    step->arrivals = calloc((size_t)stages + 1, sizeof(*step->arrivals));
+    if (step->arrivals == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u stages", stages);
+    }
+    for (uint32_t stage = 1; stage <= stages; stage++) {
+        TRY(rank_arrivals_open(&step->arrivals[stage], &step->places, stage, step->link->rank,
+                               error));
+    }
+    return STATUS_OK;
+}
+
 static enum status open_sums(struct rank_step *step, const struct machine_options *options,
                              struct error *error)
 {
     const bool on_cpu = options->backend == NULL || options->backend == &backend_cpu;
     const int threads = options->thread_count > 0 ? options->thread_count : omp_get_max_threads();
-    uint64_t largest = 0;
+    const uint64_t largest = largest_size(step);
 
-    for (uint32_t k = 0; k < step->own.sum_count; k++) {
-        const uint64_t count = step->own.tape->tensors[step->own.sums[k]].count;
-
-        largest = count > largest ? count : largest;
-    }
-    step->bounce = malloc((largest + 1) * sizeof(*step->bounce));
+    step->bounce = malloc(largest + 1);
     if (step->bounce == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a sum of %llu elements",
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a tensor of %llu bytes",
                          (unsigned long long)largest);
     }
+    TRY(open_arrivals(step, error));
     return rank_sums_open(&step->sums, &step->plan, &step->shards, step->link->rank,
                           on_cpu ? options->isa : isa_best(), threads, error);
 }
@@ -63,7 +83,31 @@ static enum status open_machine(struct rank_step *step, const struct machine_opt
                          "--device-memory out and name one device a rank",
                          step->machine->backend->name);
     }
-    return rank_tape_cut(&step->cut, &step->own, step->machine->tape, error);
+    step->legs = calloc((size_t)step->own.leg_count + 1, sizeof(*step->legs));
+    if (step->legs == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of legs");
+    }
+    return rank_tape_cut(step->legs, &step->own, &step->places, step->machine->tape, error);
+}
+
+/* The bounds of a state are those of its next value, which stand at leaves. */
+static enum status find_bounded(struct rank_step *step, struct error *error)
+{
+    const struct tape *whole = step->whole;
+
+    step->bounded = malloc(((size_t)whole->tensor_count + 1) * sizeof(*step->bounded));
+    if (step->bounded == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u tensors", whole->tensor_count);
+    }
+    for (uint32_t id = 0; id < whole->tensor_count; id++) {
+        step->bounded[id] = TENSOR_NONE;
+    }
+    for (uint32_t i = 0; i < whole->state_count; i++) {
+        if (step->places.states[i] != RANK_STATE_ALL) {
+            step->bounded[whole->states[i].before] = whole->states[i].after;
+        }
+    }
+    return STATUS_OK;
 }
 
 enum status rank_step_open(struct rank_step *step, const struct tape *whole,
@@ -74,7 +118,8 @@ enum status rank_step_open(struct rank_step *step, const struct tape *whole,
 
     *step = (struct rank_step){.whole = whole, .link = link};
     TRY_OUT(build_plan(step, link->rank_count, error));
-    TRY_OUT(rank_tape_build(&step->own, whole, &step->plan, link->rank, error));
+    TRY_OUT(rank_tape_build(&step->own, &step->places, &step->plan, link->rank, error));
+    TRY_OUT(find_bounded(step, error));
     TRY_OUT(open_machine(step, options, error));
     TRY_OUT(open_sums(step, options, error));
 out:
@@ -89,9 +134,16 @@ void rank_step_close(struct rank_step *step)
     if (step->machine != NULL) {
         step->machine->backend->close(step->machine);
     }
+    for (uint32_t stage = 1; step->arrivals != NULL && stage <= step->places.stage_count; stage++) {
+        rank_arrivals_close(&step->arrivals[stage]);
+    }
+    free(step->arrivals);
+    free(step->legs);
+    free(step->bounded);
     rank_sums_close(&step->sums);
     rank_tape_release(&step->own);
     ranks_shards_release(&step->shards);
+    rank_places_release(&step->places);
     ranks_plan_release(&step->plan);
     free(step->bounce);
     *step = (struct rank_step){.machine = NULL};
@@ -106,15 +158,50 @@ enum status rank_step_size(uint64_t *size, const struct tape *whole,
     enum status status;
 
     TRY_OUT(build_plan(&step, ranks, error));
-    TRY_OUT(rank_tape_build(&step.own, whole, &step.plan, 0, error));
+    TRY_OUT(rank_tape_build(&step.own, &step.places, &step.plan, 0, error));
     TRY_OUT(machine_size(size, step.own.tape, &own, error));
-    for (uint32_t k = 0; k < step.own.sum_count; k++) {
-        *size +=
-            (step.own.subtree_count + 2) * tensor_size(&step.own.tape->tensors[step.own.sums[k]]);
+    *size += largest_size(&step);
+    for (uint32_t k = 0; k < step.places.sum_count; k++) {
+        *size += step.own.subtree_count * tensor_size(&whole->tensors[step.places.sums[k]]);
+    }
+    *size += ranks_shard_count(&step.shards, 0) * step.plan.subtree_count * sizeof(float);
+    for (uint32_t i = 0; i < step.places.arrival_count; i++) {
+        *size += tensor_size(&whole->tensors[step.places.arrivals[i].tensor]);
     }
 out:
     rank_step_close(&step);
     return status;
+}
+
+/* Each part that arrives goes to every other rank. */
+static uint64_t arrival_bytes(const struct rank_places *places)
+{
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < places->arrival_count; i++) {
+        bytes += tensor_size(&places->whole->tensors[places->arrivals[i].tensor]);
+    }
+    return bytes * (places->ranks - 1);
+}
+
+static void fill_wire(struct rank_wire *wire, const struct rank_step *step)
+{
+    const struct tape *whole = step->whole;
+
+    *wire =
+        (struct rank_wire){.groups = step->plan.group_count, .subtrees = step->plan.subtree_count};
+    for (uint32_t rank = 0; rank < step->plan.rank_count; rank++) {
+        wire->elements += ranks_shard_count(&step->shards, rank);
+        wire->spare +=
+            ranks_first_subtree(&step->plan, rank) == ranks_first_subtree(&step->plan, rank + 1);
+    }
+    for (uint32_t i = 0; i < whole->state_count; i++) {
+        if (step->places.states[i] == RANK_STATE_CUT) {
+            wire->cut += tensor_size(&whole->tensors[whole->states[i].before]);
+        }
+    }
+    wire->bytes = ranks_sent_elements(&step->plan, &step->shards) * sizeof(float) +
+                  arrival_bytes(&step->places);
 }
 
 enum status rank_step_wire(struct rank_wire *wire, const struct tape *whole, uint32_t ranks,
@@ -123,14 +210,30 @@ enum status rank_step_wire(struct rank_wire *wire, const struct tape *whole, uin
     struct rank_step step = {.whole = whole};
     enum status status = build_plan(&step, ranks, error);
 
-    *wire =
-        (struct rank_wire){.groups = step.plan.group_count, .subtrees = step.plan.subtree_count};
-    for (uint32_t rank = 0; status == STATUS_OK && rank < ranks; rank++) {
-        wire->elements += ranks_shard_count(&step.shards, rank);
+    *wire = (struct rank_wire){0};
+    if (status == STATUS_OK) {
+        fill_wire(wire, &step);
     }
-    wire->bytes = status == STATUS_OK ? ranks_wire_bytes(&step.plan, &step.shards) : 0;
     rank_step_close(&step);
     return status;
+}
+
+/* ---- where tensors lie ------------------------------------------------------------------- */
+
+uint64_t rank_step_first(const struct rank_step *step, uint32_t tensor, uint32_t rank)
+{
+    return rank_places_first(&step->places, step->bounded[tensor], rank) *
+           dtype_size(step->whole->tensors[tensor].dtype);
+}
+
+void rank_step_holding(struct rank_holding *holding, const struct rank_step *step, uint32_t tensor)
+{
+    const bool in_parts = step->places.cut[tensor] && step->own.ids[tensor] == TENSOR_NONE;
+
+    *holding =
+        (struct rank_holding){.id = in_parts ? step->own.parts[tensor] : step->own.ids[tensor],
+                              .in_parts = in_parts,
+                              .is_shared = step->bounded[tensor] != TENSOR_NONE};
 }
 
 /* ---- a step ------------------------------------------------------------------------------ */
@@ -170,30 +273,113 @@ static enum status put_parts(struct rank_step *step, struct error *error)
 
         if (elements == NULL) {
             TRY(backend->read(step->machine, id, step->bounce, error));
-            elements = step->bounce;
+            elements = (const float *)(const void *)step->bounce;
         }
         rank_sums_put(&step->sums, i / step->own.sum_count, i % step->own.sum_count, elements);
     }
     return STATUS_OK;
 }
 
+/* The own shards of the sums become inputs. */
 static enum status take_sums(struct rank_step *step, struct error *error)
 {
     for (uint32_t k = 0; k < step->own.sum_count; k++) {
-        rank_sums_get(step->bounce, &step->sums, k);
-        TRY(step->machine->backend->write(step->machine, step->own.sums[k], step->bounce, error));
+        const uint32_t id = step->own.parts[step->places.sums[k]];
+
+        if (id != TENSOR_NONE) {
+            TRY(step->machine->backend->write(step->machine, id, rank_sums_shard(&step->sums, k),
+                                              error));
+        }
     }
     return STATUS_OK;
 }
 
+/* Calls each() for what arrives before a stage, with its number there. */
+static enum status visit_arrivals(struct rank_step *step, uint32_t stage,
+                                  enum status (*each)(struct rank_step *step, uint32_t arrival,
+                                                      uint32_t at, struct error *error),
+                                  struct error *error)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < step->places.arrival_count; i++) {
+        if (step->places.arrivals[i].stage == stage) {
+            TRY(each(step, i, at++, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* The own part, which an earlier leg has made: or it is a shard of a sum, and an input. */
+static enum status put_arrival(struct rank_step *step, uint32_t arrival, uint32_t at,
+                               struct error *error)
+{
+    const struct rank_arrival *what = &step->places.arrivals[arrival];
+    const uint32_t id = step->own.parts[what->tensor];
+
+    return id == TENSOR_NONE
+               ? STATUS_OK
+               : step->machine->backend->read(
+                     step->machine, id, rank_arrivals_own(&step->arrivals[what->stage], at), error);
+}
+
+static enum status take_arrival(struct rank_step *step, uint32_t arrival, uint32_t at,
+                                struct error *error)
+{
+    const uint32_t input = step->own.arrivals[arrival];
+
+    if (input == TENSOR_NONE) {
+        return STATUS_OK;
+    }
+    rank_arrivals_get(step->bounce, &step->arrivals[step->places.arrivals[arrival].stage], at);
+    return step->machine->backend->write(step->machine, input, step->bounce, error);
+}
+
+/* The next value of a state that is whole on every rank. */
+static enum status take_state(struct rank_step *step, uint32_t arrival, uint32_t at,
+                              struct error *error)
+{
+    const struct rank_arrival *what = &step->places.arrivals[arrival];
+
+    if (what->state == TENSOR_NONE) {
+        return STATUS_OK;
+    }
+    rank_arrivals_get(step->bounce, &step->arrivals[what->stage], at);
+    return step->machine->backend->write(
+        step->machine, step->own.ids[step->whole->states[what->state].before], step->bounce, error);
+}
+
+static enum status run_stage(struct rank_step *step, uint32_t stage, struct error *error)
+{
+    const uint32_t legs = step->own.leg_count;
+
+    TRY(visit_arrivals(step, stage, put_arrival, error));
+    TRY(rank_arrivals_exchange(&step->arrivals[stage], step->link, error));
+    TRY(visit_arrivals(step, stage, take_arrival, error));
+    if (stage == legs) {
+        return STATUS_OK;
+    }
+    return step->machine->backend->run(
+        step->machine, step->legs[stage],
+        stage + 1 < legs ? step->legs[stage + 1] : step->machine->tape->op_count, NULL, error);
+}
+
 enum status rank_step_run(struct rank_step *step, struct error *error)
 {
+    const uint32_t legs = step->own.leg_count;
     const struct backend *backend = step->machine->backend;
 
     TRY(write_counters(step, error));
-    TRY(backend->run(step->machine, 0, step->cut, NULL, error));
+    TRY(backend->run(step->machine, 0, legs > 1 ? step->legs[1] : step->machine->tape->op_count,
+                     NULL, error));
     TRY(put_parts(step, error));
     TRY(rank_sums_join(&step->sums, step->link, error));
     TRY(take_sums(step, error));
-    return backend->run(step->machine, step->cut, step->machine->tape->op_count, NULL, error);
+    for (uint32_t stage = 1; stage <= legs; stage++) {
+        TRY(run_stage(step, stage, error));
+    }
+    for (uint32_t stage = 1; stage <= legs; stage++) {
+        TRY(visit_arrivals(step, stage, take_state, error));
+    }
+    return STATUS_OK;
 }

@@ -1,11 +1,13 @@
 /*
- * rank_step.h - one rank's machine, and its share of a step: its first leg, the exchange of sums,
- * and the second leg, after which every rank has the states of one machine.
+ * rank_step.h - one rank's machine, and its share of a step: its legs, the exchange of sums behind
+ * the first, and what arrives before each other one. After a step each rank has its part of the
+ * states of one machine.
  */
 #ifndef ENGINE_RANKS_RANK_STEP_H
 #define ENGINE_RANKS_RANK_STEP_H
 
 #include "engine/plan/backend.h"
+#include "engine/ranks/rank_arrivals.h"
 #include "engine/ranks/rank_sums.h"
 #include "engine/ranks/rank_tape.h"
 
@@ -13,12 +15,15 @@ struct rank_step {
     const struct tape *whole;      /* borrowed */
     const struct ranks_link *link; /* borrowed */
     struct ranks_plan plan;
-    struct ranks_shards shards;
+    struct rank_places places;
+    struct ranks_shards shards; /* of the sums */
     struct rank_tape own;
     struct rank_sums sums;
+    struct rank_arrivals *arrivals; /* per stage from 1 on; stage_count is behind the last leg */
     struct machine *machine;
-    uint32_t cut;
-    float *bounce; /* the largest sum */
+    uint32_t *bounded; /* per tensor: of a state with shards the one whose bounds it has */
+    uint32_t *legs;    /* where they begin in the machine's tape */
+    uint8_t *bounce;   /* the largest tensor that travels */
 };
 
 /* Refuses by name what ranks cannot share (rank_tape.h), before anything is allocated. whole must
@@ -37,8 +42,10 @@ MUST_CHECK enum status rank_step_size(uint64_t *size, const struct tape *whole,
 struct rank_wire {
     uint32_t groups;
     uint32_t subtrees; /* of all ranks */
+    uint32_t spare;    /* ranks without a group */
     uint64_t elements; /* of the sums: the parameters that learn, and the losses */
     uint64_t bytes;    /* that all ranks send, without the heads of messages */
+    uint64_t cut;      /* bytes of the states that lie in shards */
 };
 
 /* Refuses what rank_step_open() refuses. */
@@ -46,5 +53,17 @@ MUST_CHECK enum status rank_step_wire(struct rank_wire *wire, const struct tape 
                                       uint32_t ranks, struct error *error);
 
 MUST_CHECK enum status rank_step_run(struct rank_step *step, struct error *error);
+
+/* Where a state, data or a constant lies on the ranks: a tensor of the whole tape. */
+struct rank_holding {
+    uint32_t id;    /* of this rank's tape, whole or its part; TENSOR_NONE: it has no part */
+    bool in_parts;  /* each rank has a part, and none the whole */
+    bool is_shared; /* a state with shards, at leaves: each rank hashes its part */
+};
+
+void rank_step_holding(struct rank_holding *holding, const struct rank_step *step, uint32_t tensor);
+
+/* The first byte of a tensor with bounds that a rank has; of rank `rank_count`, its size. */
+uint64_t rank_step_first(const struct rank_step *step, uint32_t tensor, uint32_t rank);
 
 #endif /* ENGINE_RANKS_RANK_STEP_H */

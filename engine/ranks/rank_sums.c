@@ -46,19 +46,17 @@ enum status rank_sums_open(struct rank_sums *sums, const struct ranks_plan *plan
                            const struct ranks_shards *shards, uint32_t rank, enum isa isa,
                            int thread_count, struct error *error)
 {
-    uint64_t own;
+    const uint64_t own = ranks_shard_count(shards, rank);
+    uint64_t all = 0;
 
     *sums = (struct rank_sums){
         .plan = plan, .shards = shards, .rank = rank, .thread_count = thread_count};
-    sums->element_count = before_owner(sums, plan->rank_count);
-    own = ranks_shard_count(shards, rank);
+    all = before_owner(sums, plan->rank_count);
     cpu_kernels(&sums->kernels, isa);
-    sums->parts = malloc((sums->element_count * subtrees_of(sums, rank) + 1) * sizeof(float));
+    sums->parts = malloc((all * subtrees_of(sums, rank) + 1) * sizeof(float));
     sums->slots = malloc((own * plan->subtree_count + 1) * sizeof(float));
-    sums->whole = malloc((sums->element_count + 1) * sizeof(float));
     sums->transfers = malloc(2 * (size_t)plan->rank_count * sizeof(*sums->transfers));
-    if (sums->parts == NULL || sums->slots == NULL || sums->whole == NULL ||
-        sums->transfers == NULL) {
+    if (sums->parts == NULL || sums->slots == NULL || sums->transfers == NULL) {
         rank_sums_close(sums);
         return error_set(error, STATUS_NO_MEMORY, "no memory for the sums of %u ranks",
                          plan->rank_count);
@@ -70,7 +68,6 @@ void rank_sums_close(struct rank_sums *sums)
 {
     free(sums->parts);
     free(sums->slots);
-    free(sums->whole);
     free(sums->transfers);
     *sums = (struct rank_sums){.plan = NULL};
 }
@@ -90,19 +87,13 @@ void rank_sums_put(struct rank_sums *sums, uint32_t subtree, uint32_t sum, const
     }
 }
 
-void rank_sums_get(float *elements, const struct rank_sums *sums, uint32_t sum)
+/* The leftmost subtree's place has the root. */
+const float *rank_sums_shard(const struct rank_sums *sums, uint32_t sum)
 {
-    uint64_t before = 0;
-
-    for (uint32_t owner = 0; owner < sums->plan->rank_count; owner++) {
-        memcpy(elements + ranks_shard_first(sums->shards, sum, owner),
-               sums->whole + before + before_sum(sums, owner, sum),
-               shard_size(sums, sum, owner) * sizeof(float));
-        before += ranks_shard_count(sums->shards, owner);
-    }
+    return sums->slots + before_sum(sums, sums->rank, sum);
 }
 
-/* ---- the exchanges ----------------------------------------------------------------------- */
+/* ---- the exchange ------------------------------------------------------------------------ */
 
 static void add_transfer(struct rank_sums *sums, uint32_t *count, uint32_t peer, uint32_t tag,
                          bool sends, float *elements, uint64_t size)
@@ -133,29 +124,9 @@ static enum status exchange_parts(struct rank_sums *sums, const struct ranks_lin
             memcpy(slot, part, own * subtrees * sizeof(float));
             continue;
         }
-        add_transfer(sums, &count, peer, RANK_SUMS_PARTS, true, part, theirs * subtrees);
-        add_transfer(sums, &count, peer, RANK_SUMS_PARTS, false, slot,
+        add_transfer(sums, &count, peer, RANK_TAG_PARTS, true, part, theirs * subtrees);
+        add_transfer(sums, &count, peer, RANK_TAG_PARTS, false, slot,
                      own * subtrees_of(sums, peer));
-    }
-    return link->exchange(link->context, sums->transfers, count, error);
-}
-
-/* The own shard of the whole sums to all, and theirs from all. */
-static enum status exchange_whole(struct rank_sums *sums, const struct ranks_link *link,
-                                  struct error *error)
-{
-    const uint64_t own = ranks_shard_count(sums->shards, sums->rank);
-    float *mine = sums->whole + before_owner(sums, sums->rank);
-    uint32_t count = 0;
-
-    memcpy(mine, sums->slots, own * sizeof(float)); /* the leftmost subtree's place: the root */
-    for (uint32_t peer = 0; peer < sums->plan->rank_count; peer++) {
-        if (peer != sums->rank) {
-            add_transfer(sums, &count, peer, RANK_SUMS_WHOLE, true, mine, own);
-            add_transfer(sums, &count, peer, RANK_SUMS_WHOLE, false,
-                         sums->whole + before_owner(sums, peer),
-                         ranks_shard_count(sums->shards, peer));
-        }
     }
     return link->exchange(link->context, sums->transfers, count, error);
 }
@@ -206,5 +177,5 @@ enum status rank_sums_join(struct rank_sums *sums, const struct ranks_link *link
 {
     TRY(exchange_parts(sums, link, error));
     join_slots(sums);
-    return exchange_whole(sums, link, error);
+    return STATUS_OK;
 }

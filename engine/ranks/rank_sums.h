@@ -1,11 +1,9 @@
 /*
- * rank_sums.h - the sums of one rank between the two legs of a step: what it sends to the owners of
- * the shards, the additions that it owes as an owner, and the whole sums that come back.
+ * rank_sums.h - the sums of one rank between its first two legs: what it sends to the owners of the
+ * shards, and the additions that it owes as an owner, in the order of the tree.
  *
- * Two exchanges make a step. In the first every rank sends each owner the owner's shard of all its
- * subtrees. The owner adds in the order of the tree. In the second every owner sends its shard of
- * the whole sums to all. A message has one place in memory on both sides: the shards lie one after
- * another, owner by owner.
+ * A message has one place in memory on both sides: the shards lie one after another, owner by
+ * owner.
  */
 #ifndef ENGINE_RANKS_RANK_SUMS_H
 #define ENGINE_RANKS_RANK_SUMS_H
@@ -15,18 +13,16 @@
 #include "engine/ranks/ranks_plan.h"
 
 enum {
-    RANK_SUMS_PARTS = 1, /* the tags of the two exchanges */
-    RANK_SUMS_WHOLE,
+    RANK_TAG_PARTS = 1, /* of the exchanges of a step */
+    RANK_TAG_ARRIVALS,
 };
 
 struct rank_sums {
     const struct ranks_plan *plan; /* borrowed, like the shards */
     const struct ranks_shards *shards;
     uint32_t rank;
-    uint64_t element_count; /* of all sums */
-    float *parts;           /* of the rank's subtrees: per owner, subtree and sum its shard */
-    float *slots;           /* of all subtrees the own shard; a join is made over its left one */
-    float *whole;           /* per owner and sum its shard */
+    float *parts; /* of the rank's subtrees: per owner, subtree and sum its shard */
+    float *slots; /* of all subtrees the own shard; a join is made over its left one */
     struct ranks_transfer *transfers;
     struct kernel_table kernels;
     int thread_count;
@@ -40,11 +36,11 @@ void rank_sums_close(struct rank_sums *sums); /* a zero-filled one is allowed */
 /* A sum of the rank's own subtree number `subtree`. */
 void rank_sums_put(struct rank_sums *sums, uint32_t subtree, uint32_t sum, const float *elements);
 
-/* Both exchanges and the additions between them. */
+/* The exchange and the additions behind it. */
 MUST_CHECK enum status rank_sums_join(struct rank_sums *sums, const struct ranks_link *link,
                                       struct error *error);
 
-/* A whole sum. */
-void rank_sums_get(float *elements, const struct rank_sums *sums, uint32_t sum);
+/* The rank's own shard of a whole sum. */
+const float *rank_sums_shard(const struct rank_sums *sums, uint32_t sum);
 
 #endif /* ENGINE_RANKS_RANK_SUMS_H */

@@ -6,14 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tape_cutter {
-    const struct tape *whole;
-    const struct ranks_plan *plan;
-    uint32_t rank;
-    struct rank_tape *own;
-    uint32_t *kept;  /* per operation of the whole tape: its place here, or TENSOR_NONE */
-    uint32_t *stand; /* per tensor of the whole tape: the id here that stands for it */
-};
+#include "engine/ranks/rank_behind.h"
 
 /* ---- what a tape has --------------------------------------------------------------------- */
 
@@ -64,24 +57,6 @@ enum status rank_tape_check(const struct tape *whole, struct error *error)
     return STATUS_OK;
 }
 
-enum status rank_tape_sums(struct tensor **sums, uint32_t *count, const struct tape *whole,
-                           struct error *error)
-{
-    const struct tape *brief = whole->brief;
-
-    *count = 0;
-    *sums = calloc((size_t)brief->repeat.carry_count + 1, sizeof(**sums));
-    if (*sums == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of sums");
-    }
-    for (uint32_t k = 0; k < brief->repeat.carry_count; k++) {
-        if (brief->repeat.carries[k].joined) {
-            (*sums)[(*count)++] = brief->tensors[brief->repeat.carries[k].after];
-        }
-    }
-    return STATUS_OK;
-}
-
 /* ---- which operations -------------------------------------------------------------------- */
 
 /* The groups below a node of the tree. */
@@ -123,59 +98,37 @@ static bool is_own(const struct tape_cutter *cutter, uint32_t at)
 
 /* ---- tensors ----------------------------------------------------------------------------- */
 
-static uint32_t add_tensor(struct tape_cutter *cutter, uint32_t like, enum role role)
-{
-    struct tape *tape = cutter->own->tape;
-    struct tensor *tensor = &tape->tensors[tape->tensor_count];
-
-    *tensor = cutter->whole->tensors[like];
-    tensor->role = role;
-    return tape->tensor_count++;
-}
-
-/* Inputs and outputs have names of their own; only people who look for a fault read them. */
-static uint32_t add_named(struct tape_cutter *cutter, uint32_t like, enum role role,
-                          const char *what)
-{
-    const uint32_t id = add_tensor(cutter, like, role);
-
-    (void)snprintf(cutter->own->tape->tensors[id].name, TENSOR_NAME_MAX + 1, "rank.%s.%u", what,
-                   id);
-    return id;
-}
-
+/* What lasts is whole here, but the states of which each rank has its shard. */
 static void add_lasting(struct tape_cutter *cutter)
 {
-    for (uint32_t id = 0; id < cutter->whole->tensor_count; id++) {
-        const enum role role = cutter->whole->tensors[id].role;
+    const struct tape *whole = cutter->whole;
+    uint32_t state = 0;
 
-        cutter->stand[id] = role_is_made(role) ? TENSOR_NONE : add_tensor(cutter, id, role);
+    for (uint32_t id = 0; id < whole->tensor_count; id++) {
+        enum role role = whole->tensors[id].role;
+        enum rank_state kind = RANK_STATE_ALL;
+
+        cutter->stand[id] = cutter->own->parts[id] = TENSOR_NONE;
+        if (role == ROLE_STATE) {
+            while (whole->states[state].before != id) {
+                state = (state + 1) % whole->state_count;
+            }
+            kind = cutter->places->states[state];
+        }
+        if (role_is_made(role)) {
+            continue;
+        }
+        if (kind == RANK_STATE_CUT) {
+            tape_cutter_add_part(cutter, id, role);
+        } else {
+            /* A state whose next value arrives is written like an input. */
+            role = kind == RANK_STATE_GATHERED ? ROLE_INPUT : role;
+            cutter->stand[id] = tape_cutter_add(cutter, id, role);
+        }
     }
 }
 
 /* ---- operations -------------------------------------------------------------------------- */
-
-static void put_op(struct tape_cutter *cutter, const struct op *op)
-{
-    cutter->own->tape->ops[cutter->own->tape->op_count++] = *op;
-}
-
-static void copy_op(struct tape_cutter *cutter, uint32_t at)
-{
-    struct op op = cutter->whole->ops[at];
-
-    for (uint32_t i = 0; i < op.input_count; i++) {
-        op.inputs[i] = cutter->stand[op.inputs[i]];
-        assert(op.inputs[i] != TENSOR_NONE);
-    }
-    for (uint32_t i = 0; i < op.output_count; i++) {
-        const uint32_t id = op.outputs[i];
-
-        op.outputs[i] = cutter->stand[id] = add_tensor(cutter, id, cutter->whole->tensors[id].role);
-    }
-    cutter->kept[at] = cutter->own->tape->op_count;
-    put_op(cutter, &op);
-}
 
 /* Is it the operation that makes a carry's value after the last micro-batch of a group, or a join?
  * Then *k is the carry and *node the node of the tree. */
@@ -253,7 +206,7 @@ static void begin_counters(struct tape_cutter *cutter)
         cutter->own->counter_count++;
         *counter = (struct rank_counter){cutter->stand[start], TENSOR_NONE, 0, TENSOR_NONE, 0};
         if (before > 0) {
-            counter->begin = add_named(cutter, start, ROLE_INPUT, "begin");
+            counter->begin = tape_cutter_name(cutter, start, ROLE_INPUT, "begin");
             counter->begin_plus = before * repeat->group;
         }
     }
@@ -283,7 +236,7 @@ static void hand_counters(struct tape_cutter *cutter, uint32_t at)
     }
 }
 
-/* The whole sums, and where the counters end, stand for what other ranks make. */
+/* The shards of the sums, and where the counters end, stand for what other ranks make. */
 static void add_ends(struct tape_cutter *cutter, uint32_t at)
 {
     const struct tape *whole = cutter->whole;
@@ -293,7 +246,6 @@ static void add_ends(struct tape_cutter *cutter, uint32_t at)
 
     for (uint32_t i = 0; i < whole->ops[at].output_count; i++) {
         const uint32_t id = whole->ops[at].outputs[i];
-        uint32_t sum = 0;
         uint32_t node;
         uint32_t k;
 
@@ -301,14 +253,14 @@ static void add_ends(struct tape_cutter *cutter, uint32_t at)
             continue;
         }
         for (uint32_t j = 0; j < k; j++) {
-            *(repeat->carries[j].joined ? &sum : &counter) += 1;
+            counter += !repeat->carries[j].joined;
         }
         if (repeat->carries[k].joined && node == 1) {
-            own->sums[sum] = cutter->stand[id] = add_named(cutter, id, ROLE_INPUT, "sum");
+            tape_cutter_add_part(cutter, id, ROLE_INPUT);
         } else if (!repeat->carries[k].joined && node == 2 * cutter->plan->group_count - 1) {
-            own->counters[counter].end = add_named(cutter, id, ROLE_INPUT, "end");
+            own->counters[counter].end = tape_cutter_name(cutter, id, ROLE_INPUT, "end");
             own->counters[counter].end_plus = repeat->times - 1;
-            cutter->stand[id] = add_tensor(cutter, id, ROLE_TEMPORARY);
+            cutter->stand[id] = tape_cutter_add(cutter, id, ROLE_TEMPORARY);
         }
         counter = 0;
     }
@@ -328,7 +280,7 @@ static void put_counter_ends(struct tape_cutter *cutter)
                 counter->state == cutter->stand[whole->states[i].before]) {
                 op.inputs[0] = counter->end;
                 op.outputs[0] = cutter->stand[whole->states[i].after];
-                put_op(cutter, &op);
+                tape_cutter_put(cutter, &op);
             }
         }
     }
@@ -337,26 +289,23 @@ static void put_counter_ends(struct tape_cutter *cutter)
 static void put_ops(struct tape_cutter *cutter)
 {
     const struct tape *whole = cutter->whole;
-    const struct repeat *repeat = &whole->brief->repeat;
-    bool behind = false;
 
     for (uint32_t at = 0; at < whole->op_count; at++) {
-        const uint32_t item = whole->origins[at].item;
-
-        if (!behind && item >= repeat->first + repeat->op_count && item < whole->brief->op_count) {
-            put_counter_ends(cutter);
-            behind = true;
+        if (cutter->places->ops[at].where != RANK_BODY) {
+            continue;
         }
         if (is_own(cutter, at)) {
-            copy_op(cutter, at);
+            tape_cutter_copy(cutter, at);
             mark_outputs(cutter, at);
         } else {
             hand_counters(cutter, at);
             add_ends(cutter, at);
         }
     }
-    if (!behind) {
-        put_counter_ends(cutter);
+    put_counter_ends(cutter);
+    for (uint32_t stage = 1; stage < cutter->places->stage_count; stage++) {
+        cutter->own->legs[stage] = cutter->own->tape->op_count;
+        tape_cutter_put_stage(cutter, stage);
     }
 }
 
@@ -391,62 +340,98 @@ static void take_states(struct tape_cutter *cutter)
     struct tape *tape = cutter->own->tape;
 
     for (uint32_t i = 0; i < whole->state_count; i++) {
-        tape->states[i] = whole->states[i];
-        tape->states[i].before = cutter->stand[whole->states[i].before];
-        tape->states[i].after = cutter->stand[whole->states[i].after];
-        assert(tape->states[i].after != TENSOR_NONE);
+        const bool in_parts = cutter->places->states[i] == RANK_STATE_CUT;
+        const uint32_t *ids = in_parts ? cutter->own->parts : cutter->stand;
+        struct state_pair pair = whole->states[i];
+
+        if (cutter->places->states[i] == RANK_STATE_GATHERED || ids[pair.before] == TENSOR_NONE) {
+            continue;
+        }
+        pair.before = ids[pair.before];
+        pair.after = ids[pair.after];
+        assert(pair.after != TENSOR_NONE);
+        tape->states[tape->state_count++] = pair;
     }
-    tape->state_count = whole->state_count;
-    tape->loss = whole->loss == TENSOR_NONE ? TENSOR_NONE : cutter->stand[whole->loss];
+    tape->loss = whole->loss == TENSOR_NONE ? TENSOR_NONE : tape_cutter_whole(cutter, whole->loss);
 }
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
+static bool make_tables(struct tape_cutter *cutter)
+{
+    const struct tape *whole = cutter->whole;
+    const size_t carries = whole->brief->repeat.carry_count;
+    struct rank_tape *own = cutter->own;
+
+    own->outputs = calloc(carries * own->subtree_count + 1, sizeof(*own->outputs));
+    own->counters = calloc(carries + 1, sizeof(*own->counters));
+    own->ids = malloc(((size_t)whole->tensor_count + 1) * sizeof(*own->ids));
+    own->parts = malloc(((size_t)whole->tensor_count + 1) * sizeof(*own->parts));
+    own->legs = calloc((size_t)own->leg_count + 1, sizeof(*own->legs));
+    own->arrivals = malloc(((size_t)cutter->places->arrival_count + 1) * sizeof(*own->arrivals));
+    cutter->kept = malloc(((size_t)whole->op_count + 1) * sizeof(*cutter->kept));
+    cutter->arrivals = malloc(((size_t)whole->tensor_count + 1) * sizeof(*cutter->arrivals));
+    cutter->stand = own->ids;
+    return own->outputs != NULL && own->counters != NULL && own->ids != NULL &&
+           own->parts != NULL && own->legs != NULL && own->arrivals != NULL &&
+           cutter->kept != NULL && cutter->arrivals != NULL;
+}
+
+/* A part of each tensor, a copy of it, and what arrives. */
 static bool make_room(struct tape_cutter *cutter)
 {
     const struct tape *whole = cutter->whole;
     const size_t carries = whole->brief->repeat.carry_count;
-    const uint32_t subtrees = ranks_first_subtree(cutter->plan, cutter->rank + 1) -
-                              ranks_first_subtree(cutter->plan, cutter->rank);
     struct tape *tape = calloc(1, sizeof(*tape));
-    struct rank_tape *own = cutter->own;
 
-    own->tape = tape;
-    own->subtree_count = subtrees;
-    own->sums = calloc(carries + 1, sizeof(*own->sums));
-    own->outputs = calloc(carries * subtrees + 1, sizeof(*own->outputs));
-    own->counters = calloc(carries + 1, sizeof(*own->counters));
-    own->ids = malloc(((size_t)whole->tensor_count + 1) * sizeof(*own->ids));
-    cutter->kept = malloc(((size_t)whole->op_count + 1) * sizeof(*cutter->kept));
-    cutter->stand = own->ids;
-    if (tape == NULL || own->sums == NULL || own->outputs == NULL || own->counters == NULL ||
-        own->ids == NULL || cutter->kept == NULL) {
+    cutter->own->tape = tape;
+    if (tape == NULL || !make_tables(cutter)) {
         return false;
     }
-    tape->tensors = malloc((whole->tensor_count + 3 * carries + 1) * sizeof(*tape->tensors));
-    tape->ops = malloc((whole->op_count + carries + 1) * sizeof(*tape->ops));
+    tape->tensors =
+        malloc((3 * (size_t)whole->tensor_count + 3 * carries + 1) * sizeof(*tape->tensors));
+    tape->ops =
+        malloc((whole->op_count + (size_t)whole->tensor_count + carries + 1) * sizeof(*tape->ops));
     tape->states = malloc(((size_t)whole->state_count + 1) * sizeof(*tape->states));
     tape->loops = malloc(((size_t)whole->loop_count + 1) * sizeof(*tape->loops));
     tape->loop_carries = malloc(((size_t)whole->loop_carry_count + 1) * sizeof(struct loop_carry));
     for (uint32_t at = 0; at < whole->op_count; at++) {
         cutter->kept[at] = TENSOR_NONE;
     }
+    for (uint32_t id = 0; id < whole->tensor_count; id++) {
+        cutter->arrivals[id] = TENSOR_NONE;
+    }
+    for (uint32_t i = 0; i < cutter->places->arrival_count; i++) {
+        cutter->arrivals[cutter->places->arrivals[i].tensor] = i;
+        cutter->own->arrivals[i] = TENSOR_NONE;
+    }
     return tape->tensors != NULL && tape->ops != NULL && tape->states != NULL &&
            tape->loops != NULL && tape->loop_carries != NULL;
 }
 
-enum status rank_tape_build(struct rank_tape *own, const struct tape *whole,
+/* A job's graph may be anything: what was cut is checked as what is read is. */
+static enum status check_cut_ops(const struct rank_tape *own, struct error *error)
+{
+    const uint32_t first = own->leg_count > 1 ? own->legs[1] : own->tape->op_count;
+
+    for (uint32_t at = first; at < own->tape->op_count; at++) {
+        TRY(op_check(&own->tape->ops[at], own->tape->tensors, own->tape->tensor_count, error));
+    }
+    return STATUS_OK;
+}
+
+enum status rank_tape_build(struct rank_tape *own, const struct rank_places *places,
                             const struct ranks_plan *plan, uint32_t rank, struct error *error)
 {
-    struct tape_cutter cutter = {.whole = whole, .plan = plan, .rank = rank, .own = own};
-    enum status status = STATUS_OK;
+    struct tape_cutter cutter = {
+        .whole = places->whole, .places = places, .plan = plan, .rank = rank, .own = own};
+    enum status status;
 
-    *own = (struct rank_tape){.tape = NULL};
-    for (uint32_t k = 0; k < whole->brief->repeat.carry_count; k++) {
-        own->sum_count += whole->brief->repeat.carries[k].joined;
-    }
+    *own = (struct rank_tape){.sum_count = places->sum_count,
+                              .subtree_count = ranks_first_subtree(plan, rank + 1) -
+                                               ranks_first_subtree(plan, rank),
+                              .leg_count = places->stage_count};
     if (!make_room(&cutter)) {
-        rank_tape_release(own);
         status = error_set(error, STATUS_NO_MEMORY, "no memory for the tape of rank %u", rank);
     } else {
         add_lasting(&cutter);
@@ -454,8 +439,13 @@ enum status rank_tape_build(struct rank_tape *own, const struct tape *whole,
         put_ops(&cutter);
         take_loops(&cutter);
         take_states(&cutter);
+        status = check_cut_ops(own, error);
     }
     free(cutter.kept);
+    free(cutter.arrivals);
+    if (status != STATUS_OK) {
+        rank_tape_release(own);
+    }
     return status;
 }
 
@@ -463,7 +453,9 @@ void rank_tape_release(struct rank_tape *own)
 {
     tape_free(own->tape);
     free(own->ids);
-    free(own->sums);
+    free(own->parts);
+    free(own->arrivals);
+    free(own->legs);
     free(own->outputs);
     free(own->counters);
     *own = (struct rank_tape){.tape = NULL};
@@ -471,16 +463,45 @@ void rank_tape_release(struct rank_tape *own)
 
 /* ---- the legs ---------------------------------------------------------------------------- */
 
-static bool reads_sum(const struct rank_tape *own, const struct op *op)
+/* Of each tensor of the rank's tape the leg that makes it, or before which it arrives. */
+static uint32_t *find_legs(const struct rank_tape *own, const struct rank_places *places)
 {
-    for (uint32_t i = 0; i < op->input_count; i++) {
-        for (uint32_t k = 0; k < own->sum_count; k++) {
-            if (op->inputs[i] == own->sums[k]) {
-                return true;
-            }
+    const struct tape *tape = own->tape;
+    uint32_t *legs = calloc((size_t)tape->tensor_count + 1, sizeof(*legs));
+    uint32_t leg = 0;
+
+    for (uint32_t at = 0; legs != NULL && at < tape->op_count; at++) {
+        while (leg + 1 < own->leg_count && at >= own->legs[leg + 1]) {
+            leg++;
+        }
+        for (uint32_t i = 0; i < tape->ops[at].output_count; i++) {
+            legs[tape->ops[at].outputs[i]] = leg;
         }
     }
-    return false;
+    for (uint32_t k = 0; legs != NULL && k < places->sum_count; k++) {
+        if (own->parts[places->sums[k]] != TENSOR_NONE) {
+            legs[own->parts[places->sums[k]]] = 1;
+        }
+    }
+    for (uint32_t i = 0; legs != NULL && i < places->arrival_count; i++) {
+        if (own->arrivals[i] != TENSOR_NONE) {
+            legs[own->arrivals[i]] = places->arrivals[i].stage;
+        }
+    }
+    return legs;
+}
+
+/* The leg that an operation of a rewrite belongs to; 0 where it is new and reads what is older. */
+static uint32_t leg_of(const struct op *op, const uint32_t *legs, uint32_t tensor_count)
+{
+    uint32_t leg = 0;
+
+    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
+        const uint32_t id = i < op->input_count ? op->inputs[i] : op->outputs[i - op->input_count];
+
+        leg = id < tensor_count && legs[id] > leg ? legs[id] : leg;
+    }
+    return leg;
 }
 
 static bool is_part(const struct rank_tape *own, uint32_t id)
@@ -493,21 +514,53 @@ static bool is_part(const struct rank_tape *own, uint32_t id)
     return false;
 }
 
-enum status rank_tape_cut(uint32_t *cut, const struct rank_tape *own, const struct tape *run,
-                          struct error *error)
+/* Is it sent before this leg runs? */
+static bool is_sent_before(const struct rank_tape *own, const struct rank_places *places,
+                           uint32_t leg, uint32_t id)
 {
-    *cut = 0;
-    while (*cut < run->op_count && !reads_sum(own, &run->ops[*cut])) {
-        ++*cut;
+    for (uint32_t i = 0; i < places->arrival_count; i++) {
+        if (own->parts[places->arrivals[i].tensor] == id && places->arrivals[i].stage <= leg) {
+            return true;
+        }
     }
-    for (uint32_t at = *cut; at < run->op_count; at++) {
-        for (uint32_t i = 0; i < run->ops[at].output_count; i++) {
-            if (is_part(own, run->ops[at].outputs[i])) {
-                return error_set(error, STATUS_REFUSED,
-                                 "this way to run a step mixes what ranks add with what follows "
-                                 "from the sums: leave --recompute and --hoist out");
+    return is_part(own, id);
+}
+
+static enum status check_legs(const uint32_t *legs, const struct rank_tape *own,
+                              const struct rank_places *places, const struct tape *run,
+                              struct error *error)
+{
+    for (uint32_t leg = 1; leg < own->leg_count; leg++) {
+        for (uint32_t at = legs[leg]; at < run->op_count; at++) {
+            for (uint32_t i = 0; i < run->ops[at].output_count; i++) {
+                if (is_sent_before(own, places, leg, run->ops[at].outputs[i])) {
+                    return error_set(error, STATUS_REFUSED,
+                                     "this way to run a step mixes what ranks add with what "
+                                     "follows from the sums: leave --recompute and --hoist out");
+                }
             }
         }
     }
     return STATUS_OK;
+}
+
+enum status rank_tape_cut(uint32_t *legs, const struct rank_tape *own,
+                          const struct rank_places *places, const struct tape *run,
+                          struct error *error)
+{
+    uint32_t *known = find_legs(own, places);
+
+    if (known == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the legs of a step");
+    }
+    legs[0] = 0;
+    for (uint32_t leg = 1; leg < own->leg_count; leg++) {
+        legs[leg] = legs[leg - 1];
+        while (legs[leg] < run->op_count &&
+               leg_of(&run->ops[legs[leg]], known, own->tape->tensor_count) < leg) {
+            ++legs[leg];
+        }
+    }
+    free(known);
+    return check_legs(legs, own, places, run, error);
 }

@@ -1,10 +1,11 @@
 /*
- * rank_tape.h - what one rank runs of a step: its groups, the additions that it has whole, and what
- * stands behind the micro-batches.
+ * rank_tape.h - what one rank runs of a step: its groups, the additions that it has whole, and its
+ * share of what stands behind the micro-batches.
  *
- * The tape of a rank runs in two legs. The first makes the sums of the rank's subtrees, which are
- * outputs. Then the ranks exchange and add them (ranks_plan.h), and the whole sums are inputs of
- * the second leg. What stands before and behind the micro-batches, every rank runs.
+ * The tape of a rank runs in legs. The first makes the sums of the rank's subtrees, which are
+ * outputs. Then the ranks exchange and add them (ranks_plan.h), and the rank's shards of the whole
+ * sums are inputs of the second leg. Each further leg reads what has arrived before it, which are
+ * inputs too (rank_places.h). What stands before the micro-batches, every rank runs.
  *
  * Micro-batches hand on sums and counters. A counter of group g begins g times the micro-batches of
  * a group further on; the caller writes where each begins and ends, which are inputs too.
@@ -12,7 +13,7 @@
 #ifndef ENGINE_RANKS_RANK_TAPE_H
 #define ENGINE_RANKS_RANK_TAPE_H
 
-#include "engine/ranks/ranks_plan.h"
+#include "engine/ranks/rank_places.h"
 #include "engine/tape/tape.h"
 
 /* A state that counts micro-batches, by ids of the rank's tape. */
@@ -27,11 +28,14 @@ struct rank_counter {
 
 struct rank_tape {
     struct tape *tape;
-    uint32_t *ids;          /* per tensor of the whole tape: its id here, or TENSOR_NONE */
-    uint32_t sum_count;     /* sums: the joined carries, in the order of the tape */
-    uint32_t *sums;         /* per sum: the input with the whole sum */
+    uint32_t *ids;      /* per tensor of the whole tape: the id here where it is whole, or none */
+    uint32_t *parts;    /* likewise where the rank has its part: of TENSOR_NONE it has nothing */
+    uint32_t sum_count; /* sums: the joined carries, in the order of the tape */
     uint32_t subtree_count; /* of the rank */
     uint32_t *outputs;      /* per subtree and sum: what the first leg makes */
+    uint32_t *arrivals;     /* per arrival: the input that it is written to, or TENSOR_NONE */
+    uint32_t leg_count;
+    uint32_t *legs; /* the first operation of each */
     struct rank_counter *counters;
     uint32_t counter_count;
 };
@@ -43,19 +47,16 @@ MUST_CHECK enum status rank_tape_check(const struct tape *whole, struct error *e
 /* The groups of a tape; 1: it has none. */
 uint32_t rank_tape_groups(const struct tape *whole);
 
-/* The sums of a tape, as its tensors are; the caller frees the table. */
-MUST_CHECK enum status rank_tape_sums(struct tensor **sums, uint32_t *count,
-                                      const struct tape *whole, struct error *error);
-
-/* whole passed rank_tape_check(); plan is that of its groups. */
-MUST_CHECK enum status rank_tape_build(struct rank_tape *own, const struct tape *whole,
+/* The tape of the places passed rank_tape_check(); plan is that of its groups. */
+MUST_CHECK enum status rank_tape_build(struct rank_tape *own, const struct rank_places *places,
                                        const struct ranks_plan *plan, uint32_t rank,
                                        struct error *error);
 void rank_tape_release(struct rank_tape *own); /* a zero-filled one is allowed */
 
-/* The first operation of the second leg, in the tape or in a rewrite of it, whose tensors keep
- * their ids. STATUS_REFUSED: the rewrite has mixed the legs. */
-MUST_CHECK enum status rank_tape_cut(uint32_t *cut, const struct rank_tape *own,
-                                     const struct tape *run, struct error *error);
+/* Where the legs begin in the tape or in a rewrite of it, whose tensors keep their ids; legs has
+ * room for leg_count. STATUS_REFUSED: the rewrite has mixed the legs. */
+MUST_CHECK enum status rank_tape_cut(uint32_t *legs, const struct rank_tape *own,
+                                     const struct rank_places *places, const struct tape *run,
+                                     struct error *error);
 
 #endif /* ENGINE_RANKS_RANK_TAPE_H */

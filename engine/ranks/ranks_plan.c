@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEVELS_MAX    32
-#define LEAF_ELEMENTS 256 /* of a leaf of 1,024 bytes */
+#define LEVELS_MAX 32
 
 /* ---- the tree ---------------------------------------------------------------------------- */
 
@@ -82,15 +81,6 @@ enum status ranks_plan_build(struct ranks_plan *plan, uint32_t ranks, uint32_t g
         return error_set(error, STATUS_USAGE, "%u ranks: a step is shared by 2 to %u", ranks,
                          RANKS_MAX);
     }
-    if (groups < ranks) {
-        (void)error_set(error, STATUS_REFUSED,
-                        "the job has %u group%s of micro-batches, fewer than %u ranks", groups,
-                        groups == 1 ? "" : "s", ranks);
-        error_advise(error,
-                     "take at most one rank a group, or give the job more groups: 'job new "
-                     "--accumulate N --accumulate-group M' makes N / M of them: 2, 4, 8, ...");
-        return STATUS_REFUSED;
-    }
     assert((groups & (groups - 1)) == 0);
     plan->subtrees = calloc(groups, sizeof(*plan->subtrees));
     plan->joins = calloc(groups, sizeof(*plan->joins));
@@ -121,29 +111,6 @@ uint32_t ranks_first_subtree(const struct ranks_plan *plan, uint32_t rank)
 
 /* ---- shards ------------------------------------------------------------------------------ */
 
-static uint64_t common_multiple(uint64_t a, uint64_t b)
-{
-    uint64_t x = a;
-    uint64_t y = b;
-
-    while (y != 0) {
-        const uint64_t rest = x % y;
-
-        x = y;
-        y = rest;
-    }
-    return a / x * b; /* below 2^48: a row has at most 2^40 elements */
-}
-
-/* Elements between two places where the tensor may be cut; 0: nowhere. */
-static uint64_t cut_unit(const struct tensor *tensor)
-{
-    const uint64_t row = tensor->rank == 0 ? 1 : tensor->dims[tensor->rank - 1];
-    const uint64_t unit = common_multiple(tensor->rank < 2 ? 1 : row, LEAF_ELEMENTS);
-
-    return tensor_size(tensor) < RANKS_SHARD_LEAST || tensor->count / unit < 2 ? 0 : unit;
-}
-
 enum status ranks_deal(uint32_t *owners, const uint64_t *sizes, uint32_t count, uint32_t ranks,
                        struct error *error)
 {
@@ -163,49 +130,6 @@ enum status ranks_deal(uint32_t *owners, const uint64_t *sizes, uint32_t count, 
     }
     free(loads);
     return STATUS_OK;
-}
-
-static void cut_tensor(uint64_t *bounds, const struct tensor *tensor, uint64_t unit, uint32_t owner,
-                       uint32_t ranks)
-{
-    const uint64_t units = unit == 0 ? 0 : tensor->count / unit;
-
-    for (uint32_t rank = 0; rank < ranks; rank++) {
-        bounds[rank] =
-            unit == 0 ? (rank <= owner ? 0 : tensor->count) : units * rank / ranks * unit;
-    }
-    bounds[ranks] = tensor->count;
-}
-
-enum status ranks_shards_build(struct ranks_shards *shards, const struct tensor *tensors,
-                               uint32_t count, uint32_t ranks, struct error *error)
-{
-    uint64_t *sizes = calloc((size_t)count + 1, sizeof(*sizes));
-    uint32_t *owners = calloc((size_t)count + 1, sizeof(*owners));
-    enum status status;
-
-    *shards = (struct ranks_shards){.rank_count = ranks, .tensor_count = count};
-    shards->bounds = malloc(((size_t)count * (ranks + (size_t)1) + 1) * sizeof(*shards->bounds));
-    if (sizes == NULL || owners == NULL || shards->bounds == NULL) {
-        status =
-            error_set(error, STATUS_NO_MEMORY, "no memory for the shards of %u tensors", count);
-        goto out;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        sizes[i] = cut_unit(&tensors[i]) == 0 ? tensor_size(&tensors[i]) : 0;
-    }
-    TRY_OUT(ranks_deal(owners, sizes, count, ranks, error));
-    for (uint32_t i = 0; i < count; i++) {
-        cut_tensor(shards->bounds + (size_t)i * (ranks + 1), &tensors[i], cut_unit(&tensors[i]),
-                   owners[i], ranks);
-    }
-out:
-    free(sizes);
-    free(owners);
-    if (status != STATUS_OK) {
-        ranks_shards_release(shards);
-    }
-    return status;
 }
 
 void ranks_shards_release(struct ranks_shards *shards)
@@ -229,16 +153,15 @@ uint64_t ranks_shard_count(const struct ranks_shards *shards, uint32_t rank)
     return count;
 }
 
-uint64_t ranks_wire_bytes(const struct ranks_plan *plan, const struct ranks_shards *shards)
+uint64_t ranks_sent_elements(const struct ranks_plan *plan, const struct ranks_shards *shards)
 {
-    const uint32_t ranks = plan->rank_count;
     uint64_t elements = 0;
 
-    for (uint32_t owner = 0; owner < ranks; owner++) {
+    for (uint32_t owner = 0; owner < plan->rank_count; owner++) {
         const uint32_t own =
             ranks_first_subtree(plan, owner + 1) - ranks_first_subtree(plan, owner);
 
-        elements += ranks_shard_count(shards, owner) * (plan->subtree_count - own + ranks - 1);
+        elements += ranks_shard_count(shards, owner) * (plan->subtree_count - own);
     }
-    return elements * sizeof(float);
+    return elements;
 }

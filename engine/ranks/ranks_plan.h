@@ -7,8 +7,7 @@
  * tape's too: the owner of an element makes them in the order of the tree. So the bits do
  * not depend on N.
  *
- * Every sum is cut into shards, one a rank, at common multiples of a row and of a leaf of 1,024
- * bytes. What is smaller than 64 KiB, or has no two such pieces, is whole on one rank.
+ * rank_places.h says where a sum is cut into shards, one a rank.
  *
  * Nothing here does I/O.
  */
@@ -47,8 +46,8 @@ struct ranks_plan {
 /* The first group of a rank; of rank `ranks`, the number of groups. */
 uint32_t ranks_first_group(uint32_t rank, uint32_t ranks, uint32_t groups);
 
-/* groups: a power of two. Refuses fewer groups than ranks, fewer than two ranks, and more than
- * RANKS_MAX. */
+/* groups: a power of two, from 2 on. Refuses fewer than two ranks, and more than RANKS_MAX. A rank
+ * without a group is spare: it owns shards like the others. */
 MUST_CHECK enum status ranks_plan_build(struct ranks_plan *plan, uint32_t ranks, uint32_t groups,
                                         struct error *error);
 void ranks_plan_release(struct ranks_plan *plan); /* a zero-filled plan is allowed */
@@ -63,9 +62,6 @@ struct ranks_shards {
     uint64_t *bounds; /* per tensor rank_count + 1 */
 };
 
-/* Of binary32 tensors. */
-MUST_CHECK enum status ranks_shards_build(struct ranks_shards *shards, const struct tensor *tensors,
-                                          uint32_t count, uint32_t ranks, struct error *error);
 void ranks_shards_release(struct ranks_shards *shards);
 
 /* The first element of a tensor that the rank owns; of rank `rank_count`, their number. */
@@ -78,8 +74,8 @@ uint64_t ranks_shard_count(const struct ranks_shards *shards, uint32_t rank);
 MUST_CHECK enum status ranks_deal(uint32_t *owners, const uint64_t *sizes, uint32_t count,
                                   uint32_t ranks, struct error *error);
 
-/* Bytes of elements that all ranks together send in a step: each sends what its subtrees hold of
- * the shards of others, and its own shard of the sums to all others. */
-uint64_t ranks_wire_bytes(const struct ranks_plan *plan, const struct ranks_shards *shards);
+/* Elements of sums that all ranks together send to their owners in a step: what the subtrees of
+ * each hold of the shards of others. */
+uint64_t ranks_sent_elements(const struct ranks_plan *plan, const struct ranks_shards *shards);
 
 #endif /* ENGINE_RANKS_RANKS_PLAN_H */

@@ -120,6 +120,34 @@ enum status merkle_builder_add(struct merkle_builder *builder, const struct dige
     return STATUS_OK;
 }
 
+enum status merkle_builder_add_range(struct merkle_builder *builder, const struct digest *nodes,
+                                     uint64_t count)
+{
+    if (count > MERKLE_LEAVES_MAX - builder->leaf_count) {
+        return STATUS_OVER_LIMIT;
+    }
+    while (count > 0) {
+        const uint32_t level = subtree_level(builder->leaf_count, count);
+
+        add_subtree(builder, nodes++, level);
+        count -= UINT64_C(1) << level;
+    }
+    return STATUS_OK;
+}
+
+uint32_t merkle_range_count(uint64_t first, uint64_t count)
+{
+    uint32_t nodes = 0;
+
+    for (; count > 0; nodes++) {
+        const uint64_t taken = UINT64_C(1) << subtree_level(first, count);
+
+        first += taken;
+        count -= taken;
+    }
+    return nodes;
+}
+
 void merkle_builder_root(const struct merkle_builder *builder, struct digest *root)
 {
     uint64_t left = builder->leaf_count;
@@ -328,4 +356,25 @@ void merkle_node(struct digest *node, const struct merkle_leaves *leaves, uint32
 uint32_t merkle_height(uint64_t count)
 {
     return count <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(count - 1);
+}
+
+/* ---- ranges ---- */
+
+void merkle_range_nodes(struct digest *nodes, const struct merkle_leaves *leaves, uint64_t first)
+{
+    uint64_t done = 0;
+
+    assert(leaves->bytes != NULL || leaves->count == 0);
+    while (done < leaves->count) {
+        const uint64_t taken = UINT64_C(1) << subtree_level(first + done, leaves->count - done);
+        const uint64_t from = done * MERKLE_LEAF_SIZE;
+        const uint64_t rest = leaves->byte_count - from;
+        const uint64_t size = taken * MERKLE_LEAF_SIZE;
+        struct merkle_leaves part;
+
+        merkle_leaves_init_bytes(&part, leaves->bytes + from, rest < size ? rest : size);
+        part.threads = leaves->threads;
+        merkle_root(nodes++, &part);
+        done += taken;
+    }
 }

@@ -92,6 +92,22 @@ void merkle_leaf_hashes(struct digest *hashes, const struct merkle_leaves *leave
 void merkle_node(struct digest *node, const struct merkle_leaves *leaves, uint32_t level,
                  uint64_t index);
 
+/* ---- ranges of leaves, hashed at several places ---- */
+
+/* The leaves first .. first + count - 1 of a list as its largest full subtrees, left to right. */
+#define MERKLE_RANGE_NODES_MAX (2 * MERKLE_DEPTH_MAX)
+
+/* How many these are. */
+uint32_t merkle_range_count(uint64_t first, uint64_t count);
+
+/* Their roots; leaves are those of the range alone, cut from bytes. */
+void merkle_range_nodes(struct digest *nodes, const struct merkle_leaves *leaves, uint64_t first);
+
+/* Adds a range that begins behind the leaves that the builder has. STATUS_OVER_LIMIT leaves it as
+ * it was. */
+MUST_CHECK enum status merkle_builder_add_range(struct merkle_builder *builder,
+                                                const struct digest *nodes, uint64_t count);
+
 /* ---- the path of one leaf ---- */
 
 /* The siblings that lead from one leaf to the root, nearest the leaf first. */

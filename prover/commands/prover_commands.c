@@ -468,7 +468,8 @@ static int run_job(struct command_context *context)
     }
     TRY_OUT(job_read(&attempt.job, job_path, &error));
     TRY_OUT(start_attempt(&attempt, context, &error));
-    TRY_OUT(ranks_launch_check(&attempt.launch, attempt.job, &attempt.machine, &error));
+    TRY_OUT(ranks_launch_check(&attempt.launch, attempt.job, &attempt.machine, context->log,
+                               &error));
     if (is_other_rank(&attempt)) {
         TRY_OUT(follow_ranks(&attempt, context, attempt.job, NULL, &error));
         goto out;
@@ -556,8 +557,8 @@ static int run_resume(struct command_context *context)
     TRY_OUT(open_bundle(&attempt.bundle, folder, &error));
     TRY_OUT(access_unlock(attempt.bundle, context->options, &error));
     TRY_OUT(start_attempt(&attempt, context, &error));
-    TRY_OUT(
-        ranks_launch_check(&attempt.launch, bundle_job(attempt.bundle), &attempt.machine, &error));
+    TRY_OUT(ranks_launch_check(&attempt.launch, bundle_job(attempt.bundle), &attempt.machine,
+                               context->log, &error));
     TRY_OUT(
         check_machine(context, bundle_job(attempt.bundle), &attempt.machine, folder, true, &error));
     TRY_OUT(require_first_state(context, attempt.bundle, &error));

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/io/log.h"
 #include "base/io/spawn.h"
 #include "engine/ranks/rank_step.h"
 #include "proofs/run/run.h"
@@ -52,7 +53,8 @@ enum status ranks_launch_read(struct ranks_launch *launch, struct machine_option
 }
 
 enum status ranks_launch_check(const struct ranks_launch *launch, const struct job *job,
-                               const struct machine_options *machine, struct error *error)
+                               const struct machine_options *machine, const struct log *log,
+                               struct error *error)
 {
     struct rank_wire wire;
 
@@ -64,7 +66,14 @@ enum status ranks_launch_check(const struct ranks_launch *launch, const struct j
                          "a rank computes on one device, with all of its "
                          "memory: leave --device-memory out");
     }
-    return rank_step_wire(&wire, job->tape, launch->place.rank_count, error);
+    TRY(rank_step_wire(&wire, job->tape, launch->place.rank_count, error));
+    if (wire.spare > 0 && launch->place.rank == 0) {
+        log_info(log, "ranks",
+                 "%u of %u ranks are spare: the job has %u groups of micro-batches, and these "
+                 "ranks hold shards of the states only",
+                 wire.spare, launch->place.rank_count, wire.groups);
+    }
+    return STATUS_OK;
 }
 
 /* ---- rank 0 ------------------------------------------------------------------------------ */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/io/spawn.h"
+#include "engine/ranks/rank_step.h"
 #include "proofs/run/step_time.h"
 #include "prover/confined/confined_child.h"
 #include "prover/ranks/ranks_agree.h"
@@ -170,16 +171,26 @@ static enum status open_run(struct trainer_child *child, struct error *error)
                : status;
 }
 
-/* "cpu avx512, 1 thread, 4 ranks" */
-static void describe_machine(char *text, size_t size, const struct trainer_child *child)
+/* "cpu avx512, 1 thread, 4 ranks"; "6 ranks (2 spare)" where 2 have no group of micro-batches. */
+static enum status describe_machine(char *text, size_t size, const struct trainer_child *child,
+                                    struct error *error)
 {
+    const uint32_t ranks = child->base.plan.ranks;
+    struct rank_wire wire;
     size_t used;
 
     run_describe(text, size, &child->base.plan.machine);
     used = strlen(text);
-    if (has_ranks(child)) {
-        (void)snprintf(text + used, size - used, ", %u ranks", child->base.plan.ranks);
+    if (!has_ranks(child)) {
+        return STATUS_OK;
     }
+    TRY(rank_step_wire(&wire, bundle_job(child->bundle)->tape, ranks, error));
+    if (wire.spare == 0) {
+        (void)snprintf(text + used, size - used, ", %u ranks", ranks);
+    } else {
+        (void)snprintf(text + used, size - used, ", %u ranks (%u spare)", ranks, wire.spare);
+    }
+    return STATUS_OK;
 }
 
 static enum status open_all(struct trainer_child *child, struct error *error)
@@ -193,7 +204,7 @@ static enum status open_all(struct trainer_child *child, struct error *error)
         TRY(bundle_unlock(child->bundle, &plan->key, error));
     }
     TRY(open_run(child, error));
-    describe_machine(device, sizeof(device), child);
+    TRY(describe_machine(device, sizeof(device), child, error));
     return bundle_set_device(child->bundle, device, error);
 }
 

@@ -7,9 +7,8 @@
 
 #include "base/steady.h"
 #include "engine/ranks/rank_step.h"
-#include "proofs/commit/element.h"
-#include "proofs/hash/merkle.h"
 #include "prover/ranks/ranks_agree.h"
+#include "prover/ranks/ranks_roots.h"
 
 /* Tags beside those of the sums. */
 enum {
@@ -21,14 +20,15 @@ enum {
 
 enum word_kind {
     WORD_STEP = 1,
-    WORD_STATES, /* so many states follow, behind the list of their ids */
-    WORD_ROOTS,  /* so many tensors are hashed: their list follows */
+    WORD_WRITE, /* a state follows: to each rank what it holds of it */
+    WORD_READ,  /* each rank sends its part of a state */
+    WORD_ROOTS, /* so many tensors are hashed: their list follows */
     WORD_END,
 };
 
 struct word {
     uint32_t kind;
-    uint32_t count;
+    uint32_t number; /* a tensor of the job's tape, or how many */
 };
 
 struct ranks_machine {
@@ -36,15 +36,12 @@ struct ranks_machine {
     struct ranks_tcp *tcp;
     struct machine_options own;
     struct rank_step step;
-    bool *written;           /* per state: other ranks do not have it yet */
-    struct digest *known;    /* per state that no step changes: the root of its leaves */
-    bool *is_known;          /* per state */
-    uint32_t *owners;        /* per tensor that is hashed */
-    uint64_t *sizes;         /* likewise */
-    struct digest *findings; /* a rank's roots, and at the end whether its states are finite */
-    bool finite;             /* as the last hash found */
-    bool finite_known;       /* of the states as they are now */
-    bool lost;               /* the ranks are not at one place any more */
+    struct ranks_roots roots;
+    struct digest *known; /* per state that no step changes: the root of its leaves */
+    bool *is_known;       /* per state */
+    bool finite;          /* as the last hash found */
+    bool finite_known;    /* of the states as they are now */
+    bool lost;            /* the ranks are not at one place any more */
 };
 
 static struct ranks_machine *ranks_of(struct machine *machine)
@@ -64,7 +61,7 @@ static uint32_t rank_count(const struct ranks_machine *ranks)
 
 /* ---- its life ---------------------------------------------------------------------------- */
 
-static enum status say_word(struct ranks_machine *ranks, enum word_kind kind, uint32_t count,
+static enum status say_word(struct ranks_machine *ranks, enum word_kind kind, uint32_t number,
                             struct error *error);
 
 static void ranks_close(struct machine *machine)
@@ -80,12 +77,9 @@ static void ranks_close(struct machine *machine)
         (void)!say_word(ranks, WORD_END, 0, &error);
     }
     rank_step_close(&ranks->step);
-    free(ranks->written);
+    ranks_roots_close(&ranks->roots);
     free(ranks->known);
     free(ranks->is_known);
-    free(ranks->owners);
-    free(ranks->sizes);
-    free(ranks->findings);
     free(ranks);
 }
 
@@ -94,16 +88,13 @@ static enum status open_all(struct ranks_machine *ranks, const struct tape *tape
 {
     const size_t states = (size_t)tape->state_count + 1;
 
-    ranks->written = calloc(states, sizeof(*ranks->written));
     ranks->known = calloc(states, sizeof(*ranks->known));
     ranks->is_known = calloc(states, sizeof(*ranks->is_known));
-    ranks->owners = calloc(states, sizeof(*ranks->owners));
-    ranks->sizes = calloc(states, sizeof(*ranks->sizes));
-    ranks->findings = calloc(states, sizeof(*ranks->findings));
-    if (ranks->written == NULL || ranks->known == NULL || ranks->is_known == NULL ||
-        ranks->owners == NULL || ranks->sizes == NULL || ranks->findings == NULL) {
+    if (ranks->known == NULL || ranks->is_known == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
+    TRY(ranks_roots_open(&ranks->roots, &ranks->step, tape->state_count, ranks->own.thread_count,
+                         error));
     return rank_step_open(&ranks->step, tape, &ranks->own, &ranks->tcp->link, error);
 }
 
@@ -188,10 +179,10 @@ static enum status say_all(struct ranks_machine *ranks, uint32_t tag, const void
     return status;
 }
 
-static enum status say_word(struct ranks_machine *ranks, enum word_kind kind, uint32_t count,
+static enum status say_word(struct ranks_machine *ranks, enum word_kind kind, uint32_t number,
                             struct error *error)
 {
-    const struct word word = {(uint32_t)kind, count};
+    const struct word word = {(uint32_t)kind, number};
 
     return say_all(ranks, TAG_WORD, &word, sizeof(word), error);
 }
@@ -222,24 +213,107 @@ static void note_write(struct ranks_machine *ranks, uint32_t tensor)
     ranks->finite_known = false;
     for (uint32_t i = 0; i < tape->state_count; i++) {
         if (tape->states[i].before == tensor) {
-            ranks->written[i] = true;
             ranks->is_known[i] = false;
         }
     }
+}
+
+/* What a rank holds of a tensor, of the tensor's bytes. */
+struct held_range {
+    uint64_t first;
+    uint64_t size;
+};
+
+static struct held_range range_of(const struct ranks_machine *ranks, uint32_t tensor, uint32_t rank)
+{
+    struct rank_holding holding;
+    uint64_t first;
+
+    rank_step_holding(&holding, &ranks->step, tensor);
+    if (!holding.in_parts) {
+        return (struct held_range){0, tensor_size(&ranks->machine.tape->tensors[tensor])};
+    }
+    first = rank_step_first(&ranks->step, tensor, rank);
+    return (struct held_range){first, rank_step_first(&ranks->step, tensor, rank + 1) - first};
+}
+
+/* Writes what this rank holds of a tensor, or reads it: bytes begin with the tensor's. */
+static enum status write_own(struct ranks_machine *ranks, uint32_t tensor, const uint8_t *bytes,
+                             struct error *error)
+{
+    struct machine *inner = inner_of(ranks);
+    struct rank_holding holding;
+
+    rank_step_holding(&holding, &ranks->step, tensor);
+    return holding.id == TENSOR_NONE
+               ? STATUS_OK
+               : inner->backend->write(inner, holding.id,
+                                       bytes + range_of(ranks, tensor, ranks->tcp->link.rank).first,
+                                       error);
+}
+
+static enum status read_own(struct ranks_machine *ranks, uint32_t tensor, uint8_t *bytes,
+                            struct error *error)
+{
+    struct machine *inner = inner_of(ranks);
+    struct rank_holding holding;
+
+    rank_step_holding(&holding, &ranks->step, tensor);
+    return holding.id == TENSOR_NONE
+               ? STATUS_OK
+               : inner->backend->read(inner, holding.id,
+                                      bytes + range_of(ranks, tensor, ranks->tcp->link.rank).first,
+                                      error);
+}
+
+/* Rank 0 sends all others what they hold of a tensor, or takes it: bytes are the whole one's. */
+static enum status move_parts(struct ranks_machine *ranks, uint32_t tensor, uint8_t *bytes,
+                              bool sends, struct error *error)
+{
+    struct ranks_transfer *transfers = calloc(rank_count(ranks), sizeof(*transfers));
+    uint32_t count = 0;
+    enum status status;
+
+    if (transfers == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u ranks", rank_count(ranks));
+    }
+    for (uint32_t rank = 1; rank < rank_count(ranks); rank++) {
+        const struct held_range held = range_of(ranks, tensor, rank);
+
+        if (held.size > 0) {
+            transfers[count++] = (struct ranks_transfer){.peer = rank,
+                                                         .tag = TAG_STATE,
+                                                         .sends = sends,
+                                                         .bytes = bytes + held.first,
+                                                         .size = held.size};
+        }
+    }
+    status = move_all(ranks, transfers, count, error);
+    free(transfers);
+    return status;
+}
+
+static bool is_state(const struct machine *machine, uint32_t tensor)
+{
+    return tensor < machine->tape->tensor_count &&
+           machine->tape->tensors[tensor].role == ROLE_STATE;
 }
 
 static enum status ranks_write(struct machine *machine, uint32_t tensor, const void *bytes,
                                struct error *error)
 {
     struct ranks_machine *ranks = ranks_of(machine);
-    struct machine *inner = inner_of(ranks);
 
     if (tensor >= machine->tape->tensor_count ||
         role_is_made(machine->tape->tensors[tensor].role)) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
     }
     note_write(ranks, tensor);
-    return inner->backend->write(inner, ranks->step.own.ids[tensor], bytes, error);
+    if (ranks->tcp->link.rank == 0 && is_state(machine, tensor)) {
+        TRY(say_word(ranks, WORD_WRITE, tensor, error));
+        TRY(move_parts(ranks, tensor, (uint8_t *)(uintptr_t)bytes, true, error));
+    }
+    return write_own(ranks, tensor, bytes, error);
 }
 
 static enum status ranks_bind(struct machine *machine, uint32_t tensor, const void *bytes,
@@ -258,78 +332,30 @@ static enum status ranks_read(struct machine *machine, uint32_t tensor, void *by
                               struct error *error)
 {
     struct ranks_machine *ranks = ranks_of(machine);
-    struct machine *inner = inner_of(ranks);
+    struct rank_holding holding;
 
     if (!can_be_read(machine, tensor)) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be read", tensor);
     }
-    return inner->backend->read(inner, ranks->step.own.ids[tensor], bytes, error);
+    rank_step_holding(&holding, &ranks->step, tensor);
+    if (holding.in_parts) {
+        TRY(say_word(ranks, WORD_READ, tensor, error));
+        TRY(move_parts(ranks, tensor, bytes, false, error));
+    }
+    return read_own(ranks, tensor, bytes, error);
 }
 
 static const void *ranks_peek(struct machine *machine, uint32_t tensor)
 {
     struct ranks_machine *ranks = ranks_of(machine);
     struct machine *inner = inner_of(ranks);
+    struct rank_holding holding;
 
-    return can_be_read(machine, tensor) ? inner->backend->peek(inner, ranks->step.own.ids[tensor])
-                                        : NULL;
-}
-
-/* ---- states that rank 0 wrote ------------------------------------------------------------ */
-
-/* Sends the states of the list, or takes them, each through the host. */
-static enum status move_states(struct ranks_machine *ranks, const uint32_t *list, uint32_t count,
-                               struct error *error)
-{
-    const struct tape *tape = ranks->machine.tape;
-
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t id = tape->states[list[i]].before;
-        const size_t size = tensor_size(&tape->tensors[id]);
-        void *bytes = malloc(size + 1);
-        enum status status;
-
-        if (bytes == NULL) {
-            return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'",
-                             tape->tensors[id].name);
-        }
-        if (ranks->tcp->link.rank == 0) {
-            status = ranks_read(&ranks->machine, id, bytes, error);
-            status = status == STATUS_OK ? say_all(ranks, TAG_STATE, bytes, size, error) : status;
-        } else {
-            status = hear_first(ranks, TAG_STATE, bytes, size, error);
-            status = status == STATUS_OK ? ranks_write(&ranks->machine, id, bytes, error) : status;
-        }
-        free(bytes);
-        TRY(status);
+    if (!can_be_read(machine, tensor)) {
+        return NULL;
     }
-    return STATUS_OK;
-}
-
-static enum status send_written(struct ranks_machine *ranks, struct error *error)
-{
-    const uint32_t states = ranks->machine.tape->state_count;
-    uint32_t *list = malloc(((size_t)states + 1) * sizeof(*list));
-    uint32_t count = 0;
-    enum status status = STATUS_OK;
-
-    if (list == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of %u states", states);
-    }
-    for (uint32_t i = 0; i < states; i++) {
-        if (ranks->written[i]) {
-            list[count++] = i;
-        }
-    }
-    if (count > 0) {
-        TRY_OUT(say_word(ranks, WORD_STATES, count, error));
-        TRY_OUT(say_all(ranks, TAG_LIST, list, count * sizeof(*list), error));
-        TRY_OUT(move_states(ranks, list, count, error));
-        memset(ranks->written, 0, states * sizeof(*ranks->written));
-    }
-out:
-    free(list);
-    return status;
+    rank_step_holding(&holding, &ranks->step, tensor);
+    return holding.in_parts ? NULL : inner->backend->peek(inner, holding.id);
 }
 
 /* ---- a step ------------------------------------------------------------------------------ */
@@ -358,95 +384,42 @@ static enum status ranks_step(struct machine *machine, const struct observer *ob
     struct ranks_machine *ranks = ranks_of(machine);
 
     assert(observer == NULL); /* a trace is one machine's */
-    TRY(send_written(ranks, error));
     TRY(say_word(ranks, WORD_STEP, 0, error));
     return run_step(ranks, error);
 }
 
 /* ---- roots ------------------------------------------------------------------------------- */
 
-/* Hashes the tensors of the list that this rank owns, into its findings. */
-static enum status hash_own(struct ranks_machine *ranks, const uint32_t *list, uint32_t count,
-                            struct error *error)
-{
-    struct machine *inner = inner_of(ranks);
-    const struct tape *tape = ranks->machine.tape;
-    bool finite = true;
-    uint32_t found = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        const struct tensor *tensor = &tape->tensors[list[i]];
-        const uint32_t id = ranks->step.own.ids[list[i]];
-        struct merkle_leaves leaves;
-        const void *bytes;
-
-        if (ranks->owners[i] != ranks->tcp->link.rank) {
-            continue;
-        }
-        if (inner->backend->leaves_roots != NULL) {
-            TRY(inner->backend->leaves_roots(inner, &ranks->findings[found++], &id, 1, error));
-            continue;
-        }
-        bytes = inner->backend->peek(inner, id);
-        merkle_leaves_init_bytes(&leaves, bytes, tensor_size(tensor));
-        leaves.threads = ranks->own.thread_count;
-        merkle_root(&ranks->findings[found++], &leaves);
-        finite = finite && (tensor->dtype != DTYPE_F32 || element_all_finite(bytes, tensor->count));
-    }
-    if (inner->backend->leaves_roots != NULL) {
-        bool diverged = true;
-
-        TRY(inner->backend->diverged(inner, &diverged, error));
-        finite = !diverged;
-    }
-    memset(&ranks->findings[found], finite ? 1 : 0, sizeof(ranks->findings[found]));
-    return STATUS_OK;
-}
-
-static enum status deal_list(struct ranks_machine *ranks, const uint32_t *list, uint32_t count,
-                             struct error *error)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        ranks->sizes[i] = tensor_size(&ranks->machine.tape->tensors[list[i]]);
-    }
-    return ranks_deal(ranks->owners, ranks->sizes, count, rank_count(ranks), error);
-}
-
-static uint32_t owned_by(const struct ranks_machine *ranks, uint32_t count, uint32_t rank)
-{
-    uint32_t owned = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        owned += ranks->owners[i] == rank;
-    }
-    return owned;
-}
-
 /* Rank 0 gathers what each has found: roots in the order of the list. */
-static enum status gather_roots(struct ranks_machine *ranks, struct digest *roots, uint32_t count,
-                                struct error *error)
+static enum status gather_roots(struct ranks_machine *ranks, struct digest *found,
+                                const uint32_t *list, uint32_t count, struct error *error)
 {
-    ranks->finite = true;
-    for (uint32_t rank = 0; rank < rank_count(ranks); rank++) {
-        const uint32_t owned = owned_by(ranks, count, rank);
-        const struct ranks_transfer heard = {.peer = rank,
-                                             .tag = TAG_ROOTS,
-                                             .bytes = ranks->findings,
-                                             .size = (owned + (size_t)1) * sizeof(struct digest)};
-        uint32_t next = 0;
+    struct digest **findings = calloc(rank_count(ranks), sizeof(*findings));
+    enum status status = STATUS_OK;
 
-        if (rank > 0) {
-            TRY(move_all(ranks, &heard, 1, error));
-        }
-        for (uint32_t i = 0; i < count; i++) {
-            if (ranks->owners[i] == rank) {
-                roots[i] = ranks->findings[next++];
-            }
-        }
-        ranks->finite = ranks->finite && ranks->findings[owned].bytes[0] == 1;
+    if (findings == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for %u ranks", rank_count(ranks));
     }
+    for (uint32_t rank = 0; rank < rank_count(ranks); rank++) {
+        const size_t digests = ranks_roots_count(&ranks->roots, list, count, rank);
+        struct ranks_transfer heard = {
+            .peer = rank, .tag = TAG_ROOTS, .size = digests * sizeof(struct digest)};
+
+        heard.bytes = findings[rank] = malloc(heard.size);
+        if (heard.bytes == NULL) {
+            TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory for %zu roots", digests));
+        }
+        TRY_OUT(rank == 0 ? ranks_roots_find(findings[0], &ranks->roots, list, count, error)
+                          : move_all(ranks, &heard, 1, error));
+    }
+    TRY_OUT(ranks_roots_join(found, &ranks->finite, &ranks->roots, list, count, findings, error));
     ranks->finite_known = true;
-    return STATUS_OK;
+out:
+    for (uint32_t rank = 0; rank < rank_count(ranks); rank++) {
+        free(findings[rank]);
+    }
+    free(findings);
+    return status;
 }
 
 /* The tensors whose roots must be found: not those that no step changes and that are known. */
@@ -510,12 +483,10 @@ static enum status ranks_leaves_roots(struct machine *machine, struct digest *ro
         goto out;
     }
     listed = list_unknown(list, ranks, tensors, count);
-    TRY_OUT(send_written(ranks, error));
     TRY_OUT(say_word(ranks, WORD_ROOTS, listed, error));
     TRY_OUT(say_all(ranks, TAG_LIST, list, listed * sizeof(*list), error));
-    TRY_OUT(deal_list(ranks, list, listed, error));
-    TRY_OUT(hash_own(ranks, list, listed, error));
-    TRY_OUT(gather_roots(ranks, found, listed, error));
+    TRY_OUT(ranks_roots_deal(&ranks->roots, list, listed, error));
+    TRY_OUT(gather_roots(ranks, found, list, listed, error));
     note_roots(ranks, roots, tensors, count, found, list);
 out:
     free(list);
@@ -523,16 +494,30 @@ out:
     return status;
 }
 
+/* All have looked at what they hold when they hash. */
 static enum status ranks_diverged(struct machine *machine, bool *diverged, struct error *error)
 {
     struct ranks_machine *ranks = ranks_of(machine);
-    struct machine *inner = inner_of(ranks);
+    const struct tape *tape = machine->tape;
+    uint32_t *ids = malloc(((size_t)tape->state_count + 1) * sizeof(*ids));
+    struct digest *roots = malloc(((size_t)tape->state_count + 1) * sizeof(*roots));
+    enum status status = STATUS_OK;
 
-    if (ranks->finite_known) {
-        *diverged = !ranks->finite;
-        return STATUS_OK;
+    if (ids == NULL || roots == NULL) {
+        TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory to look at %u states",
+                          tape->state_count));
     }
-    return inner->backend->diverged(inner, diverged, error);
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        ids[i] = tape->states[i].before;
+    }
+    if (!ranks->finite_known) {
+        TRY_OUT(ranks_leaves_roots(machine, roots, ids, tape->state_count, error));
+    }
+    *diverged = !ranks->finite;
+out:
+    free(ids);
+    free(roots);
+    return status;
 }
 
 const struct backend backend_ranks = {
@@ -551,43 +536,79 @@ const struct backend backend_ranks = {
 
 /* ---- the other ranks --------------------------------------------------------------------- */
 
-static enum status follow_list(struct ranks_machine *ranks, const struct word *word,
-                               struct error *error)
+static enum status follow_roots(struct ranks_machine *ranks, uint32_t count, struct error *error)
 {
     const struct tape *tape = ranks->machine.tape;
-    const bool states = word->kind == WORD_STATES;
-    const uint32_t below = states ? tape->state_count : tape->tensor_count;
-    const struct ranks_transfer said = {.peer = 0, .tag = TAG_ROOTS, .sends = true};
-    struct ranks_transfer roots = said;
+    struct ranks_transfer found = {.peer = 0, .tag = TAG_ROOTS, .sends = true};
+    size_t digests;
     uint32_t *list;
     enum status status;
 
-    if (word->count > tape->state_count) {
-        return error_set(error, STATUS_RANK_LOST, "rank 0 speaks of %u states of %u", word->count,
+    if (count > tape->state_count) {
+        return error_set(error, STATUS_RANK_LOST, "rank 0 speaks of %u states of %u", count,
                          tape->state_count);
     }
-    list = malloc(((size_t)word->count + 1) * sizeof(*list));
+    list = malloc(((size_t)count + 1) * sizeof(*list));
     if (list == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of %u states", word->count);
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of %u states", count);
     }
-    TRY_OUT(hear_first(ranks, TAG_LIST, list, word->count * sizeof(*list), error));
-    for (uint32_t i = 0; i < word->count; i++) {
-        if (list[i] >= below || (!states && role_is_made(tape->tensors[list[i]].role))) {
+    TRY_OUT(hear_first(ranks, TAG_LIST, list, count * sizeof(*list), error));
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_state(&ranks->machine, list[i])) {
             TRY_OUT(error_set(error, STATUS_RANK_LOST, "rank 0 speaks of a state that is none"));
         }
     }
-    if (states) {
-        TRY_OUT(move_states(ranks, list, word->count, error));
+    TRY_OUT(ranks_roots_deal(&ranks->roots, list, count, error));
+    digests = ranks_roots_count(&ranks->roots, list, count, ranks->tcp->link.rank);
+    found.size = digests * sizeof(struct digest);
+    found.bytes = malloc(found.size);
+    if (found.bytes == NULL) {
+        TRY_OUT(error_set(error, STATUS_NO_MEMORY, "no memory for %zu roots", digests));
+    }
+    TRY_OUT(ranks_roots_find(found.bytes, &ranks->roots, list, count, error));
+    TRY_OUT(move_all(ranks, &found, 1, error));
+out:
+    free(found.bytes);
+    free(list);
+    return status;
+}
+
+/* Takes from rank 0 what this rank holds of a state, or sends it. */
+static enum status follow_state(struct ranks_machine *ranks, const struct word *word,
+                                struct error *error)
+{
+    const bool reads = word->kind == WORD_READ;
+    struct held_range held;
+    uint8_t *bytes;
+    enum status status = STATUS_OK;
+
+    if (!is_state(&ranks->machine, word->number)) {
+        return error_set(error, STATUS_RANK_LOST, "rank 0 speaks of a state that is none");
+    }
+    held = range_of(ranks, word->number, ranks->tcp->link.rank);
+    if (held.size == 0) {
+        return STATUS_OK;
+    }
+    bytes = malloc(tensor_size(&ranks->machine.tape->tensors[word->number]));
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'",
+                         ranks->machine.tape->tensors[word->number].name);
+    }
+    if (reads) {
+        TRY_OUT(read_own(ranks, word->number, bytes, error));
+        TRY_OUT(move_all(ranks,
+                         &(struct ranks_transfer){.peer = 0,
+                                                  .tag = TAG_STATE,
+                                                  .sends = true,
+                                                  .bytes = bytes + held.first,
+                                                  .size = held.size},
+                         1, error));
     } else {
-        TRY_OUT(deal_list(ranks, list, word->count, error));
-        TRY_OUT(hash_own(ranks, list, word->count, error));
-        roots.bytes = ranks->findings;
-        roots.size = (owned_by(ranks, word->count, ranks->tcp->link.rank) + (size_t)1) *
-                     sizeof(struct digest);
-        TRY_OUT(move_all(ranks, &roots, 1, error));
+        TRY_OUT(hear_first(ranks, TAG_STATE, bytes + held.first, held.size, error));
+        TRY_OUT(ranks_write(&ranks->machine, word->number, bytes, error));
     }
 out:
-    free(list);
+    free(bytes);
     return status;
 }
 
@@ -603,8 +624,10 @@ enum status ranks_machine_follow(struct machine *machine, struct error *error)
         }
         if (word.kind == WORD_STEP) {
             TRY(run_step(ranks, error));
-        } else if (word.kind == WORD_STATES || word.kind == WORD_ROOTS) {
-            TRY(follow_list(ranks, &word, error));
+        } else if (word.kind == WORD_WRITE || word.kind == WORD_READ) {
+            TRY(follow_state(ranks, &word, error));
+        } else if (word.kind == WORD_ROOTS) {
+            TRY(follow_roots(ranks, word.number, error));
         } else {
             return error_set(error, STATUS_RANK_LOST, "rank 0 says what this rank does not know");
         }

@@ -2,9 +2,9 @@
  * ranks_machine.h - the ranks of a run as one machine: rank 0 calls it as any other, and the others
  * follow what it does.
  *
- * Every rank has all states. What rank 0 writes into a state is sent to the others before the next
- * step. The roots of the states are dealt out by size: each rank hashes its own, and rank 0 joins
- * them.
+ * States lie on the ranks as engine/ranks/rank_places.h has it. What rank 0 writes into a state goes
+ * to those that hold it, and what it reads comes from them. Each rank hashes its share of the
+ * leaves, and rank 0 joins them.
  */
 #ifndef PROVER_RANKS_RANKS_MACHINE_H
 #define PROVER_RANKS_RANKS_MACHINE_H

@@ -35,14 +35,17 @@ static enum status give(struct one_rank *rank)
     struct machine *machine = rank->step.machine;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        const uint32_t own = rank->step.own.ids[id];
+        const uint8_t *value = rank->start->values[id];
+        struct rank_holding holding;
 
-        if (rank->start->values[id] == NULL) {
+        rank_step_holding(&holding, &rank->step, id);
+        if (value == NULL || holding.id == TENSOR_NONE) {
             continue;
         }
+        value += holding.in_parts ? rank_step_first(&rank->step, id, rank->link->rank) : 0;
         TRY((tape->tensors[id].role == ROLE_DATA
                  ? machine->backend->bind
-                 : machine->backend->write)(machine, own, rank->start->values[id], &rank->error));
+                 : machine->backend->write)(machine, holding.id, value, &rank->error));
     }
     return STATUS_OK;
 }
@@ -60,29 +63,66 @@ static void *run_rank(void *context)
     }
 out:
     rank->status = status;
+    start_must(status, &rank->error); /* the others would wait for it */
     return NULL;
 }
 
-static void compare(const struct one_rank *rank, struct machine *whole)
+/* Compares what the rank has of the tensor with one machine's bytes; returns how many. */
+static uint64_t compare_tensor(const struct one_rank *rank, struct machine *whole, uint32_t id)
 {
-    const struct tape *tape = rank->start->tape;
+    const uint8_t *wanted = whole->backend->peek(whole, id);
+    uint64_t size = start_size(rank->start->tape, id);
+    struct rank_holding holding;
+    struct error error;
+    void *own;
 
-    start_must(rank->status, &rank->error);
-    for (uint32_t i = 0; i <= tape->state_count; i++) {
-        const uint32_t id = i < tape->state_count ? tape->states[i].before : tape->loss;
-        const size_t size = start_size(tape, id);
-        void *own = malloc(size);
-        struct error error;
+    error_init(&error);
+    rank_step_holding(&holding, &rank->step, id);
+    if (holding.in_parts) {
+        const uint64_t first = rank_step_first(&rank->step, id, rank->link->rank);
 
-        error_init(&error);
-        start_must(rank->step.machine->backend->read(rank->step.machine, rank->step.own.ids[id],
-                                                     own, &error),
-                   &error);
-        if (memcmp(own, whole->backend->peek(whole, id), size) != 0) {
-            fail_msg("rank %u of %u differs in '%s'", rank->link->rank, rank->link->rank_count,
-                     tape->tensors[id].name);
+        size = rank_step_first(&rank->step, id, rank->link->rank + 1) - first;
+        wanted += first;
+        assert_int_equal(holding.id == TENSOR_NONE, size == 0);
+    }
+    if (holding.id == TENSOR_NONE) {
+        return 0;
+    }
+    own = malloc(size);
+    start_must(rank->step.machine->backend->read(rank->step.machine, holding.id, own, &error),
+               &error);
+    if (memcmp(own, wanted, size) != 0) {
+        fail_msg("rank %u of %u differs in '%s'", rank->link->rank, rank->link->rank_count,
+                 rank->start->tape->tensors[id].name);
+    }
+    free(own);
+    return size;
+}
+
+/* Together the ranks have every byte of a state that lies in parts once, else each has all. */
+static void compare_all(const struct one_rank *all, uint32_t ranks, struct machine *whole)
+{
+    const struct tape *tape = all->start->tape;
+
+    for (uint32_t i = 0; i < ranks; i++) {
+        start_must(all[i].status, &all[i].error);
+    }
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const uint32_t id = tape->states[i].before;
+        struct rank_holding holding;
+        uint64_t size = 0;
+
+        rank_step_holding(&holding, &all->step, id);
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            size += compare_tensor(&all[rank], whole, id);
         }
-        free(own);
+        assert_int_equal(size, start_size(tape, id) * (holding.in_parts ? 1 : ranks));
+    }
+    for (uint32_t rank = 0; rank < ranks; rank++) {
+        const struct machine *own = all[rank].step.machine;
+
+        assert_memory_equal(own->backend->peek(all[rank].step.machine, own->tape->loss),
+                            whole->backend->peek(whole, tape->loss), sizeof(float));
     }
 }
 
@@ -105,8 +145,8 @@ static void check_ranks(const struct start *start, const struct machine_options 
     for (uint32_t i = 0; i < ranks; i++) {
         (void)pthread_join(threads[i], NULL);
     }
+    compare_all(all, ranks, whole);
     for (uint32_t i = 0; i < ranks; i++) {
-        compare(&all[i], whole);
         rank_step_close(&all[i].step);
     }
     start_must(rank_step_wire(&wire, start->tape, ranks, &error), &error);
@@ -116,17 +156,16 @@ static void check_ranks(const struct start *start, const struct machine_options 
     memory_links_free(links);
 }
 
-static void check_model(enum model_kind kind, uint32_t groups, uint32_t group)
+static void check_model(const struct model_options *wanted, uint32_t groups, uint32_t group)
 {
     struct machine_options options = {.isa = isa_best(), .thread_count = 1};
-    struct model_options model;
+    struct model_options model = *wanted;
     struct small_model small;
     struct machine *whole;
     struct start start;
     struct error error;
 
     error_init(&error);
-    small_model_options(&model, kind);
     model.accumulate = groups * group;
     model.group = group;
     small_model_open(&small, &model);
@@ -137,6 +176,7 @@ static void check_model(enum model_kind kind, uint32_t groups, uint32_t group)
     for (uint32_t ranks = 2; ranks <= groups; ranks += ranks < 4 ? 1 : 3) {
         check_ranks(&start, &options, ranks, whole);
     }
+    check_ranks(&start, &options, groups + 2, whole); /* two are spare */
     options.recompute = options.hoist = true;
     check_ranks(&start, &options, 3, whole);
     whole->backend->close(whole);
@@ -144,20 +184,192 @@ static void check_model(enum model_kind kind, uint32_t groups, uint32_t group)
     small_model_close(&small);
 }
 
+static void check_kind(enum model_kind kind, uint32_t groups, uint32_t group)
+{
+    struct model_options model;
+
+    small_model_options(&model, kind);
+    check_model(&model, groups, group);
+}
+
 static void test_every_model_is_that_of_one_machine(void **state)
 {
     (void)state;
     for (int kind = 0; kind < MODEL_COUNT; kind++) {
-        check_model((enum model_kind)kind, 4, 1);
-        check_model((enum model_kind)kind, 4, 3);
+        check_kind((enum model_kind)kind, 4, 1);
+        check_kind((enum model_kind)kind, 4, 3);
     }
 }
 
 static void test_seven_ranks_of_eight_groups(void **state)
 {
     (void)state;
-    check_model(MODEL_MLP, 8, 2);
-    check_model(MODEL_LLAMA, 8, 1);
+    check_kind(MODEL_MLP, 8, 2);
+    check_kind(MODEL_LLAMA, 8, 1);
+}
+
+/* Matrices that are cut, in pieces of a row and a leaf. */
+static void wide_options(struct model_options *options, enum optimizer optimizer)
+{
+    small_model_options(options, MODEL_GPT2);
+    options->width = 128;
+    options->layers = 1;
+    options->batch = 1;
+    options->length = 4;
+    options->dropout = 0.0;
+    options->optimizer = optimizer;
+}
+
+static void test_every_optimizer_is_that_of_one_machine(void **state)
+{
+    (void)state;
+    for (int optimizer = 0; optimizer < OPTIMIZER_COUNT; optimizer++) {
+        struct model_options model;
+
+        wide_options(&model, (enum optimizer)optimizer);
+        model.clip = optimizer % 2 == 0 ? 1.0 : 0.0;
+        check_model(&model, 4, 1);
+    }
+}
+
+static void test_held_out_batches_are_those_of_one_machine(void **state)
+{
+    struct model_options model;
+
+    (void)state;
+    wide_options(&model, OPTIMIZER_ADAMW);
+    model.held_out = (struct held_out_options){.every = 2, .batches = 2};
+    check_model(&model, 4, 1);
+    small_model_options(&model, MODEL_MLP);
+    model.held_out = (struct held_out_options){.every = 1, .batches = 1};
+    check_model(&model, 4, 2);
+}
+
+/* ---- the plan ---------------------------------------------------------------------------- */
+
+/* The sums of squares of rows: what clipping gathers. */
+static uint64_t rows_of(const struct model *model)
+{
+    uint64_t rows = 0;
+
+    for (uint32_t i = 0; i < model->parameter_count; i++) {
+        const struct tensor *tensor = &model->tape->tensors[model->parameters[i]];
+
+        rows += tensor->count / tensor->dims[tensor->rank - 1];
+    }
+    return rows;
+}
+
+static uint64_t elements_of(const struct model *model)
+{
+    uint64_t elements = 0;
+
+    for (uint32_t i = 0; i < model->parameter_count; i++) {
+        elements += model->tape->tensors[model->parameters[i]].count;
+    }
+    return elements;
+}
+
+/* Of 2, 4, 8 ranks with a subtree each: 4 bytes of a parameter to its owner and 4 back, times
+ * N - 1 of N, for N ranks; likewise the loss; and 4 bytes for a row that is clipped. */
+static void test_bytes_on_the_wire_are_those_of_the_formula(void **state)
+{
+    (void)state;
+    for (uint32_t ranks = 2; ranks <= 8; ranks *= 2) {
+        for (int clips = 0; clips < 2; clips++) {
+            struct model_options model;
+            struct small_model small;
+            struct rank_wire wire;
+            struct error error;
+
+            error_init(&error);
+            wide_options(&model, OPTIMIZER_ADAMW);
+            model.clip = clips ? 1.0 : 0.0;
+            model.accumulate = 8;
+            model.group = 1;
+            small_model_open(&small, &model);
+            start_must(rank_step_wire(&wire, small.model.tape, ranks, &error), &error);
+            assert_int_equal(wire.subtrees, ranks);
+            assert_int_equal(wire.elements, elements_of(&small.model) + 1);
+            assert_int_equal(wire.bytes, (ranks - 1) * (8 * (elements_of(&small.model) + 1) +
+                                                        (clips ? 4 * rows_of(&small.model) : 0)));
+            assert_int_equal(wire.cut, 8 * elements_of(&small.model)); /* both moments */
+            small_model_close(&small);
+        }
+    }
+}
+
+/* The share of each rank of the moments is about the Nth part. */
+static void test_shards_are_cut_and_dealt(void **state)
+{
+    struct model_options model;
+    struct small_model small;
+    struct rank_places places;
+    struct error error;
+    uint64_t most = 0;
+    uint64_t all = 0;
+
+    (void)state;
+    error_init(&error);
+    wide_options(&model, OPTIMIZER_ADAMW);
+    model.accumulate = 4;
+    model.group = 1;
+    small_model_open(&small, &model);
+    start_must(rank_places_build(&places, small.model.tape, 3, &error), &error);
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        uint64_t own = 0;
+
+        for (uint32_t k = 0; k < places.sum_count; k++) {
+            const uint32_t id = places.sums[k];
+            const struct tensor *tensor = &small.model.tape->tensors[id];
+            const uint64_t first = rank_places_first(&places, id, rank);
+
+            own += rank_places_first(&places, id, rank + 1) - first;
+            assert_int_equal(first % 256 == 0 || first == tensor->count, true);
+            assert_int_equal(first % tensor->dims[tensor->rank - 1], 0);
+        }
+        most = own > most ? own : most;
+        all += own;
+    }
+    assert_true(most * 3 < all + all / 10);
+    rank_places_release(&places);
+    small_model_close(&small);
+}
+
+static uint32_t count_products(const struct rank_places *places, enum rank_where where)
+{
+    uint32_t count = 0;
+
+    for (uint32_t at = 0; at < places->whole->op_count; at++) {
+        count += places->whole->ops[at].kind == OP_CONTRACT && places->ops[at].where == where;
+    }
+    return count;
+}
+
+/* Products behind the micro-batches, which take time, are made once: never on every rank. */
+static void test_no_two_ranks_make_a_product(void **state)
+{
+    (void)state;
+    for (int held_out = 0; held_out < 2; held_out++) {
+        struct model_options model;
+        struct small_model small;
+        struct rank_places places;
+        struct error error;
+
+        error_init(&error);
+        wide_options(&model, OPTIMIZER_MUON);
+        model.clip = 1.0;
+        model.accumulate = 4;
+        model.group = 1;
+        model.held_out = (struct held_out_options){.every = 2, .batches = (uint32_t)held_out};
+        small_model_open(&small, &model);
+        start_must(rank_places_build(&places, small.model.tape, 2, &error), &error);
+        assert_int_equal(count_products(&places, RANK_ALL), 0);
+        assert_true(count_products(&places, RANK_ONE) > 12); /* Muon's five steps of 4 matrices */
+        assert_true(count_products(&places, RANK_CUT) > 0);  /* the embedding's rows, clipped */
+        rank_places_release(&places);
+        small_model_close(&small);
+    }
 }
 
 /* ---- refusals ---------------------------------------------------------------------------- */
@@ -189,10 +401,6 @@ static void test_a_job_without_groups_is_refused(void **state)
     model.accumulate = 4;
     small_model_open(&small, &model);
     check_refused(small.model.tape, 2, "the job has no groups of micro-batches");
-    small_model_close(&small);
-    model.group = 2;
-    small_model_open(&small, &model);
-    check_refused(small.model.tape, 3, "2 groups of micro-batches, fewer than 3 ranks");
     small_model_close(&small);
 }
 
@@ -227,6 +435,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_model_is_that_of_one_machine),
         cmocka_unit_test(test_seven_ranks_of_eight_groups),
+        cmocka_unit_test(test_every_optimizer_is_that_of_one_machine),
+        cmocka_unit_test(test_held_out_batches_are_those_of_one_machine),
+        cmocka_unit_test(test_bytes_on_the_wire_are_those_of_the_formula),
+        cmocka_unit_test(test_shards_are_cut_and_dealt),
+        cmocka_unit_test(test_no_two_ranks_make_a_product),
         cmocka_unit_test(test_a_job_without_groups_is_refused),
         cmocka_unit_test(test_a_carry_that_is_no_sum_is_refused),
     };

@@ -650,6 +650,58 @@ static void test_root_of_bytes_depends_on_neither_pieces_nor_threads(void **stat
     free(bytes);
 }
 
+/* Every cut of lists of up to 40 leaves in two, and large ones in three: the ranges, hashed apart,
+ * give the root of all. */
+static void check_ranges(const uint8_t *bytes, uint64_t size, uint64_t first_cut,
+                         uint64_t second_cut)
+{
+    const uint64_t leaf_count = (size + MERKLE_LEAF_SIZE - 1) / MERKLE_LEAF_SIZE;
+    const uint64_t cuts[] = {0, first_cut, second_cut, leaf_count};
+    struct merkle_builder builder;
+    struct merkle_leaves leaves;
+    struct digest wanted;
+    struct digest found;
+
+    merkle_builder_init(&builder);
+    for (int i = 0; i < 3; i++) {
+        struct digest nodes[MERKLE_RANGE_NODES_MAX];
+        const uint64_t next = cuts[i + 1] * MERKLE_LEAF_SIZE;
+        const uint64_t end = next < size ? next : size; /* the last leaf may be short */
+        const uint64_t from = cuts[i] == leaf_count ? end : cuts[i] * MERKLE_LEAF_SIZE;
+        const uint32_t count = merkle_range_count(cuts[i], cuts[i + 1] - cuts[i]);
+
+        assert_true(count <= MERKLE_RANGE_NODES_MAX);
+        assert_true((count == 0) == (cuts[i] == cuts[i + 1]));
+        merkle_leaves_init_bytes(&leaves, bytes + from, end - from);
+        merkle_range_nodes(nodes, &leaves, cuts[i]);
+        assert_int_equal(merkle_builder_add_range(&builder, nodes, cuts[i + 1] - cuts[i]),
+                         STATUS_OK);
+    }
+    merkle_builder_root(&builder, &found);
+    merkle_leaves_init_bytes(&leaves, bytes, size);
+    merkle_root(&wanted, &leaves);
+    assert_true(digest_equal(&found, &wanted));
+}
+
+static void test_ranges_that_are_hashed_apart_give_the_root(void **state)
+{
+    enum { LEAVES = 700 };
+    uint8_t *bytes = malloc((size_t)LEAVES * MERKLE_LEAF_SIZE);
+
+    (void)state;
+    assert_non_null(bytes);
+    fill(bytes, (size_t)LEAVES * MERKLE_LEAF_SIZE, 77);
+    for (uint64_t leaves = 1; leaves <= 40; leaves++) {
+        for (uint64_t cut = 0; cut <= leaves; cut++) {
+            check_ranges(bytes, leaves * MERKLE_LEAF_SIZE, cut, cut);
+            check_ranges(bytes, leaves * MERKLE_LEAF_SIZE - 100, cut, leaves);
+        }
+    }
+    check_ranges(bytes, (uint64_t)LEAVES * MERKLE_LEAF_SIZE, 3, 515);
+    check_ranges(bytes, (uint64_t)LEAVES * MERKLE_LEAF_SIZE - 1, 256, 512);
+    free(bytes);
+}
+
 static void test_paths_of_bytes_are_accepted(void **state)
 {
     static uint8_t bytes[70 * MERKLE_LEAF_SIZE - 5];
@@ -712,6 +764,7 @@ int main(void)
         cmocka_unit_test(test_proof_of_one_leaf_is_as_long_as_its_path),
         cmocka_unit_test(test_multi_bytes_cut_or_too_large_are_refused),
         cmocka_unit_test(test_root_of_bytes_depends_on_neither_pieces_nor_threads),
+        cmocka_unit_test(test_ranges_that_are_hashed_apart_give_the_root),
         cmocka_unit_test(test_paths_of_bytes_are_accepted),
         cmocka_unit_test(test_more_leaves_than_the_limit_are_refused),
     };

@@ -42,8 +42,7 @@ void start_model(struct start *start, const struct small_model *small)
     for (uint32_t id = 0; id < model->tape->tensor_count; id++) {
         if (model->tape->tensors[id].role == ROLE_DATA) {
             start->values[id] = malloc(start_size(model->tape, id));
-            memcpy(start->values[id], id == model->data ? small->data : small->labels,
-                   start_size(model->tape, id));
+            memcpy(start->values[id], small_model_data(small, id), start_size(model->tape, id));
         }
     }
 }
