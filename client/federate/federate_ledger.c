@@ -16,6 +16,7 @@
 #include "chain/commands/commands.h"
 #include "chain/job/due_moves.h"
 #include "chain/job/job_states.h"
+#include "chain/view/ledger_end.h"
 #include "client/federate/federation.h"
 
 #define SERVE_LOOKS_MAX 600
@@ -301,35 +302,6 @@ out:
 
 /* ---- looking -------------------------------------------------------------- */
 
-static bool is_final(const struct job_record *look)
-{
-    return look->state.segments > 0 && look->state.finalized == look->state.segments;
-}
-
-/* What ails a try, by its events; NONE: nothing, it goes its way. */
-static enum round_end trouble_of(const struct job_record *look)
-{
-    const bool waits = look->state.phase == GAME_PHASE_OPEN;
-
-    if (look->state.ended && look->state.finalized == look->state.committed &&
-        look->state.committed > 0) {
-        return ROUND_END_DIVERGED;
-    }
-    if (!waits && look->state.phase != GAME_PHASE_CLOSED) {
-        return ROUND_END_NONE;
-    }
-    if (look->state.barred || look->burned_escrow > 0) {
-        return ROUND_END_VOID;
-    }
-    if (look->convicted) {
-        return ROUND_END_CONVICTED;
-    }
-    if (look->accepts > 0) {
-        return ROUND_END_LATE;
-    }
-    return waits ? ROUND_END_NONE : ROUND_END_UNTAKEN;
-}
-
 static void tell_trouble(const struct federate_round *round, uint32_t owner)
 {
     command_tell(round->federation->context, "round %u: the job of %s: %s\n", round->number,
@@ -358,7 +330,7 @@ static enum status look_at(struct federate_round *round, uint32_t owner, struct 
         TRY(ledger_catch_up(federation->ledger, error));
         TRY(job_record_follow(look, federation->ledger, error));
     }
-    round->troubles[owner] = trouble_of(look);
+    round->troubles[owner] = ledger_end_trouble(look);
     if (round->troubles[owner] != before && round->troubles[owner] != ROUND_END_NONE) {
         tell_trouble(round, owner);
     }
@@ -476,7 +448,7 @@ static enum status look_round(struct federate_round *round, struct error *error)
             TRY(open_try(round, i, error));
         }
         TRY(look_at(round, i, error));
-        if (is_final(&round->looks[i])) {
+        if (ledger_end_is_final(&round->looks[i])) {
             TRY(fetch_state(round, i, error));
         }
     }
