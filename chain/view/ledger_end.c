@@ -1,6 +1,8 @@
 /* ledger_end.c - see ledger_end.h. */
 #include "chain/view/ledger_end.h"
 
+#include <stdio.h>
+
 bool ledger_end_is_final(const struct job_record *record)
 {
     return record->state.segments > 0 && record->state.finalized == record->state.segments &&
@@ -31,4 +33,13 @@ enum round_end ledger_end_trouble(const struct job_record *record)
         return ROUND_END_LATE;
     }
     return waits ? ROUND_END_NONE : ROUND_END_UNTAKEN;
+}
+
+void ledger_end_place(char place[ROUNDS_PLACE_MAX + 1], const struct ledger *ledger)
+{
+    const struct ledger_place *there = ledger_get_place(ledger);
+    char registry[ADDRESS_TEXT_SIZE];
+
+    address_print(registry, &there->registry);
+    (void)snprintf(place, ROUNDS_PLACE_MAX + 1, "%.80s %s", there->chain, registry);
 }

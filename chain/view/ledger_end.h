@@ -12,4 +12,7 @@ bool ledger_end_is_final(const struct job_record *record);
  * late waits for another one, until its deadline. */
 enum round_end ledger_end_trouble(const struct job_record *record);
 
+/* The chain and the registry of a ledger, as an agreement names its place. */
+void ledger_end_place(char place[ROUNDS_PLACE_MAX + 1], const struct ledger *ledger);
+
 #endif /* CHAIN_VIEW_LEDGER_END_H */

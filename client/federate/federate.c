@@ -9,6 +9,7 @@
 #include "base/secret.h"
 #include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
+#include "chain/view/ledger_end.h"
 #include "client/federate/federation.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/run.h"
@@ -140,7 +141,7 @@ static enum status wanted_agreement(struct rounds *wanted, const struct federati
     }
     TRY(take_outer(wanted, options_text(options, "outer"), error));
     if (federation->ledger != NULL) {
-        federate_ledger_place(wanted->place, federation->ledger);
+        ledger_end_place(wanted->place, federation->ledger);
     }
     return rounds_check(wanted, error);
 }

@@ -6,7 +6,6 @@
  * is fetched to its end. The salts follow from the agreement's id, so no other federation of the same
  * client finds its jobs taken.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,15 +23,6 @@
 #define FETCHED         "fetched"
 
 /* ---- the ledger ----------------------------------------------------------- */
-
-void federate_ledger_place(char place[ROUNDS_PLACE_MAX + 1], const struct ledger *ledger)
-{
-    const struct ledger_place *there = ledger_get_place(ledger);
-    char registry[ADDRESS_TEXT_SIZE];
-
-    address_print(registry, &there->registry);
-    (void)snprintf(place, ROUNDS_PLACE_MAX + 1, "%.80s %s", there->chain, registry);
-}
 
 enum status federate_ledger_open(struct federation *federation, struct error *error)
 {

@@ -68,7 +68,5 @@ MUST_CHECK enum status federate_local_run(struct federate_round *round, struct e
 
 MUST_CHECK enum status federate_ledger_open(struct federation *federation, struct error *error);
 MUST_CHECK enum status federate_ledger_run(struct federate_round *round, struct error *error);
-/* The place of the ledger, as the agreement has it. */
-void federate_ledger_place(char place[ROUNDS_PLACE_MAX + 1], const struct ledger *ledger);
 
 #endif /* CLIENT_FEDERATE_FEDERATION_H */

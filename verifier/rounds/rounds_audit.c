@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/view/ledger_end.h"
 #include "proofs/job/job_file.h"
 #include "proofs/rounds/round_job.h"
 #include "proofs/rounds/round_trees.h"
@@ -157,10 +158,27 @@ static enum status check_round(bool *holds, struct rounds_check *check, struct e
     return STATUS_OK;
 }
 
+/* Another ledger knows nothing of these rounds, and would refute them. */
+static enum status check_place(const struct rounds_check *check, struct error *error)
+{
+    char place[ROUNDS_PLACE_MAX + 1];
+
+    if (check->ledger == NULL) {
+        return STATUS_OK;
+    }
+    ledger_end_place(place, check->ledger);
+    return strcmp(place, check->result->rounds.place) == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_USAGE, "these rounds have %s%s, and --transactions asks %s",
+                           check->result->rounds.place[0] == '\0' ? "no ledger" : "the ledger ",
+                           check->result->rounds.place, place);
+}
+
 static enum status check_rounds(struct rounds_check *check, struct error *error)
 {
     bool holds = false;
 
+    TRY(check_place(check, error));
     TRY(read_given(&holds, check, error));
     if (!holds) {
         return STATUS_OK;
