@@ -2,6 +2,7 @@
 #include "client/commands.h"
 
 #include "base/web/ports.h"
+#include "client/federate/federate.h"
 #include "client/job_change.h"
 #include "client/job_collect.h"
 #include "client/job_fetch.h"
@@ -190,6 +191,25 @@ static const struct command commands[] = {
      .options = job_fetch_options,
      .option_count = JOB_FETCH_OPTIONS,
      .run = job_fetch_run},
+    {.name = "federate",
+     .summary = "train by rounds of many owners, and average their states",
+     .description =
+         "PLAN is JSON: a list of owners, each with a name, a job file, data and terms. Each round "
+         "opens one job for each owner, on the owner's own rows, with its own solver and pay; all "
+         "begin with one state. The mean of their last states, which this machine makes as a "
+         "bundle of one step, is what the next round begins with. 'lockstep audit FOLDER' proves "
+         "the chain of rounds offline and makes each mean again. The rows of each owner are public "
+         "to those who check its job. The mean of honest trainings may still be a bad model: an "
+         "owner whose rows mislead is not found. A convicted or late solver is replaced; with "
+         "--quorum its owner is left out of the round, and the record gives the reason. The same "
+         "command goes on after a stop or a kill, and opens and pays nothing twice.",
+     .arguments = "PLAN",
+     .example = "lockstep job federate plan.json --out fed --offline --rounds 2\n"
+                "lockstep job federate plan.json --out fed --rounds 8 --quorum 3 \\\n"
+                "    --outer 0.7:0.9 --serve 0.0.0.0:" PORT_JOB_SERVE " --ledger local:try.ledger",
+     .options = federate_options,
+     .option_count = FEDERATE_OPTIONS,
+     .run = federate_run},
     {.name = "check",
      .summary = "say whether a file is a state that a job has committed",
      .description = "Hashes a checkpoint or a model file of 'job fetch' and looks for its root "

@@ -42,8 +42,8 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
      .heading = "model",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "the first state of a job that does not draw it, as 'job new' was given it; it is "
-             "copied into --folder"},
+     .help = "the first state of a job that does not draw it, as 'job new' was given it; of a folder, "
+             "of all its jobs that draw none; it is copied into --folder"},
     {.name = "serve",
      .heading = "serving",
      .often = true,
@@ -265,10 +265,9 @@ static enum status read_jobs(struct serving *serving, struct error *error)
     if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) {
         return read_one(serving, path, error);
     }
-    if (options_text(given, "keeper-of") != NULL || options_text(given, "first-state") != NULL) {
-        return error_set(
-            error, STATUS_USAGE,
-            "--keeper-of and --first-state are about one job: name its file, not a folder");
+    if (options_text(given, "keeper-of") != NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "--keeper-of is about one job: name its file, not a folder");
     }
     return read_folder(serving, path, error);
 }
@@ -312,29 +311,41 @@ out:
 }
 
 /* As the checkpoint before step 0 of the published tree. One that was copied before stays. */
+static enum status give_state_to(struct kept *kept, const struct job *job, const char *from,
+                                 struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    char pieces[FILE_PATH_MAX];
+
+    TRY(kept_path(path, kept, &job->id, 0, KEPT_STATE, error));
+    TRY(kept_path(pieces, kept, &job->id, 0, KEPT_PIECES, error));
+    return kept_has(kept, &job->id, 0) && is_copied(job, path)
+               ? STATUS_OK
+               : copy_state(job, path, pieces, from, error);
+}
+
+/* To each job of a folder that does not draw its own. */
 static enum status give_first_state(struct serving *serving, struct error *error)
 {
     const struct options *given = serving->context->options;
     const char *from = options_text(given, "first-state");
-    const struct job *job = serving->jobs[0].job;
-    char path[FILE_PATH_MAX];
-    char pieces[FILE_PATH_MAX];
     struct kept *kept = NULL;
     enum status status;
 
-    if (from == NULL || !job->first_state_given) {
-        return from == NULL
-                   ? STATUS_OK
-                   : error_set(error, STATUS_USAGE,
-                               "--first-state: the job draws its first state; none can be given");
+    if (from == NULL) {
+        return STATUS_OK;
     }
-    TRY_OUT(kept_open(&kept, options_text(given, "folder"), NULL, error));
-    TRY_OUT(kept_path(path, kept, &job->id, 0, KEPT_STATE, error));
-    TRY_OUT(kept_path(pieces, kept, &job->id, 0, KEPT_PIECES, error));
-    if (!kept_has(kept, &job->id, 0) || !is_copied(job, path)) {
-        TRY_OUT(copy_state(job, path, pieces, from, error));
+    TRY(kept_open(&kept, options_text(given, "folder"), NULL, error));
+    for (uint32_t i = 0; i < serving->job_count; i++) {
+        if (serving->jobs[i].job->first_state_given) {
+            TRY_OUT(give_state_to(kept, serving->jobs[i].job, from, error));
+            serving->has_state = true;
+        }
     }
-    serving->has_state = true;
+    status = serving->has_state
+                 ? STATUS_OK
+                 : error_set(error, STATUS_USAGE,
+                             "--first-state: the job draws its first state; none can be given");
 out:
     kept_close(kept);
     return status;

@@ -19,6 +19,7 @@
 #include "verifier/commands/audit_lineage.h"
 #include "verifier/commands/audit_receipt.h"
 #include "verifier/commands/audit_report.h"
+#include "verifier/commands/audit_rounds.h"
 #include "verifier/commands/audit_setup.h"
 #include "verifier/commands/commands.h"
 #include "verifier/commands/plan_commands.h"
@@ -106,7 +107,8 @@ static const struct option_spec options[] = {
      .heading = "ledger",
      .kind = OPTION_FLAG,
      .help = "with --report: ask the ledger of --ledger for the transactions of the job's commits, "
-             "verdicts and finality; without it nobody is asked anything",
+             "verdicts and finality; of rounds, for the states and for who was left out; without "
+             "it nobody is asked anything",
      .command_line_only = true},
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
@@ -361,6 +363,9 @@ static int run_audit(struct command_context *context)
         return command_usage(context, "--%s says nothing without --lineage",
                              audit_lineage_stray(context->options));
     }
+    if (audit_rounds_wanted(context)) {
+        return audit_rounds(context);
+    }
     if (audit_receipt_wanted(context)) {
         return audit_receipts(context);
     }
@@ -425,13 +430,16 @@ static const struct command commands[] = {
          "bundle among several processes. A receipt is proven or refuted by one step of the model "
          "in --base over its tokens. With --lineage the arguments are the parts of one pedigree: "
          "each link between them is checked from its bytes, and a certificate says what was "
-         "proven, what is taken on trust and what is missing.",
+         "proven, what is taken on trust and what is missing. Of a folder of 'lockstep job federate' "
+         "it proves the chain of rounds and makes each mean again; --transactions asks the ledger "
+         "for the states and the reasons.",
      .arguments = "BUNDLE|RECEIPT|FILE...",
      .example =
          "lockstep audit text.run\nlockstep audit --sample 5 --sample-seed 91 --report text.html "
          "text.run\nlockstep audit --report text.json --sign text.run\n"
          "lockstep audit --verify-report text.json\nlockstep audit --workers 8 --threads 1 "
          "long.run\nlockstep audit answer.receipt --base Llama-3.2-1B\n"
+         "lockstep audit fed\n"
          "lockstep audit --lineage Llama-3.2-1B chats tune.run tuned answer.receipt \\\n"
          "    --attest tuned.dsse --attest-key key.pem",
      .options = options,

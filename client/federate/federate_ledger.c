@@ -1,0 +1,505 @@
+/*
+ * federate_ledger.c - the jobs of a round on a ledger; see federation.h.
+ *
+ * This process only looks. Children with the account's key make the moves, one command each, and
+ * every one of them may be made again: a job is opened once per salt, a due move is made once, a state
+ * is fetched to its end. The salts follow from the agreement's id, so no other federation of the same
+ * client finds its jobs taken.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "base/io/strict_json.h"
+#include "chain/codec/hex_data.h"
+#include "chain/commands/commands.h"
+#include "chain/job/due_moves.h"
+#include "chain/job/job_states.h"
+#include "chain/view/ledger_end.h"
+#include "client/federate/federation.h"
+
+#define SERVE_LOOKS_MAX 600
+#define SERVE_LOOK_S    0.1
+#define FETCHED         "fetched"
+
+/* ---- the ledger ----------------------------------------------------------- */
+
+enum status federate_ledger_open(struct federation *federation, struct error *error)
+{
+    struct ledger_options options;
+    char state_dir[FILE_PATH_MAX];
+
+    TRY(chain_account_address(&federation->account, federation->context, error));
+    TRY(chain_ledger_options(&options, state_dir, federation->context, NULL, error));
+    return ledger_open(&federation->ledger, &options, error);
+}
+
+static struct round_try *last_try(struct round_owner *owner)
+{
+    return owner->try_count == 0 ? NULL : &owner->tries[owner->try_count - 1];
+}
+
+static void write_key(char text[HEX_DATA_SIZE(DIGEST_SIZE)], const struct round_try *one)
+{
+    hex_write(text, one->key.bytes, DIGEST_SIZE, true);
+}
+
+/* ---- serving -------------------------------------------------------------- */
+
+static enum status wait_for_server(struct federation *federation, struct error *error)
+{
+    int code = 0;
+
+    for (int look = 0; look < SERVE_LOOKS_MAX; look++) {
+        json_t *said = federate_child_said(&federation->server);
+        const char *serving = json_string_value(json_object_get(said, "serving"));
+
+        if (federation->server.process == 0 ||
+            federate_child_ended(&federation->server, &code)) {
+            enum status status = federate_child_why(said, code, "job serve", error);
+
+            json_decref(said);
+            return status;
+        }
+        if (serving != NULL) {
+            (void)snprintf(federation->contact, sizeof(federation->contact), "%s", serving);
+            json_decref(said);
+            return STATUS_OK;
+        }
+        json_decref(said);
+        if (stop_wait(&federation->stop, SERVE_LOOK_S)) {
+            return error_set(error, STATUS_STOPPED, "stopped: the same command goes on from here");
+        }
+    }
+    return error_set(error, STATUS_UNREACHABLE, "'job serve' did not begin to serve");
+}
+
+/* All files that owners named, once each: the server finds data by its root. */
+static void add_all_data(struct federate_words *words, const struct federate_plan *plan)
+{
+    const char *added[OPTION_LIST_MAX];
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < plan->owner_count; i++) {
+        for (size_t at = 0; at < plan->owners[i].data_count; at++) {
+            const char *path = plan->owners[i].data[at];
+            size_t found = 0;
+
+            while (found < count && strcmp(added[found], path) != 0) {
+                found++;
+            }
+            if (found == count && count < OPTION_LIST_MAX) {
+                added[count++] = path;
+                federate_words_option(words, "--data", path);
+            }
+        }
+    }
+}
+
+/* The jobs of the round, their data and their first state. */
+static enum status begin_serving(struct federate_round *round, struct error *error)
+{
+    struct federation *federation = round->federation;
+    const char *contact = options_text(federation->options, "contact");
+    const char *serve = options_text(federation->options, "serve");
+    struct federate_words words;
+    char jobs[FILE_PATH_MAX];
+    char start[FILE_PATH_MAX];
+    char served[FILE_PATH_MAX];
+
+    federate_child_stop(&federation->server);
+    if (serve != NULL) {
+        TRY(rounds_path(jobs, federation->folder, round->number, "", error));
+        TRY(rounds_path(start, federation->folder, round->number, ROUND_START_FILE, error));
+        TRY(rounds_path(served, federation->folder, 0, "served", error));
+        federate_words_init(&words, "job", "serve");
+        federate_words_add(&words, jobs);
+        federate_words_option(&words, "--serve", serve);
+        federate_words_option(&words, "--folder", served);
+        if (round->jobs[0]->first_state_given) {
+            federate_words_option(&words, "--first-state", start);
+        }
+        add_all_data(&words, &federation->plan);
+        federate_words_add(&words, "--json");
+        TRY(federate_child_start(&federation->server, &words, error));
+        TRY(wait_for_server(federation, error));
+    }
+    if (contact != NULL) {
+        (void)snprintf(federation->contact, sizeof(federation->contact), "%s", contact);
+    }
+    return STATUS_OK;
+}
+
+/* ---- moves ---------------------------------------------------------------- */
+
+/* Runs a command about the owner's last try; a failure is told with the owner's name. */
+static enum status run_about(json_t **answer, struct federate_round *round, uint32_t owner,
+                             struct federate_words *words, struct error *error)
+{
+    struct federation *federation = round->federation;
+    int code = 0;
+
+    federate_words_add(words, "--json");
+    TRY(federate_child_run(answer, &code, words, &federation->stop, error));
+    return code == COMMAND_OK
+               ? STATUS_OK
+               : federate_child_why(*answer, code, round->record.names[owner], error);
+}
+
+/* One try is opened with one salt, as often as this is done. */
+static enum status open_try(struct federate_round *round, uint32_t owner, struct error *error)
+{
+    struct federation *federation = round->federation;
+    const struct federate_owner *planned = &federation->plan.owners[owner];
+    struct round_owner *to = &round->record.owners[owner];
+    struct round_try *one = &to->tries[to->try_count];
+    char options[FEDERATE_TERMS_MAX][OPTION_NAME_MAX + 4];
+    char path[FILE_PATH_MAX];
+    struct federate_words words;
+    json_t *answer = NULL;
+    enum status status;
+
+    if (to->try_count == ROUND_TRIES_MAX) {
+        return error_set(error, STATUS_REFUSED, "the job of '%s' was opened %d times in round %u, "
+                                                "and no state of it became final",
+                         planned->name, ROUND_TRIES_MAX, round->number);
+    }
+    TRY(rounds_owner_path(path, federation->folder, round->number, owner, "job", error));
+    *one = (struct round_try){
+        .salt = (uint64_t)endian_load_be32(federation->rounds.id.bytes) << 8 | to->try_count};
+    federate_words_init(&words, "job", "open");
+    federate_words_add(&words, path);
+    federate_words_ledger(&words, federation->options, true);
+    federate_words_number(&words, "--timeout", options_number(federation->options, "timeout"));
+    federate_words_number(&words, "--salt", one->salt);
+    if (federation->contact[0] != '\0') {
+        federate_words_option(&words, "--contact", federation->contact);
+    }
+    for (size_t i = 0; i < planned->term_count; i++) {
+        (void)snprintf(options[i], sizeof(options[i]), "--%s", planned->terms[i].name);
+        federate_words_add(&words, options[i]);
+        if (planned->terms[i].value != NULL) {
+            federate_words_add(&words, planned->terms[i].value);
+        }
+    }
+    federate_words_add(&words, "--yes");
+    TRY_OUT(run_about(&answer, round, owner, &words, error));
+    TRY_OUT(strict_json_hex(answer, error, one->key.bytes, DIGEST_SIZE, "job"));
+    to->try_count++;
+    command_tell(federation->context, "round %u: the job of %s is open, as %.14s...\n",
+                 round->number, planned->name,
+                 json_string_value(json_object_get(answer, "job")));
+    status = federate_round_keep(round, owner, error);
+out:
+    json_decref(answer);
+    return status;
+}
+
+static enum status collect_try(struct federate_round *round, uint32_t owner, struct error *error)
+{
+    char key[HEX_DATA_SIZE(DIGEST_SIZE)];
+    struct federate_words words;
+    json_t *answer = NULL;
+    enum status status;
+
+    write_key(key, last_try(&round->record.owners[owner]));
+    federate_words_init(&words, "job", "collect");
+    federate_words_add(&words, key);
+    federate_words_ledger(&words, round->federation->options, true);
+    federate_words_number(&words, "--timeout",
+                          options_number(round->federation->options, "timeout"));
+    status = run_about(&answer, round, owner, &words, error);
+    json_decref(answer);
+    return status;
+}
+
+/* Takes back what of a try is left. *over: it is closed; false: a solver was faster. */
+static enum status close_try(bool *over, struct federate_round *round, uint32_t owner,
+                             struct error *error)
+{
+    struct federation *federation = round->federation;
+    char key[HEX_DATA_SIZE(DIGEST_SIZE)];
+    struct federate_words words;
+    struct ledger_job there;
+    struct hash32 hash;
+    json_t *answer = NULL;
+    enum status status;
+
+    *over = round->looks[owner].state.phase == GAME_PHASE_CLOSED;
+    if (*over) {
+        return STATUS_OK;
+    }
+    write_key(key, last_try(&round->record.owners[owner]));
+    federate_words_init(&words, "job", "close");
+    federate_words_add(&words, key);
+    federate_words_ledger(&words, federation->options, true);
+    federate_words_number(&words, "--timeout", options_number(federation->options, "timeout"));
+    status = run_about(&answer, round, owner, &words, error);
+    json_decref(answer);
+    if (status == STATUS_STOPPED) {
+        return status;
+    }
+    memcpy(hash.bytes, last_try(&round->record.owners[owner])->key.bytes, DIGEST_SIZE);
+    TRY(ledger_catch_up(federation->ledger, error));
+    TRY(ledger_get_job(federation->ledger, &there, &hash, error));
+    *over = there.phase == GAME_PHASE_CLOSED;
+    return *over || there.phase == GAME_PHASE_RUNNING ? STATUS_OK : status;
+}
+
+/* ---- what an owner gives -------------------------------------------------- */
+
+static void add_sources(struct federate_words *words, const struct options *given)
+{
+    for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
+        federate_words_option(words, "--mirror", options_list_item(given, "mirror", i));
+    }
+    federate_words_number(words, "--mirror-timeout", options_number(given, "mirror-timeout"));
+    if (options_flag(given, "private-contacts")) {
+        federate_words_add(words, "--private-contacts");
+    }
+}
+
+static enum status fetch_state(struct federate_round *round, uint32_t owner, struct error *error)
+{
+    struct federation *federation = round->federation;
+    struct job_record *look = &round->looks[owner];
+    char key[HEX_DATA_SIZE(DIGEST_SIZE)];
+    char folder[FILE_PATH_MAX];
+    struct job_states_place place;
+    struct federate_words words;
+    json_t *answer = NULL;
+    const char *file;
+    enum status status;
+
+    TRY(job_states_end(&place, federation->ledger, look, look->state.finalized - 1, error));
+    TRY(rounds_owner_path(folder, federation->folder, round->number, owner, FETCHED, error));
+    write_key(key, last_try(&round->record.owners[owner]));
+    federate_words_init(&words, "job", "fetch");
+    federate_words_add(&words, key);
+    federate_words_ledger(&words, federation->options, false);
+    federate_words_option(&words, "--out", folder);
+    federate_words_add(&words, "--with-optimizer");
+    add_sources(&words, federation->options);
+    TRY_OUT(run_about(&answer, round, owner, &words, error));
+    TRY_OUT(strict_json_text(answer, error, &file, "file"));
+    last_try(&round->record.owners[owner])->end = ROUND_END_FINAL;
+    TRY_OUT(federate_round_take(round, owner, file, &place.root, error));
+    file_remove_folder(folder); /* what is averaged of it is kept */
+out:
+    json_decref(answer);
+    return status;
+}
+
+/* ---- looking -------------------------------------------------------------- */
+
+static void tell_trouble(const struct federate_round *round, uint32_t owner)
+{
+    command_tell(round->federation->context, "round %u: the job of %s: %s\n", round->number,
+                 round->record.names[owner], round_end_word(round->troubles[owner]));
+}
+
+/* Reads what the ledger says of the last try, and makes what is due. */
+static enum status look_at(struct federate_round *round, uint32_t owner, struct error *error)
+{
+    struct federation *federation = round->federation;
+    struct job_record *look = &round->looks[owner];
+    const enum round_end before = round->troubles[owner];
+    struct ledger_clock clock;
+    struct due_move due;
+    struct hash32 key;
+
+    memcpy(key.bytes, last_try(&round->record.owners[owner])->key.bytes, DIGEST_SIZE);
+    if (!hash32_equal(&look->key, &key)) {
+        job_record_free(look);
+        job_record_init(look, &key, &federation->account);
+    }
+    TRY(job_record_follow(look, federation->ledger, error));
+    TRY(ledger_get_clock(federation->ledger, &clock, error));
+    if (due_move_next(&due, look, &clock, &federation->account)) {
+        TRY(collect_try(round, owner, error));
+        TRY(ledger_catch_up(federation->ledger, error));
+        TRY(job_record_follow(look, federation->ledger, error));
+    }
+    round->troubles[owner] = ledger_end_trouble(look);
+    if (round->troubles[owner] != before && round->troubles[owner] != ROUND_END_NONE) {
+        tell_trouble(round, owner);
+    }
+    return STATUS_OK;
+}
+
+/* ---- an owner that is in trouble ------------------------------------------- */
+
+/* Ends the last try, whose escrow comes back. An owner whose last try ended, and that has no other,
+ * is left out. */
+static enum status end_try(struct federate_round *round, uint32_t owner, struct error *error)
+{
+    struct round_try *one = last_try(&round->record.owners[owner]);
+    bool over = false;
+
+    TRY(close_try(&over, round, owner, error));
+    if (!over) {
+        return STATUS_OK; /* another solver has it now */
+    }
+    one->end = round->troubles[owner];
+    return federate_round_keep(round, owner, error);
+}
+
+static bool is_settled(const struct round_owner *owner)
+{
+    return owner->has_state ||
+           (owner->try_count > 0 && owner->tries[owner->try_count - 1].end != ROUND_END_NONE);
+}
+
+struct count_of_owners {
+    uint32_t states; /* that gave one */
+    uint32_t well;   /* that will, as far as the ledger says */
+};
+
+static struct count_of_owners count_owners(const struct federate_round *round)
+{
+    struct count_of_owners count = {0};
+
+    for (uint32_t i = 0; i < round->record.owner_count; i++) {
+        const struct round_owner *owner = &round->record.owners[i];
+
+        count.states += owner->has_state;
+        count.well += !is_settled(owner) && round->troubles[i] == ROUND_END_NONE;
+    }
+    return count;
+}
+
+/* Does a try need another one? A convicted or late solver leaves its job open for the next: the try
+ * goes on, unless its deadline passed. A void one burned what must be put back. */
+static bool needs_another(const struct federate_round *round, uint32_t owner)
+{
+    return round->troubles[owner] == ROUND_END_VOID ||
+           round->looks[owner].state.phase == GAME_PHASE_CLOSED;
+}
+
+static enum status mend_owner(struct federate_round *round, uint32_t owner, bool leave_out,
+                              struct error *error)
+{
+    const char *name = round->record.names[owner];
+
+    if (leave_out) {
+        command_tell(round->federation->context, "round %u: %s is left out: %s\n", round->number,
+                     name, round_end_word(round->troubles[owner]));
+        return end_try(round, owner, error);
+    }
+    if (round->troubles[owner] == ROUND_END_DIVERGED) {
+        (void)error_set(error, STATUS_REFUSED,
+                        "the training of '%s' diverged in round %u, and would again", name,
+                        round->number);
+        error_advise(error, "make its job with a smaller --rate, in another federation; or allow "
+                            "rounds without it: --quorum");
+        return STATUS_REFUSED;
+    }
+    if (!needs_another(round, owner)) {
+        return STATUS_OK;
+    }
+    TRY(end_try(round, owner, error));
+    if (last_try(&round->record.owners[owner])->end == ROUND_END_NONE) {
+        return STATUS_OK;
+    }
+    round->troubles[owner] = ROUND_END_NONE;
+    return open_try(round, owner, error);
+}
+
+/* An owner in trouble is left out where the states of the others are there and reach the quorum. While
+ * they may still come it waits; where they can not be enough it is opened again. */
+static enum status mend_all(struct federate_round *round, struct error *error)
+{
+    const struct count_of_owners count = count_owners(round);
+    const uint32_t quorum = round->federation->rounds.quorum;
+    const bool leave_out = count.well == 0 && count.states >= quorum;
+
+    for (uint32_t i = 0; i < round->record.owner_count; i++) {
+        if (is_settled(&round->record.owners[i]) || round->troubles[i] == ROUND_END_NONE ||
+            (!leave_out && count.states + count.well >= quorum)) {
+            continue;
+        }
+        TRY(mend_owner(round, i, leave_out, error));
+    }
+    return STATUS_OK;
+}
+
+/* ---- the round ------------------------------------------------------------ */
+
+static enum status look_round(struct federate_round *round, struct error *error)
+{
+    TRY(ledger_catch_up(round->federation->ledger, error));
+    for (uint32_t i = 0; i < round->record.owner_count; i++) {
+        struct round_owner *owner = &round->record.owners[i];
+
+        if (is_settled(owner)) {
+            continue;
+        }
+        if (owner->try_count == 0) {
+            TRY(open_try(round, i, error));
+        }
+        TRY(look_at(round, i, error));
+        if (ledger_end_is_final(&round->looks[i])) {
+            TRY(fetch_state(round, i, error));
+        }
+    }
+    return mend_all(round, error);
+}
+
+static bool is_round_settled(const struct federate_round *round)
+{
+    bool settled = true;
+
+    for (uint32_t i = 0; i < round->record.owner_count; i++) {
+        settled = settled && is_settled(&round->record.owners[i]);
+    }
+    return settled;
+}
+
+/* A kill between the end of a try and the opening of the next one: the record says that the owner is
+ * left out, and too few gave a state. */
+static enum status go_on_after_end(struct federate_round *round, struct error *error)
+{
+    for (uint32_t i = 0; i < round->record.owner_count; i++) {
+        const struct round_owner *owner = &round->record.owners[i];
+
+        if (!owner->has_state && is_settled(owner) &&
+            owner->tries[owner->try_count - 1].end != ROUND_END_DIVERGED) {
+            TRY(open_try(round, i, error));
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status federate_ledger_run(struct federate_round *round, struct error *error)
+{
+    struct federation *federation = round->federation;
+    const double poll_s = (double)options_number(federation->options, "poll");
+
+    if (is_round_settled(round) &&
+        round_mean_count(&round->record) >= federation->rounds.quorum) {
+        return STATUS_OK;
+    }
+    TRY(begin_serving(round, error));
+    while (true) {
+        enum status status;
+
+        if (is_round_settled(round)) {
+            if (round_mean_count(&round->record) >= federation->rounds.quorum) {
+                break;
+            }
+            TRY(go_on_after_end(round, error));
+        }
+        status = look_round(round, error);
+        if (status == STATUS_UNREACHABLE) { /* the ledger, or a mirror: it may come back */
+            log_warn(federation->context->log, "job", "%s", error->text);
+            error_init(error);
+        } else if (status != STATUS_OK) {
+            return status;
+        }
+        if (!is_round_settled(round) && stop_wait(&federation->stop, poll_s)) {
+            return error_set(error, STATUS_STOPPED, "stopped: the same command goes on from here");
+        }
+    }
+    federate_child_stop(&federation->server);
+    return STATUS_OK;
+}
