@@ -50,7 +50,7 @@ struct board {
 /* A zero-filled board is empty. */
 void board_release(struct board *board);
 
-/* Forgets what was read: read the event log from the beginning. The listener is told of a rewind. */
+/* Forgets what was read: read the event log from the beginning. The listener hears of a rewind. */
 MUST_CHECK enum status board_restart(struct board *board, struct error *error);
 
 /* One entry of the event log. After a new rewind board->read is 0: read it from the beginning. */

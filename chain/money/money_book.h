@@ -52,8 +52,8 @@ void money_book_release(struct money_book *book); /* a zero-filled one is allowe
 /* What the events say of an account: all but purse, debt and gas. */
 struct money money_book_look(const struct money_book *book, uint32_t number);
 
-/* The same, with purse, debt and gas as the ledger says them now: they fit the events once the board
- * has read all. */
+/* The same, with purse, debt and gas as the ledger has them now: they fit the events
+ * once the board has read all. */
 MUST_CHECK enum status money_book_ask(const struct money_book *book, struct money *money,
                                       uint32_t number, struct ledger *ledger, struct error *error);
 

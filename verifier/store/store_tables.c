@@ -1,8 +1,8 @@
 /*
  * store_tables.c - see store_tables.h.
  *
- * They are what sqlite3 calls eponymous virtual tables: a connection has them by their names, and no
- * file knows of them.
+ * They are what sqlite3 calls eponymous virtual tables: a connection has them by their names, and
+ * no file knows of them.
  */
 #include "verifier/store/store_tables.h"
 
@@ -308,7 +308,7 @@ static bool is_wanted(const struct seen_walk *walk)
 }
 
 /* To the next row there is, wanted or not. */
-static void advance(struct seen_walk *walk)
+static void advance_walk(struct seen_walk *walk)
 {
     const struct seen_table *seen = table_of(walk);
 
@@ -337,7 +337,7 @@ static int walk_next(sqlite3_vtab_cursor *cursor)
     struct seen_walk *walk = (struct seen_walk *)(void *)cursor;
 
     do {
-        advance(walk);
+        advance_walk(walk);
     } while (walk->item != NULL && !is_wanted(walk));
     return SQLITE_OK;
 }

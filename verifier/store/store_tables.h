@@ -1,5 +1,5 @@
 /*
- * store_tables.h - the jobs of a ledger as tables that SQL reads: jobs, entries, segments, seats and
+ * store_tables.h - the jobs of a ledger as tables that SQL reads: jobs, entries, segments, seats,
  * disputes.
  *
  * The tables hold nothing. A row is a struct of the board (chain/job/board.h), read where it is, so

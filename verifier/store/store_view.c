@@ -326,8 +326,8 @@ static const struct {
                         sizeof(struct store_dispute)},
 };
 
-static enum status collect(struct store *store, char *found, uint32_t *count,
-                           enum store_table table, const char *where, struct error *error)
+static enum status collect_rows(struct store *store, char *found, uint32_t *count,
+                                enum store_table table, const char *where, struct error *error)
 {
     char text[2400];
     sqlite3_stmt *row;
@@ -358,7 +358,7 @@ enum status store_visit(struct store *store, enum store_table table, const char 
     char *found = malloc(STORE_VISIT_MAX * size);
     uint32_t count = 0;
     enum status status = found == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for rows")
-                                       : collect(store, found, &count, table, where, error);
+                                       : collect_rows(store, found, &count, table, where, error);
 
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = visit(context, found + i * size, error);

@@ -147,7 +147,7 @@ static void test_each_struct_is_one_row(void **state)
     close_scene(&scene);
 }
 
-/* `+` keeps sqlite3 from handing `=` to the walk: it compares itself. CROSS JOIN keeps the order. */
+/* `+` keeps sqlite3 from handing `=` to the walk. CROSS JOIN keeps the order. */
 static void test_a_search_finds_what_a_walk_finds(void **state)
 {
     static const struct {
