@@ -60,7 +60,7 @@ lint-scripts: | $(BUILD)/setup/lint.ok
 
 .PHONY: lint lint-turn lint-format lint-tidy lint-source lint-globals lint-scripts
 
-count: ## lines of product and tests by room, bytecode apart, and the share of comments
+count: ## lines of product and tests by room, bytecode and tables apart, and the share of comments
 	$(Q)scripts/count $(rooms)
 
 .PHONY: count

@@ -445,9 +445,6 @@ size_t game_move_size(const struct game_move *move);
 /* bytes has game_move_size(); the move fits. */
 void game_move_encode(uint8_t *bytes, size_t *size, const struct game_move *move);
 
-/* The move borrows from bytes. Only what game_move_encode() would write is decoded. */
-MUST_CHECK enum status game_move_decode(struct game_move *move, const uint8_t *bytes, size_t size);
-
 enum game_contract game_move_contract(enum game_move_kind kind);
 
 /* The first topic of the logs of an event. */

@@ -7,7 +7,7 @@
 #include "chain/job/job_event.h"
 
 #define PLACES_FIRST 1024u
-#define CLAIMS_FIRST 64u
+#define KEYS_FIRST   64u
 
 /* Nothing was read: the ledger, the listener and the limit stay. */
 static void forget_jobs(struct board *board)
@@ -17,12 +17,12 @@ static void forget_jobs(struct board *board)
     }
     free(board->jobs);
     free(board->places);
-    free(board->claims);
+    free(board->keys);
     board->jobs = NULL;
     board->places = NULL;
-    board->claims = NULL;
+    board->keys = NULL;
     board->count = board->room = board->left_out = board->place_count = 0;
-    board->claim_room = board->claim_count = 0;
+    board->key_room = board->key_count = 0;
     board->read = 0;
 }
 
@@ -99,74 +99,83 @@ static enum status add(struct board *board, const struct ledger_entry *entry, st
         return STATUS_OK;
     }
     TRY(make_room(board, error));
-    job_record_init(&board->jobs[board->count], &entry->event.job, NULL);
+    job_record_init(&board->jobs[board->count], &entry->event.job, &board->account);
+    board->jobs[board->count].whole = board->whole;
     board->jobs[board->count].place = board->place;
     board->jobs[board->count].currency = board->currency;
     board->places[place_of(board, &entry->event.job)] = board->count + 1;
     return job_record_take(&board->jobs[board->count++], entry, error);
 }
 
-/* Where the claim is, or would be. */
-static struct board_claim *claim_of(struct board_claim *claims, uint32_t room,
-                                    const struct hash32 *id)
+/* Where the key is, or would be. */
+static struct board_key *key_of(struct board_key *keys, uint32_t room, const struct hash32 *id)
 {
     uint32_t at;
 
     memcpy(&at, id->bytes, sizeof(at));
-    for (at &= room - 1; claims[at].place != 0 && !hash32_equal(&claims[at].id, id);) {
+    for (at &= room - 1; keys[at].place != 0 && !hash32_equal(&keys[at].id, id);) {
         at = (at + 1) & (room - 1);
     }
-    return &claims[at];
+    return &keys[at];
 }
 
-static enum status make_claim_room(struct board *board, struct error *error)
+static enum status make_key_room(struct board *board, struct error *error)
 {
-    uint32_t room = board->claim_room == 0 ? CLAIMS_FIRST : 2 * board->claim_room;
-    struct board_claim *claims;
+    uint32_t room = board->key_room == 0 ? KEYS_FIRST : 2 * board->key_room;
+    struct board_key *keys;
 
-    if (2 * board->claim_count < board->claim_room) {
+    if (2 * board->key_count < board->key_room) {
         return STATUS_OK;
     }
-    claims = calloc(room, sizeof(*claims));
-    if (claims == NULL) {
+    keys = calloc(room, sizeof(*keys));
+    if (keys == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for the claims of the ledger");
     }
-    for (uint32_t i = 0; i < board->claim_room; i++) {
-        if (board->claims[i].place != 0) {
-            *claim_of(claims, room, &board->claims[i].id) = board->claims[i];
+    for (uint32_t i = 0; i < board->key_room; i++) {
+        if (board->keys[i].place != 0) {
+            *key_of(keys, room, &board->keys[i].id) = board->keys[i];
         }
     }
-    free(board->claims);
-    board->claims = claims;
-    board->claim_room = room;
+    free(board->keys);
+    board->keys = keys;
+    board->key_room = room;
     return STATUS_OK;
 }
 
-static enum status add_claim(struct board *board, const struct ledger_entry *entry,
-                             const struct job_record *job, struct error *error)
+/* What comes under a known key joins what is there. */
+static enum status add_key(struct board *board, const struct hash32 *id,
+                           const struct job_record *job, uint32_t at, struct error *error)
 {
-    struct board_claim *claim;
+    struct board_key *key;
 
-    TRY(make_claim_room(board, error));
-    claim = claim_of(board->claims, board->claim_room, &entry->event.claim);
-    board->claim_count += claim->place == 0;
-    claim->id = entry->event.claim;
-    claim->place = (uint32_t)(job - board->jobs) + 1;
+    TRY(make_key_room(board, error));
+    key = key_of(board->keys, board->key_room, id);
+    if (key->place == 0) {
+        board->key_count++;
+        *key = (struct board_key){.id = *id, .place = (uint32_t)(job - board->jobs) + 1, .at = at};
+    }
     return STATUS_OK;
+}
+
+/* NULL: none. */
+static const struct board_key *find_key(const struct board *board, const struct hash32 *id)
+{
+    const struct board_key *key =
+        board->key_room == 0 ? NULL : key_of(board->keys, board->key_room, id);
+
+    return key == NULL || key->place == 0 ? NULL : key;
 }
 
 /* The job that an event is about; NULL: the board does not have it. */
 static struct job_record *find_of(const struct board *board, const struct game_event *event)
 {
-    uint32_t place = 0;
+    const struct board_key *key;
 
     if (!job_event_is_of_claim(event->kind)) {
         return find(board, &event->job);
     }
-    if (board->claim_room > 0) {
-        place = claim_of(board->claims, board->claim_room, &event->claim)->place;
-    }
-    return place == 0 ? NULL : &board->jobs[place - 1];
+    key = find_key(board, &event->claim);
+    return key == NULL ? NULL : &board->jobs[key->place - 1];
 }
 
 static enum status tell(const struct board *board, const struct job_record *job,
@@ -178,6 +187,14 @@ static enum status tell(const struct board *board, const struct job_record *job,
                                   : listener->hear(listener->context, job, entry, error);
 }
 
+enum status board_restart(struct board *board, struct error *error)
+{
+    const struct ledger_entry rewind = {.kind = LEDGER_REWIND, .number = board->rewound};
+
+    forget_jobs(board);
+    return tell(board, NULL, &rewind, error);
+}
+
 /* What was removed is told by none: the board begins again. */
 static enum status take_rewind(struct board *board, const struct ledger_entry *entry,
                                struct error *error)
@@ -185,9 +202,8 @@ static enum status take_rewind(struct board *board, const struct ledger_entry *e
     if (entry->number <= board->rewound) {
         return STATUS_OK;
     }
-    forget_jobs(board);
     board->rewound = entry->number;
-    return tell(board, NULL, entry, error);
+    return board_restart(board, error);
 }
 
 enum status board_take(struct board *board, const struct ledger_entry *entry, struct error *error)
@@ -207,9 +223,15 @@ enum status board_take(struct board *board, const struct ledger_entry *entry, st
         return STATUS_OK;
     }
     if (entry->event.kind == GAME_CLAIMED) {
-        TRY(add_claim(board, entry, job, error));
+        TRY(add_key(board, &entry->event.claim, job, job->claim_count, error));
     }
-    return job_record_take(job, entry, error);
+    TRY(job_record_take(job, entry, error));
+    if (entry->event.kind == GAME_COMMITTED && board->whole) {
+        const uint32_t at = job->state.committed - 1;
+
+        return add_key(board, &job->segments[at].hash, job, at, error);
+    }
+    return STATUS_OK;
 }
 
 enum status board_follow(struct board *board, struct ledger *ledger, struct error *error)
@@ -226,6 +248,41 @@ enum status board_follow(struct board *board, struct ledger *ledger, struct erro
 }
 
 /* ---- what follows ---------------------------------------------------------------- */
+
+const struct job_record_claim *board_claim(const struct board *board, const struct job_record **job,
+                                           const struct hash32 *key)
+{
+    const struct board_key *found = find_key(board, key);
+
+    if (found == NULL) {
+        return NULL;
+    }
+    *job = &board->jobs[found->place - 1];
+    return found->at < (*job)->claim_count && hash32_equal(&(*job)->claims[found->at].key, key)
+               ? &(*job)->claims[found->at]
+               : NULL;
+}
+
+const struct job_record_segment *
+board_segment(const struct board *board, const struct job_record **job, const struct hash32 *hash)
+{
+    const struct board_key *found = find_key(board, hash);
+
+    if (found == NULL) {
+        return NULL;
+    }
+    *job = &board->jobs[found->place - 1];
+    if (found->at < (*job)->state.committed &&
+        hash32_equal(&(*job)->segments[found->at].hash, hash)) {
+        return &(*job)->segments[found->at];
+    }
+    for (uint32_t i = 0; i < (*job)->void_count; i++) {
+        if (hash32_equal(&(*job)->voids[i].hash, hash)) {
+            return &(*job)->voids[i];
+        }
+    }
+    return NULL;
+}
 
 const char *board_phase(const struct job_record *job, uint64_t now_s)
 {

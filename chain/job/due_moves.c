@@ -98,10 +98,10 @@ static bool segment_is_due(struct due_move *move, const struct job_record *recor
 static bool entry_is_due(struct due_move *move, const struct job_record *record,
                          const struct address *account)
 {
-    if (record->bond_count > 0 && address_equal(&record->account, account)) {
+    if (record->former_count > 0 && address_equal(&record->account, account)) {
         *move = (struct due_move){.kind = DUE_MOVE_DEPART,
-                                  .generation = record->bonds[0].generation,
-                                  .entry = record->bonds[0].entry};
+                                  .generation = record->former[0].generation,
+                                  .entry = record->former[0].number};
         return true;
     }
     for (uint32_t i = 0; record->state.phase == GAME_PHASE_CLOSED && i < record->state.entries;

@@ -15,45 +15,43 @@ void job_record_init(struct job_record *record, const struct hash32 *key,
 
 void job_record_free(struct job_record *record)
 {
+    const struct hash32 key = record->key;
+    const struct address account = record->account;
+
+    for (uint32_t i = 0; record->whole && i < record->state.committed; i++) {
+        free(record->segments[i].states);
+    }
+    for (uint32_t i = 0; i < record->void_count; i++) {
+        free(record->voids[i].states);
+    }
     free(record->entries);
-    free(record->bonds);
+    free(record->former);
     free(record->segments);
+    free(record->voids);
     free(record->seats);
+    free(record->ended);
+    free(record->contacts);
     free(record->vouches);
     free(record->claims);
-    record->entries = NULL;
-    record->bonds = NULL;
-    record->segments = NULL;
-    record->seats = NULL;
-    record->vouches = NULL;
-    record->claims = NULL;
+    job_record_init(record, &key, &account);
 }
 
-/* Forgets everything but the key and the account. The memory of the lists serves again. */
+/* Forgets everything but the key, the account and what the reader set. */
 static void start_over(struct job_record *record, uint64_t rewound)
 {
-    struct job_record old = *record;
+    const struct game_place place = record->place;
+    const struct currency currency = record->currency;
+    const bool whole = record->whole;
 
-    job_record_init(record, &old.key, &old.account);
-    record->place = old.place;
-    record->currency = old.currency;
-    record->entries = old.entries;
-    record->entry_room = old.entry_room;
-    record->bonds = old.bonds;
-    record->bond_room = old.bond_room;
-    record->segments = old.segments;
-    record->segment_room = old.segment_room;
-    record->seats = old.seats;
-    record->seat_room = old.seat_room;
-    record->vouches = old.vouches;
-    record->claims = old.claims;
-    record->claim_room = old.claim_room;
+    job_record_free(record);
+    record->place = place;
+    record->currency = currency;
+    record->whole = whole;
     record->rewound = rewound;
 }
 
-/* Makes room for one more of size bytes each. */
-static enum status grow(void **items, uint32_t *room, uint32_t count, size_t size,
-                        struct error *error)
+enum status job_record_grow(void **items, uint32_t *room, uint32_t count, size_t size,
+                            struct error *error)
 {
     uint32_t wanted = *room == 0 ? 16 : 2 * *room;
     void *larger;
@@ -80,34 +78,64 @@ static void apply_opened(struct job_record *record, const struct ledger_entry *e
     record->pool = game_fees(&record->terms, game_segment_count(&record->terms));
 }
 
-/* Those of segments that are final or void. */
-static void drop_seats(struct job_record *record)
+static bool has_ended(const struct job_record *record, const struct job_record_seat *seat)
+{
+    return seat->index < record->state.finalized || seat->index >= record->state.committed;
+}
+
+/* Of segments that are final or void. */
+static enum status end_seats(struct job_record *record, struct error *error)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < record->seat_count; i++) {
         struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->segment.index >= record->state.finalized &&
-            seat->segment.index < record->state.committed) {
+        if (!has_ended(record, seat)) {
             record->seats[kept++] = *seat;
+            continue;
         }
+        if (!record->whole) {
+            continue;
+        }
+        if (seat->state.phase == GAME_SEAT_SEALED || seat->state.phase == GAME_SEAT_REVEALED) {
+            seat->state.phase = GAME_SEAT_CLOSED;
+        }
+        TRY(job_record_grow((void **)&record->ended, &record->ended_room, record->ended_count,
+                            sizeof(*record->ended), error));
+        record->ended[record->ended_count++] = *seat;
     }
     record->seat_count = kept;
+    return STATUS_OK;
+}
+
+static enum status end_segments(struct job_record *record, uint32_t from, uint32_t to,
+                                struct error *error)
+{
+    for (uint32_t i = from; i < to && record->whole; i++) {
+        TRY(job_record_grow((void **)&record->voids, &record->void_room, record->void_count,
+                            sizeof(*record->voids), error));
+        record->segments[i].is_void = true;
+        record->voids[record->void_count++] = record->segments[i];
+    }
+    return STATUS_OK;
 }
 
 /* ---- what the reducer keeps ----------------------------------------------------- */
 
 /* Claims about what is void go on, to their own end. */
-static void reduce(struct job_record *record, const struct ledger_entry *entry)
+static enum status reduce(struct job_record *record, const struct ledger_entry *entry,
+                          struct error *error)
 {
     const struct job_reduced before = record->state;
     const struct job_reduced *after = &record->state;
 
     job_reduced_take(&record->state, &record->terms, entry);
-    if (after->generation != before.generation || after->finalized > before.finalized) {
-        drop_seats(record);
+    if (after->generation == before.generation && after->finalized <= before.finalized) {
+        return STATUS_OK;
     }
+    TRY(end_segments(record, after->committed, before.committed, error));
+    return end_seats(record, error);
 }
 
 /* ---- what only this reader keeps ------------------------------------------------- */
@@ -138,33 +166,66 @@ static void apply_phase(struct job_record *record, const struct ledger_entry *en
         break;
     case GAME_CLOSED:
         record->pool = 0;
+        record->closed_s = entry->time_s;
         break;
     default:
         break;
     }
 }
 
-static enum status apply_committed(struct job_record *record, const struct game_event *event,
+static enum status copy_states(struct job_record_segment *segment, const struct game_event *event,
+                               struct error *error)
+{
+    const size_t size = event->states.count * sizeof(*segment->states);
+
+    if (size == 0 || event->states.count != segment->committed.steps) {
+        return STATUS_OK;
+    }
+    segment->states = malloc(size);
+    if (segment->states == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the states of a segment");
+    }
+    memcpy(segment->states, event->states.hashes, size);
+    return STATUS_OK;
+}
+
+static enum status apply_committed(struct job_record *record, const struct ledger_entry *entry,
                                    struct error *error)
 {
+    const struct game_event *event = &entry->event;
+    struct job_record_segment *segment;
+
     if (event->segment.index != record->state.committed ||
         record->state.committed >= record->state.segments) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "the ledger committed segment %u where segment %u was next",
                          event->segment.index, record->state.committed);
     }
-    TRY(grow((void **)&record->segments, &record->segment_room, record->state.committed,
-             sizeof(*record->segments), error));
-    record->segments[record->state.committed] = (struct job_record_segment){
-        .committed = event->segment, .draw = {.start_s = event->segment.time_s}};
-    return STATUS_OK;
+    TRY(job_record_grow((void **)&record->segments, &record->segment_room, record->state.committed,
+                        sizeof(*record->segments), error));
+    segment = &record->segments[record->state.committed];
+    *segment = (struct job_record_segment){.committed = event->segment,
+                                           .draw = {.start_s = event->segment.time_s},
+                                           .hash = game_segment_hash(&event->job, &event->segment),
+                                           .number = entry->number};
+    if (event->segment.index > 0) {
+        segment->previous = segment[-1].committed.root;
+    }
+    return record->whole ? copy_states(segment, event, error) : STATUS_OK;
 }
 
 /* ---- the panel ---------------------------------------------------------------- */
 
-static enum status apply_enlisted(struct job_record *record, const struct game_event *event,
+static bool is_own(const struct job_record *record, const struct address *account)
+{
+    return !address_is_zero(&record->account) && address_equal(account, &record->account);
+}
+
+static enum status apply_enlisted(struct job_record *record, const struct ledger_entry *entry,
                                   struct error *error)
 {
+    const struct game_event *event = &entry->event;
+
     if (event->entry != record->state.entries || event->count > GAME_PANEL_MAX ||
         event->entry + event->count > GAME_PANEL_MAX) {
         return error_set(error, STATUS_BAD_FORMAT,
@@ -172,10 +233,15 @@ static enum status apply_enlisted(struct job_record *record, const struct game_e
                          record->state.entries);
     }
     for (uint32_t i = 0; i < event->count; i++) {
-        TRY(grow((void **)&record->entries, &record->entry_room, event->entry + i,
-                 sizeof(*record->entries), error));
-        record->entries[event->entry + i] = (struct job_entry){.owner = event->account};
+        TRY(job_record_grow((void **)&record->entries, &record->entry_room, event->entry + i,
+                            sizeof(*record->entries), error));
+        record->entries[event->entry + i] =
+            (struct job_record_entry){.owner = event->account,
+                                      .generation = event->generation,
+                                      .number = event->entry + i,
+                                      .enlisted = entry->number * GAME_ENLIST_MAX + i};
     }
+    record->enlisted += is_own(record, &event->account) ? event->count : 0;
     return STATUS_OK;
 }
 
@@ -183,17 +249,30 @@ static void apply_moved(struct job_record *record, const struct game_event *even
 {
     if (event->entry == record->state.entries && event->to < record->state.entries) {
         record->entries[event->to] = record->entries[event->entry];
+        record->entries[event->to].number = event->to;
     }
 }
 
-static void drop_bond(struct job_record *record, const struct game_event *event)
+/* NULL: the record does not have it. */
+static struct job_record_entry *find_former(struct job_record *record, uint32_t generation,
+                                            uint32_t number)
 {
-    for (uint32_t i = 0; i < record->bond_count; i++) {
-        if (record->bonds[i].generation == event->generation &&
-            record->bonds[i].entry == event->entry) {
-            record->bonds[i] = record->bonds[--record->bond_count];
-            return;
+    for (uint32_t i = 0; i < record->former_count; i++) {
+        if (record->former[i].generation == generation && record->former[i].number == number) {
+            return &record->former[i];
         }
+    }
+    return NULL;
+}
+
+static void drop_former(struct job_record *record, const struct game_event *event)
+{
+    struct job_record_entry *former = find_former(record, event->generation, event->entry);
+
+    if (former != NULL && record->whole) {
+        former->gone = true;
+    } else if (former != NULL) {
+        *former = record->former[--record->former_count];
     }
 }
 
@@ -202,27 +281,49 @@ static void drop_bond(struct job_record *record, const struct game_event *event)
 static void apply_gone(struct job_record *record, const struct game_event *event)
 {
     if (event->generation != record->state.generation) {
-        drop_bond(record, event);
+        drop_former(record, event);
     } else if (event->entry < record->state.entries) {
         record->entries[event->entry].gone = true;
     }
 }
 
-/* A new tenure has a new panel. Of the last one only the account's bonds are of use. */
-static enum status end_panel(struct job_record *record, uint32_t generation, struct error *error)
+/* A new tenure has a new panel. Of the last one most need the account's bonds alone. */
+static enum status end_panel(struct job_record *record, struct error *error)
 {
     for (uint32_t i = 0; i < record->state.entries; i++) {
-        if (record->entries[i].gone || record->bond_count >= JOB_RECORD_BONDS_MAX ||
-            address_is_zero(&record->account) ||
-            !address_equal(&record->entries[i].owner, &record->account)) {
+        const struct job_record_entry *entry = &record->entries[i];
+        const bool kept = record->whole || (!entry->gone && is_own(record, &entry->owner));
+
+        if (!kept || record->former_count >= JOB_RECORD_FORMER_MAX) {
             continue;
         }
-        TRY(grow((void **)&record->bonds, &record->bond_room, record->bond_count,
-                 sizeof(*record->bonds), error));
-        record->bonds[record->bond_count++] =
-            (struct job_record_bond){.generation = generation, .entry = i};
+        TRY(job_record_grow((void **)&record->former, &record->former_room, record->former_count,
+                            sizeof(*record->former), error));
+        record->former[record->former_count++] = *entry;
     }
     return STATUS_OK;
+}
+
+/* The bond of a right that was disproved is lost, also where its segment is over. */
+static void lose_bond(struct job_record *record, const struct ledger_entry *entry)
+{
+    const struct game_event *event = &entry->event;
+    uint32_t generation = record->state.generation;
+    struct job_record_entry *lost;
+
+    for (uint32_t i = 0; i < record->void_count; i++) {
+        if (hash32_equal(&record->voids[i].hash, &event->seal)) {
+            generation = record->voids[i].committed.generation;
+        }
+    }
+    if (generation == record->state.generation) {
+        lost = event->entry < record->state.entries ? &record->entries[event->entry] : NULL;
+    } else {
+        lost = find_former(record, generation, event->entry);
+    }
+    if (lost != NULL) {
+        lost->lost_s = entry->time_s;
+    }
 }
 
 struct seating {
@@ -237,7 +338,8 @@ static bool find_entry(void *context, struct job_entry *entry, uint32_t number)
     if (number >= seating->record->state.entries) {
         return false;
     }
-    *entry = seating->record->entries[number];
+    *entry = (struct job_entry){.owner = seating->record->entries[number].owner,
+                                .gone = seating->record->entries[number].gone};
     return true;
 }
 
@@ -248,7 +350,7 @@ static bool is_seated(void *context, uint32_t number)
     for (uint32_t i = 0; i < seating->record->seat_count; i++) {
         const struct job_record_seat *seat = &seating->record->seats[i];
 
-        if (seat->segment.index == seating->index && seat->state.entry == number) {
+        if (seat->index == seating->index && seat->state.entry == number) {
             return true;
         }
     }
@@ -268,10 +370,11 @@ static enum status apply_round(struct job_record *record, struct job_record_segm
         job_round_places(places, &event->seal, &segment->committed, event->from, event->to, &panel);
     segment->draw.seats += segment->seated;
     for (uint32_t i = 0; i < segment->seated && record->seat_count < JOB_RECORD_SEATS_MAX; i++) {
-        TRY(grow((void **)&record->seats, &record->seat_room, record->seat_count,
-                 sizeof(*record->seats), error));
+        TRY(job_record_grow((void **)&record->seats, &record->seat_room, record->seat_count,
+                            sizeof(*record->seats), error));
         record->seats[record->seat_count++] =
-            (struct job_record_seat){.segment = segment->committed,
+            (struct job_record_seat){.index = event->index,
+                                     .segment = segment->hash,
                                      .place = places[i].place,
                                      .owner = places[i].owner,
                                      .round = event->round,
@@ -304,10 +407,16 @@ static void apply_to_seat(struct job_record *record, struct job_record_segment *
     for (uint32_t i = 0; i < record->seat_count; i++) {
         struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->segment.index != event->index || seat->place != event->place) {
+        if (seat->index != event->index || seat->place != event->place) {
             continue;
         }
         job_reduced_take_seat(&seat->state, &segment->draw, event);
+        if (event->kind == GAME_SEALED_VERDICT) {
+            seat->seal = event->seal;
+        } else if (event->kind == GAME_REVEALED) {
+            seat->leaves = event->leaves;
+            seat->salt = event->seal;
+        }
         if (event->kind == GAME_FEE_PAID && seat->state.phase == GAME_SEAT_REVEALED) {
             record->pool -= event->amount;
         }
@@ -319,13 +428,6 @@ static void apply_to_seat(struct job_record *record, struct job_record_segment *
 
 /* ---- segments ----------------------------------------------------------------- */
 
-static bool is_about(const struct job_record_segment *segment, const struct game_event *event)
-{
-    struct hash32 hash = game_segment_hash(&event->job, &segment->committed);
-
-    return hash32_equal(&hash, &event->seal);
-}
-
 /* job->leg_start is still that of before the event. */
 static enum status apply_to_segment(struct job_record *record, const struct ledger_entry *entry,
                                     struct error *error)
@@ -333,11 +435,14 @@ static enum status apply_to_segment(struct job_record *record, const struct ledg
     const struct game_event *event = &entry->event;
     struct job_record_segment *segment;
 
+    if (event->kind == GAME_DISPROVED) {
+        lose_bond(record, entry);
+    }
     if (event->index >= record->state.committed) {
         return STATUS_OK;
     }
     segment = &record->segments[event->index];
-    if (event->kind == GAME_DISPROVED && !is_about(segment, event)) {
+    if (event->kind == GAME_DISPROVED && !hash32_equal(&segment->hash, &event->seal)) {
         return STATUS_OK;
     }
     job_reduced_take_segment(&segment->draw, record->state.leg_start, event);
@@ -370,10 +475,16 @@ static struct job_record_claim *find_claim(struct job_record *record, const stru
 }
 
 /* The claimants of a panel are known by their entries. */
-static void add_claimant(struct job_record_claim *claim, const struct game_event *event)
+static void add_claimant(const struct job_record *record, struct job_record_claim *claim,
+                         const struct game_event *event)
 {
+    claim->outsiders_ever += event->rank >= GAME_RANK_OUTSIDER;
     if (event->rank >= GAME_RANK_OUTSIDER && claim->outsider_count < GAME_OUTSIDERS_MAX) {
         claim->outsiders[claim->outsider_count++] = event->account;
+    }
+    if (is_own(record, &event->account)) {
+        claim->ours = true;
+        claim->bond = event->amount;
     }
 }
 
@@ -388,32 +499,39 @@ static void remove_claimant(struct job_record_claim *claim, const struct address
 }
 
 /* A second claimant of a live claim joins it, and may lower its rank. */
-static enum status apply_claimed(struct job_record *record, const struct game_event *event,
+static enum status apply_claimed(struct job_record *record, const struct ledger_entry *entry,
                                  struct error *error)
 {
+    const struct game_event *event = &entry->event;
     struct job_record_claim *claim = find_claim(record, &event->claim);
+    struct job_record_segment *segment;
 
     if (claim != NULL) {
         job_reduced_take_claim(&claim->state, event);
-        add_claimant(claim, event);
+        add_claimant(record, claim, event);
         return STATUS_OK;
     }
     if (record->claim_count >= JOB_RECORD_CLAIMS_MAX || event->index >= record->state.committed) {
         return STATUS_OK;
     }
-    TRY(grow((void **)&record->claims, &record->claim_room, record->claim_count,
-             sizeof(*record->claims), error));
-    record->segments[event->index].open_claims++;
-    record->claims[record->claim_count++] =
-        (struct job_record_claim){.key = event->claim,
-                                  .index = event->index,
-                                  .generation = record->state.generation,
-                                  .step = event->step,
-                                  .pre_state = event->pre_state,
-                                  .post_state = event->post_state,
-                                  .solver = record->segments[event->index].committed.solver,
-                                  .state = job_reduced_claim_of(event)};
-    add_claimant(&record->claims[record->claim_count - 1], event);
+    TRY(job_record_grow((void **)&record->claims, &record->claim_room, record->claim_count,
+                        sizeof(*record->claims), error));
+    segment = &record->segments[event->index];
+    segment->open_claims++;
+    record->claims[record->claim_count++] = (struct job_record_claim){
+        .key = event->claim,
+        .number = entry->number,
+        .segment = segment->hash,
+        .subject =
+            game_subject_hash(&segment->hash, event->step, &event->pre_state, &event->post_state),
+        .index = event->index,
+        .generation = record->state.generation,
+        .step = event->step,
+        .pre_state = event->pre_state,
+        .post_state = event->post_state,
+        .solver = segment->committed.solver,
+        .state = job_reduced_claim_of(event)};
+    add_claimant(record, &record->claims[record->claim_count - 1], event);
     return STATUS_OK;
 }
 
@@ -425,8 +543,9 @@ static void close_claim(struct job_record *record, struct job_record_claim *clai
     }
 }
 
-static void apply_to_claim(struct job_record *record, const struct game_event *event)
+static void apply_to_claim(struct job_record *record, const struct ledger_entry *entry)
 {
+    const struct game_event *event = &entry->event;
     struct job_record_claim *claim = find_claim(record, &event->claim);
 
     if (claim == NULL) {
@@ -440,8 +559,16 @@ static void apply_to_claim(struct job_record *record, const struct game_event *e
             memcpy(claim->queried, event->payload.bytes, event->payload.size);
         }
         break;
-    case GAME_DEFAULTED:
+    case GAME_ANSWERED:
+        claim->trace_root = event->root;
+        break;
+    case GAME_DEFAULTED: /* the clock of a claimant ran out: its bond is lost */
         remove_claimant(claim, &event->account);
+        if (is_own(record, &event->account)) {
+            claim->ours = false;
+            claim->lost = true;
+            claim->lost_s = entry->time_s;
+        }
         break;
     case GAME_RULED:
         close_claim(record, claim);
@@ -464,17 +591,16 @@ static enum status apply_before(struct job_record *record, const struct ledger_e
         apply_opened(record, entry);
         return STATUS_OK;
     case GAME_COMMITTED:
-        return apply_committed(record, event, error);
+        return apply_committed(record, entry, error);
     case GAME_ENLISTED:
-        return apply_enlisted(record, event, error);
+        return apply_enlisted(record, entry, error);
     case GAME_DRAWN:
         return apply_to_segment(record, entry, error);
     case GAME_GONE:
         apply_gone(record, event);
         return STATUS_OK;
     default:
-        return job_event_reopens(event->kind) ? end_panel(record, record->state.generation, error)
-                                              : STATUS_OK;
+        return job_event_reopens(event->kind) ? end_panel(record, error) : STATUS_OK;
     }
 }
 
@@ -486,6 +612,7 @@ static enum status apply_after(struct job_record *record, const struct ledger_en
     switch ((int)event->kind) {
     case GAME_FINALIZED:
         record->earned += event->amount;
+        record->finalized_s = entry->time_s;
         return STATUS_OK;
     case GAME_RESUMED:
         record->pool += event->pool;
@@ -503,7 +630,7 @@ static enum status apply_after(struct job_record *record, const struct ledger_en
         TRY(job_record_take_word(record, entry, error));
         return STATUS_OK;
     case GAME_CLAIMED:
-        return apply_claimed(record, event, error);
+        return apply_claimed(record, entry, error);
     case GAME_COMMITTED:
     case GAME_ENLISTED:
     case GAME_DRAWN:
@@ -525,7 +652,10 @@ static enum status apply_to_job(struct job_record *record, const struct ledger_e
     }
     TRY(apply_before(record, entry, error));
     if (job_reduced_is_changed_by(kind)) {
-        reduce(record, entry);
+        TRY(reduce(record, entry, error));
+    }
+    if (record->whole) {
+        TRY(job_record_take_contact(record, entry, error));
     }
     if (job_event_phase(kind) != GAME_PHASE_NONE) {
         apply_phase(record, entry);
@@ -551,7 +681,7 @@ enum status job_record_take(struct job_record *record, const struct ledger_entry
         return STATUS_OK;
     }
     if (job_event_is_of_claim(event->kind)) {
-        apply_to_claim(record, event);
+        apply_to_claim(record, entry);
         return STATUS_OK;
     }
     return event->kind != GAME_SEALED && hash32_equal(&event->job, &record->key)
@@ -616,6 +746,17 @@ uint32_t job_record_open_claims(const struct job_record *record)
     for (uint32_t i = 0; i < record->claim_count; i++) {
         count += job_record_claim_is_open(&record->claims[i]) &&
                  record->claims[i].generation == record->state.generation;
+    }
+    return count;
+}
+
+uint32_t job_record_outsiders(const struct job_record *record)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < record->claim_count; i++) {
+        count +=
+            job_record_claim_is_open(&record->claims[i]) ? record->claims[i].outsiders_ever : 0;
     }
     return count;
 }

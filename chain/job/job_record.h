@@ -3,6 +3,10 @@
  *
  * It follows from the events in their order alone, so it is always consistent; two answers from two
  * endpoints may not be. After a reorganization the event log is read again.
+ *
+ * Clients and solvers need what stands. A verifier's node also asks for what is over (`whole`):
+ * void segments, seats of segments that are final or void, panels of before, the states of each
+ * segment, and where parties are found.
  */
 #ifndef CHAIN_JOB_JOB_RECORD_H
 #define CHAIN_JOB_JOB_RECORD_H
@@ -15,13 +19,18 @@
 /* Any more are ignored: each has cost its maker a bond. */
 #define JOB_RECORD_SEATS_MAX  (1u << 20)
 #define JOB_RECORD_CLAIMS_MAX (1u << 16)
-#define JOB_RECORD_BONDS_MAX  (1u << 20)
+#define JOB_RECORD_FORMER_MAX (1u << 20)
 
 #define JOB_RECORD_SEEN_MAX 16
 
 struct job_record_segment {
     struct game_segment committed;
     struct job_reduced_segment draw;
+    struct hash32 hash;
+    struct digest previous; /* the root of the segment before it; zero for the first */
+    uint64_t number;        /* of its event: no other segment of the log has it */
+    struct digest *states;  /* committed.steps of them; NULL: the record is not whole */
+    bool is_void;
     uint32_t seated; /* places of this round, */
     uint32_t sealed; /* and how many of them sealed a verdict */
     uint32_t open_claims;
@@ -29,13 +38,17 @@ struct job_record_segment {
     bool has_word;  /* of the keeper that no key has signed: its contract is still to be asked */
 };
 
-/* A place that was drawn, of a segment that stands and is not final. */
+/* A place that was drawn. */
 struct job_record_seat {
-    struct game_segment segment;
+    uint32_t index;        /* of its segment, */
+    struct hash32 segment; /* and the hash of that */
     uint32_t place;
     struct address owner;
     uint32_t round;
     struct job_reduced_seat state;
+    struct hash32 seal;        /* what its owner sealed; zero: nothing yet */
+    struct game_leaves leaves; /* of a right that was revealed, */
+    struct hash32 salt;        /* ... and its salt */
 };
 
 struct job_record_claim {
@@ -52,13 +65,35 @@ struct job_record_claim {
     struct job_reduced_claim state;
     uint32_t queried_size; /* of what was queried last; 0: nothing yet */
     uint8_t queried[GAME_QUERIED_MAX];
+    uint64_t number;       /* of the event of its first claimant */
+    struct hash32 segment; /* its hash */
+    struct hash32 subject;
+    struct digest trace_root; /* what the solver answered */
+    uint32_t outsiders_ever;  /* also those whose clock has run out */
+    bool ours;                /* the record's account is among the claimants that are left, */
+    bool lost;                /* or was, until its clock ran out */
+    uint64_t lost_s;
+    wei bond; /* that the account paid */
 };
 
-/* An entry of the record's account in a panel of before: its bond can be taken back. */
-struct job_record_bond {
+/* An entry in a panel. */
+struct job_record_entry {
+    struct address owner;
+    bool gone; /* its bond was paid out, or lost */
     uint32_t generation;
-    uint32_t entry;
+    uint32_t number;   /* an entry that departs from an open panel gives it to the last one */
+    uint64_t enlisted; /* its own number, which stays */
+    uint64_t lost_s;   /* when a right of it was disproved; 0: none was */
 };
+
+/* The address at which a party said last that it is found. */
+struct job_record_contact {
+    struct address owner;
+    char url[GAME_CONTACT_MAX + 1];
+    uint64_t number; /* of the event */
+};
+
+#define JOB_RECORD_CONTACTS_MAX (1u << 16)
 
 struct job_record {
     struct hash32 key;
@@ -85,18 +120,31 @@ struct job_record {
     uint64_t word_s;              /* when it last announced what its contract is to be asked */
     uint64_t withdrawals;
     struct address
-        seen[JOB_RECORD_SEEN_MAX]; /* who last found a segment right, the latest first: */
-    uint32_t seen_count;           /* they had its states */
-    struct job_entry *entries;     /* the panel of this generation: state.entries of them */
+        seen[JOB_RECORD_SEEN_MAX];    /* who last found a segment right, the latest first: */
+    uint32_t seen_count;              /* they had its states */
+    struct job_record_entry *entries; /* the panel of this generation: state.entries of them */
     uint32_t entry_room;
-    struct job_record_bond *bonds; /* of the account, in panels of before */
-    uint32_t bond_count;
-    uint32_t bond_room;
+    struct job_record_entry *former; /* in panels of before: of the account, and not gone; */
+    uint32_t former_count;           /* ... whole: of all */
+    uint32_t former_room;
+    uint64_t enlisted;                   /* entries of the account that ever were */
     struct job_record_segment *segments; /* state.committed of them */
     uint32_t segment_room;
-    struct job_record_seat *seats;
+    struct job_record_seat *seats; /* of segments that stand and are not final */
     uint32_t seat_count;
     uint32_t seat_room;
+    bool whole; /* set before the first entry; else the next three are empty: */
+    struct job_record_segment *voids; /* in the order in which they became void */
+    uint32_t void_count;
+    uint32_t void_room;
+    struct job_record_seat *ended; /* seats of segments that are final or void */
+    uint32_t ended_count;
+    uint32_t ended_room;
+    struct job_record_contact *contacts;
+    uint32_t contact_count;
+    uint32_t contact_room;
+    uint64_t finalized_s; /* the last segment that is; 0: none is */
+    uint64_t closed_s;
     struct vouch *vouches; /* the last of each open segment, by its index; NULL: none yet */
     struct job_record_claim *claims;
     uint32_t claim_count;
@@ -133,6 +181,15 @@ bool job_record_is_open(const struct job_record *record, const struct hash32 *se
 MUST_CHECK enum status job_record_add_vouch(struct job_record *record, struct ledger *ledger,
                                             const struct vouch *vouch, struct error *error);
 
+/* Where a party is found, if an event of the job says so. */
+MUST_CHECK enum status job_record_take_contact(struct job_record *record,
+                                               const struct ledger_entry *entry,
+                                               struct error *error);
+
+/* NULL: the party has not said. */
+const struct job_record_contact *job_record_contact(const struct job_record *record,
+                                                    const struct address *owner);
+
 /* What an ANNOUNCED event says: a vouch that a key has signed counts at once, another one when
  * job_record_follow() has read all and asked the keeper's contract. */
 MUST_CHECK enum status job_record_take_word(struct job_record *record,
@@ -152,7 +209,14 @@ uint32_t job_record_unvouched(const struct job_record *record);
 /* Claims that are open about segments that stand. */
 uint32_t job_record_open_claims(const struct job_record *record);
 
+/* Of all claimants of claims that are open: each raises the bond of the next outsider. */
+uint32_t job_record_outsiders(const struct job_record *record);
+
 bool job_record_claim_is_open(const struct job_record_claim *claim);
+
+/* Makes room for one more of size bytes each. */
+MUST_CHECK enum status job_record_grow(void **items, uint32_t *room, uint32_t count, size_t size,
+                                       struct error *error);
 
 /* Does it lead the claim, or wait to take over? Seats are known by their entries, and not here. */
 bool job_record_is_claimant(const struct job_record_claim *claim, const struct address *account);

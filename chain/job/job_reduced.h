@@ -2,9 +2,7 @@
  * job_reduced.h - what events make of a job, its segments, its places and its claims: the only
  * place that says so.
  *
- * Two readers keep these values in memory: job_record of one job, the verifier's store of all jobs,
- * in tables. Both let an event change them here, and ask job_segment_of() what follows; what only
- * one of them keeps is its own.
+ * job_record.h keeps these values, for every reader, and asks job_segment_of() what follows.
  * Nothing here allocates or looks beyond its arguments.
  */
 #ifndef CHAIN_JOB_JOB_REDUCED_H

@@ -1,7 +1,7 @@
 /*
  * job_segment.h - one committed segment: its periods, and what it waits for.
  *
- * Clients and solvers have its parts in a job_record, a verifier's node in its database.
+ * Its parts are in a job_record.
  * What a leg's rules say is in chain/game/leg.h.
  */
 #ifndef CHAIN_JOB_JOB_SEGMENT_H

@@ -1,10 +1,12 @@
 /*
- * record_vouches.c - the keeper's word in the record of a job: see job_record.h.
+ * record_vouches.c - the keeper's word and the parties' addresses in the record of a job: see
+ * job_record.h.
  *
  * A key's signature is checked as its event is read. Only the chain knows what a contract has
  * signed, and it is asked no more than once about each announcement: when the events are read to
  * their end, and about segments that still wait.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "chain/job/job_record.h"
@@ -19,9 +21,7 @@ static uint32_t slot_of(uint32_t index)
 static uint32_t find_open(const struct job_record *record, const struct hash32 *segment)
 {
     for (uint32_t i = record->state.finalized; i < record->state.committed; i++) {
-        struct hash32 hash = game_segment_hash(&record->key, &record->segments[i].committed);
-
-        if (hash32_equal(&hash, segment)) {
+        if (hash32_equal(&record->segments[i].hash, segment)) {
             return i;
         }
     }
@@ -118,4 +118,42 @@ void job_record_ask_words(struct job_record *record, struct ledger *ledger)
 const struct vouch *job_record_vouch(const struct job_record *record, uint32_t index)
 {
     return &record->vouches[slot_of(index)];
+}
+
+/* ---- addresses ---------------------------------------------------------------- */
+
+const struct job_record_contact *job_record_contact(const struct job_record *record,
+                                                    const struct address *owner)
+{
+    for (uint32_t i = 0; i < record->contact_count; i++) {
+        if (address_equal(&record->contacts[i].owner, owner)) {
+            return &record->contacts[i];
+        }
+    }
+    return NULL;
+}
+
+/* A vouch that its keeper announces is no address. */
+enum status job_record_take_contact(struct job_record *record, const struct ledger_entry *entry,
+                                    struct error *error)
+{
+    const struct game_event *event = &entry->event;
+    const struct job_record_contact *known = job_record_contact(record, &event->account);
+    const uint32_t at =
+        known == NULL ? record->contact_count : (uint32_t)(known - record->contacts);
+    char url[GAME_CONTACT_MAX + 1];
+    struct vouch vouch;
+
+    job_card_address(url, &event->contact);
+    if (url[0] == '\0' || at == JOB_RECORD_CONTACTS_MAX ||
+        (event->kind == GAME_ANNOUNCED && vouch_read(&vouch, &event->contact))) {
+        return STATUS_OK;
+    }
+    TRY(job_record_grow((void **)&record->contacts, &record->contact_room, at,
+                        sizeof(*record->contacts), error));
+    record->contact_count += at == record->contact_count;
+    record->contacts[at] =
+        (struct job_record_contact){.owner = event->account, .number = entry->number};
+    (void)snprintf(record->contacts[at].url, sizeof(record->contacts[at].url), "%s", url);
+    return STATUS_OK;
 }

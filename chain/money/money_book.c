@@ -364,7 +364,7 @@ static void take_gas(void *context, wei amount, uint64_t time_s)
     money_add(context, MONEY_GAS, amount, time_s);
 }
 
-static enum status look_at(const struct money_book *book, struct money *money, uint32_t number,
+enum status money_book_ask(const struct money_book *book, struct money *money, uint32_t number,
                            struct ledger *ledger, struct error *error)
 {
     *money = money_book_look(book, number);
@@ -383,7 +383,7 @@ enum status money_book_read(const struct money_book *book, struct money *money, 
         const uint64_t read = board->read;
 
         for (uint32_t i = 0; i < book->account_count; i++) {
-            TRY(look_at(book, &money[i], i, ledger, error));
+            TRY(money_book_ask(book, &money[i], i, ledger, error));
         }
         TRY(ledger_catch_up(ledger, error));
         TRY(board_follow(board, ledger, error));

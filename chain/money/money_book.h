@@ -52,6 +52,11 @@ void money_book_release(struct money_book *book); /* a zero-filled one is allowe
 /* What the events say of an account: all but purse, debt and gas. */
 struct money money_book_look(const struct money_book *book, uint32_t number);
 
+/* The same, with purse, debt and gas as the ledger has them now: they fit the events
+ * once the board has read all. */
+MUST_CHECK enum status money_book_ask(const struct money_book *book, struct money *money,
+                                      uint32_t number, struct ledger *ledger, struct error *error);
+
 /* Lets the board follow the ledger, and tells of each account in its order what it has now. money
  * has room for all of them. */
 MUST_CHECK enum status money_book_read(const struct money_book *book, struct money *money,

@@ -262,7 +262,7 @@ static bool is_known_right(const struct keeper *keeper, const struct keeper_slot
     for (uint32_t i = 0; i < record->seat_count; i++) {
         const struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->segment.index == slot->index && seat->state.phase == GAME_SEAT_REVEALED &&
+        if (seat->index == slot->index && seat->state.phase == GAME_SEAT_REVEALED &&
             seat->state.verdict == GAME_VERDICT_RIGHT &&
             keep_owners_has(keeper->options.context->options, &seat->owner)) {
             return true;

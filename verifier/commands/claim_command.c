@@ -465,7 +465,7 @@ static enum status read_outcome(struct claiming *claiming, struct error *error)
         "SELECT d.key, d.phase, d.outcome, d.lost, j.unpaid = d.generation AND NOT EXISTS (SELECT 1"
         " FROM disputes o WHERE o.job = d.job AND o.generation = d.generation AND o.phase <>"
         " :claim_closed) FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.subject = ? AND"
-        " (d.ours OR d.lost) ORDER BY d.rowid DESC LIMIT 1",
+        " (d.ours OR d.lost) ORDER BY d.number DESC LIMIT 1",
         "b", &(struct database_blob){claiming->subject.bytes, HASH32_SIZE});
 
     if (status == STATUS_OK) {

@@ -247,8 +247,8 @@ enum status dispute_round(const struct dispute_ports *ports, bool *busy, struct 
     struct carrying carrying = {ports, busy};
 
     return store_visit(ports->store, STORE_DISPUTES,
-                       "d.ours AND d.phase <> :claim_closed ORDER BY d.deadline_s", carry_dispute,
-                       &carrying, error);
+                       "d.ours = 1 AND d.phase <> :claim_closed ORDER BY d.deadline_s",
+                       carry_dispute, &carrying, error);
 }
 
 /* ---- what a child says ------------------------------------------------------------- */

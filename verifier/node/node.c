@@ -62,7 +62,7 @@ enum status node_open(struct node *node, const struct node_options *options,
     if (node->actions == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a node");
     }
-    TRY_OUT(store_money_open(&node->money, ledger_get_own(ports->ledger), error));
+    TRY_OUT(store_money_open(&node->money, ports->store, ledger_get_own(ports->ledger), error));
     TRY_OUT(load_fault(node, error));
     TRY_OUT(reconsider(ports->store, error));
     status = queue_recover(ports->store, error);

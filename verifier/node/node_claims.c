@@ -88,7 +88,8 @@ static enum status has_place(struct node *node, bool *has, const struct store_se
     enum status status = database_number(
         &node->ports.store->sql, &count, 0, error,
         "SELECT count(*) FROM seats p JOIN segments s ON s.hash = p.segment WHERE s.hash = ? AND"
-        " p.ours AND p.round = s.round AND (p.phase = :seat_sealed OR (p.phase = :seat_drawn AND"
+        " p.ours = 1 AND p.round = s.round AND (p.phase = :seat_sealed OR (p.phase = :seat_drawn "
+        "AND"
         " ?))",
         "bi", &(struct database_blob){segment->hash.bytes, HASH32_SIZE},
         (int64_t)(node->clock.time_s <= node_seal_end(segment)));
@@ -229,9 +230,9 @@ enum status node_judge_rights(struct node *node, struct error *error)
         node->ports.store, STORE_SEATS,
         "coalesce(n.judgement, :not_judged) = :not_judged AND p.verdict = :right AND p.phase = "
         ":seat_revealed AND"
-        " NOT p.ours AND NOT s.void AND s.seed IS NOT NULL AND EXISTS (SELECT 1 FROM entries e "
+        " p.ours = 0 AND NOT s.void AND s.seed IS NOT NULL AND EXISTS (SELECT 1 FROM entries e "
         "WHERE e.job = s.job"
-        " AND e.generation = s.generation AND e.number = p.entry AND NOT e.gone) AND EXISTS "
+        " AND e.generation = s.generation AND e.number = p.entry AND e.gone = 0) AND EXISTS "
         "(SELECT 1 FROM tasks t WHERE"
         " t.segment = s.hash AND t.seed = s.seed AND t.proven = 0 AND t.kind = :checks AND"
         " t.state = :task_done AND t.outcome = :proven)",

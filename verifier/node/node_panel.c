@@ -90,12 +90,8 @@ static enum status plan_entry(struct node *node, const struct store_job *job, st
 {
     struct action action = {
         .kind = ACTION_ENLIST, .job = job->key, .late_s = job->terms.deadline_s};
-    int64_t before = 0;
 
-    TRY(database_number(&node->ports.store->sql, &before, 0, error,
-                        "SELECT enlisted FROM jobs WHERE key = ?", "b",
-                        &(struct database_blob){job->key.bytes, HASH32_SIZE}));
-    action.number = (uint32_t)before;
+    action.number = (uint32_t)job->enlisted;
     node_name(action.name, ACTION_ENLIST, &job->key, action.number);
     return node_plan_again(node, &action, error);
 }
@@ -215,14 +211,15 @@ static enum status enlist_jobs(struct node *node, struct error *error)
 {
     char where[600];
 
-    (void)snprintf(where, sizeof(where),
-                   "j.phase IN (:job_open, :job_running) AND NOT j.barred AND coalesce(w.wish, 0)"
-                   " IN (:undecided, :to_enlist) AND (SELECT count(*) FROM entries e WHERE"
-                   " e.job = j.key AND e.generation = j.generation AND e.ours AND NOT e.gone) < %u"
-                   " AND NOT EXISTS (SELECT 1 FROM actions a"
-                   " WHERE a.job = j.key AND a.kind = :enlist AND a.state IN (:action_planned,"
-                   " :action_sent)) ORDER BY %s",
-                   node->options.entries, IN_TURN);
+    (void)snprintf(
+        where, sizeof(where),
+        "j.phase IN (:job_open, :job_running) AND NOT j.barred AND coalesce(w.wish, 0)"
+        " IN (:undecided, :to_enlist) AND (SELECT count(*) FROM entries e WHERE"
+        " e.job = j.key AND e.generation = j.generation AND e.ours = 1 AND e.gone = 0) < %u"
+        " AND NOT EXISTS (SELECT 1 FROM actions a"
+        " WHERE a.job = j.key AND a.kind = :enlist AND a.state IN (:action_planned,"
+        " :action_sent)) ORDER BY %s",
+        node->options.entries, IN_TURN);
     return store_visit(node->ports.store, STORE_JOBS, where, consider_job, node, error);
 }
 
@@ -240,25 +237,19 @@ static enum status announce_contact(void *context, const void *row, struct error
 {
     struct node *node = context;
     const struct store_job *job = row;
-    const struct database_blob key = {job->key.bytes, HASH32_SIZE};
-    const struct database_blob own = {ledger_get_own(node->ports.ledger)->bytes, ADDRESS_SIZE};
+    const struct job_record_contact *said = job_record_contact(
+        board_find(node->ports.store->board, &job->key), ledger_get_own(node->ports.ledger));
     struct action action = {.kind = ACTION_ANNOUNCE, .job = job->key, .late_s = GAME_TIME_MAX};
     struct action before;
     char about[GAME_CONTACT_MAX + 32];
     struct hash32 hash;
-    int64_t said = 0;
     enum status status;
 
-    TRY(database_number(&node->ports.store->sql, &said, 0, error,
-                        "SELECT count(*) FROM contacts WHERE job = ? AND owner = ? AND url = ?",
-                        "bbt", &key, &own, node->options.contact));
-    if (said != 0) {
+    if (said != NULL && strcmp(said->url, node->options.contact) == 0) {
         return STATUS_OK;
     }
-    TRY(database_number(&node->ports.store->sql, &said, 0, error,
-                        "SELECT number FROM contacts WHERE job = ? AND owner = ?", "bb", &key,
-                        &own));
-    (void)snprintf(about, sizeof(about), "%lld %s", (long long)said, node->options.contact);
+    (void)snprintf(about, sizeof(about), "%lld %s", said == NULL ? 0 : (long long)said->number,
+                   node->options.contact);
     hash = verdict_db_derive(node->ports.verdicts, "a contact", about, strlen(about));
     node_name(action.name, ACTION_ANNOUNCE, &job->key, endian_load_be32(hash.bytes));
     status = action_find(node->ports.store, &before, action.name, error);
@@ -306,7 +297,7 @@ static enum status plan_departure(void *context, const void *row, struct error *
 
 #define IS_OURS                                                                                    \
     "EXISTS (SELECT 1 FROM entries e WHERE e.job = j.key AND e.generation ="                       \
-    " j.generation AND e.ours AND NOT e.gone)"
+    " j.generation AND e.ours = 1 AND e.gone = 0)"
 
 /* One at a time of a panel that still grows and shrinks: others may get another number by it. */
 #define NONE_DEPARTS                                                                               \
@@ -328,14 +319,14 @@ enum status node_panel_round(struct node *node, struct error *error)
                         node, error));
     }
     TRY(store_visit(store, STORE_ENTRIES,
-                    "e.ours AND NOT e.gone AND (e.generation < j.generation OR"
+                    "e.ours = 1 AND e.gone = 0 AND (e.generation < j.generation OR"
                     " j.phase = :job_closed)",
                     plan_departure, node, error));
     return store_visit(store, STORE_ENTRIES,
-                       "e.ours AND NOT e.gone AND e.generation = j.generation AND"
+                       "e.ours = 1 AND e.gone = 0 AND e.generation = j.generation AND"
                        " j.phase = :job_open AND EXISTS (SELECT 1 FROM wishes w WHERE"
                        " w.job = j.key AND w.wish = :to_depart) AND NOT EXISTS (SELECT 1 FROM"
-                       " entries o WHERE o.job = e.job AND o.generation = e.generation AND o.ours"
-                       " AND NOT o.gone AND o.number > e.number) AND " NONE_DEPARTS,
+                       " entries o WHERE o.job = e.job AND o.generation = e.generation AND o.ours ="
+                       " 1 AND o.gone = 0 AND o.number > e.number) AND " NONE_DEPARTS,
                        plan_departure, node, error);
 }

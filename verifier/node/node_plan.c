@@ -37,10 +37,10 @@ static enum status choose_segment(void *context, const void *row, struct error *
     bool full = false;
 
     if (why != NULL) {
-        return store_choose(node->ports.store, segment->row, STORE_CHOICE_PASS, why, error);
+        return store_choose(node->ports.store, &segment->hash, STORE_CHOICE_PASS, why, error);
     }
     TRY(queue_add(node->ports.store, &full, segment, &task, error));
-    return store_choose(node->ports.store, segment->row,
+    return store_choose(node->ports.store, &segment->hash,
                         full ? STORE_CHOICE_NONE : STORE_CHOICE_EXTRA,
                         full ? QUEUE_IS_FULL : "a secret sample", error);
 }
@@ -50,16 +50,17 @@ static enum status choose_segment(void *context, const void *row, struct error *
  * Where nobody does, it is checked without its seed. */
 static enum status sample_segments(struct node *node, struct error *error)
 {
-    const char *draws = node->options.mode == NODE_OBSERVE ? "FALSE" : "e.ours";
+    const int draws = node->options.mode != NODE_OBSERVE;
     char where[600];
 
     (void)snprintf(
         where, sizeof(where),
-        "s.choice = :not_chosen AND NOT s.void AND (s.seed IS NOT NULL OR s.panel = 0 OR"
+        "s.void = 0 AND NOT EXISTS (SELECT 1 FROM choices c WHERE c.segment = s.hash AND c.choice"
+        " <> :not_chosen) AND (s.seed IS NOT NULL OR s.panel = 0 OR"
         " (s.height + 3 < %lld AND NOT EXISTS (SELECT 1 FROM entries e WHERE"
-        " e.job = s.job AND e.generation = s.generation AND %s AND NOT e.gone))) ORDER "
-        "BY EXISTS (SELECT 1 FROM choices c WHERE c.segment = s.hash AND c.reason = '" QUEUE_IS_FULL
-        "'), random()",
+        " e.job = s.job AND e.generation = s.generation AND e.ours = 1 AND e.gone = 0 AND %d)))"
+        " ORDER BY EXISTS (SELECT 1 FROM choices c WHERE c.segment = s.hash AND c.reason = "
+        "'" QUEUE_IS_FULL "'), random()",
         (long long)node->clock.height, draws);
     return store_visit(node->ports.store, STORE_SEGMENTS, where, choose_segment, node, error);
 }

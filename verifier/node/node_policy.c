@@ -6,8 +6,8 @@
 
 /* ---- what is locked --------------------------------------------------------------- */
 
-/* Job, terms, client, solver, entries, outsiders that a claim pays for, bond (or NULL). */
-#define ROWS "SELECT j.key, j.terms, j.client, coalesce(j.solver, j.client), "
+/* Job, entries, outsiders that a claim pays for, bond (or NULL). */
+#define ROWS "SELECT j.key, "
 
 /* What locks money, with a time since which it counts. */
 static const struct {
@@ -15,15 +15,15 @@ static const struct {
     const char *text;
 } locks[] = {
     /* Bonds in panels, and of claims that are open. */
-    {true, ROWS "count(*), 0, NULL FROM entries e JOIN jobs j ON j.key = e.job WHERE e.ours AND"
-                " NOT e.gone AND ? IS NOT NULL GROUP BY j.key"},
-    {true, ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.ours AND"
+    {true, ROWS "count(*), 0, NULL FROM entries e JOIN jobs j ON j.key = e.job WHERE e.ours ="
+                " 1 AND e.gone = 0 AND ? IS NOT NULL GROUP BY j.key"},
+    {true, ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.ours = 1 AND"
                 " d.phase <> :claim_closed AND ? IS NOT NULL"},
     /* Bonds of claims and of entries that were lost lately. */
-    {false, ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.lost AND"
+    {false, ROWS "0, 0, d.bond FROM disputes d JOIN jobs j ON j.key = d.job WHERE d.lost = 1 AND"
                  " d.lost_s > ?"},
-    {false, ROWS "count(*), 0, NULL FROM entries e JOIN jobs j ON j.key = e.job WHERE e.ours AND"
-                 " e.lost_s > max(?, 0) GROUP BY j.key"},
+    {false, ROWS "count(*), 0, NULL FROM entries e JOIN jobs j ON j.key = e.job WHERE e.ours ="
+                 " 1 AND e.lost_s > max(?, 0) GROUP BY j.key"},
     /* Entries and claims that are sent and not seen yet. */
     {false, ROWS "1, 0, NULL FROM actions a JOIN jobs j ON j.key = a.job WHERE a.kind = :enlist"
                  " AND a.state = :action_sent AND ? IS NOT NULL AND j.enlisted <="
@@ -52,38 +52,34 @@ static void add(wei *sum, wei amount)
 
 static wei amount_of(const struct game_terms *terms, sqlite3_stmt *row)
 {
-    int64_t entries = sqlite3_column_int64(row, 4);
+    int64_t entries = sqlite3_column_int64(row, 1);
     wei bond = 0;
 
-    if (sqlite3_column_type(row, 6) != SQLITE_NULL) {
-        return wei_parse(&bond, (const char *)sqlite3_column_text(row, 6)) == STATUS_OK ? bond : 0;
+    if (sqlite3_column_type(row, 3) != SQLITE_NULL) {
+        return wei_parse(&bond, (const char *)sqlite3_column_text(row, 3)) == STATUS_OK ? bond : 0;
     }
     return entries > 0 ? terms->bond * (uint32_t)entries
-                       : game_claim_bond(terms, (uint32_t)sqlite3_column_int64(row, 5));
+                       : game_claim_bond(terms, (uint32_t)sqlite3_column_int64(row, 2));
 }
 
 static enum status add_row(struct policy_locked *locked, const struct parties *parties,
-                           sqlite3_stmt *row, struct error *error)
+                           const struct board *board, sqlite3_stmt *row, struct error *error)
 {
-    struct hash32 job;
-    struct address client;
-    struct address solver;
-    struct game_move move;
+    const struct job_record *job;
+    const struct address *solver;
+    struct hash32 key;
     wei amount;
 
-    if (!database_blob_column(row, 0, job.bytes, HASH32_SIZE) ||
-        !database_blob_column(row, 2, client.bytes, ADDRESS_SIZE) ||
-        !database_blob_column(row, 3, solver.bytes, ADDRESS_SIZE) ||
-        game_move_decode(&move, sqlite3_column_blob(row, 1),
-                         (size_t)sqlite3_column_bytes(row, 1)) != STATUS_OK ||
-        move.kind != GAME_OPEN) {
-        return error_set(error, STATUS_BAD_FORMAT, "the node's database is damaged");
+    if (!database_blob_column(row, 0, key.bytes, HASH32_SIZE) ||
+        (job = board_find(board, &key)) == NULL) {
+        return store_damaged(error);
     }
-    amount = amount_of(&move.terms, row);
+    solver = address_is_zero(&job->state.solver) ? &job->client : &job->state.solver;
+    amount = amount_of(&job->terms, row);
     add(&locked->all, amount);
-    add(&locked->job, hash32_equal(&job, &parties->job) ? amount : 0);
-    add(&locked->client, involves(&parties->client, &client, &solver) ? amount : 0);
-    add(&locked->solver, involves(&parties->solver, &client, &solver) ? amount : 0);
+    add(&locked->job, hash32_equal(&key, &parties->job) ? amount : 0);
+    add(&locked->client, involves(&parties->client, &job->client, solver) ? amount : 0);
+    add(&locked->solver, involves(&parties->solver, &job->client, solver) ? amount : 0);
     return STATUS_OK;
 }
 
@@ -97,7 +93,7 @@ static enum status add_locks(struct policy_locked *locked, const struct parties 
 
     TRY(database_prepare(&row, sql, error, text, "i", since_s));
     while ((status = database_step(sql, row, error)) == STATUS_OK) {
-        TRY_OUT(add_row(locked, parties, row, error));
+        TRY_OUT(add_row(locked, parties, node->ports.store->board, row, error));
     }
     status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
 out:

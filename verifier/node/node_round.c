@@ -34,14 +34,13 @@ static enum status read_events(struct node *node, bool *busy, struct error *erro
 {
     const struct dispute_ports ports = node_dispute_ports(node);
     struct store *store = node->ports.store;
-    uint64_t number = 0;
     int64_t heard = 0;
 
     TRY(store_number(store, &heard, "cursor", error));
-    TRY(store_position(store, &number, error));
     for (int i = 0; i < EVENTS_MAX;) {
         struct ledger_entry entry;
-        enum status status = ledger_next(node->ports.ledger, &entry, number, 0, error);
+        enum status status =
+            ledger_next(node->ports.ledger, &entry, store_position(store), 0, error);
         bool is_new;
 
         if (status == STATUS_NOT_FOUND) {
@@ -54,7 +53,6 @@ static enum status read_events(struct node *node, bool *busy, struct error *erro
             TRY(dispute_hear(&ports, &entry, error));
         }
         TRY(store_take(store, &entry, ledger_get_own(node->ports.ledger), error));
-        TRY(store_position(store, &number, error));
         if (is_new && entry.kind == LEDGER_REWIND) {
             heard = 0; /* all that is read again is as if it were new */
         }

@@ -444,7 +444,7 @@ static enum status wait_to_draw(struct node *node, uint64_t *wait_s,
 
     TRY(database_number(&node->ports.store->sql, &owners, 0, error,
                         "SELECT count(DISTINCT owner) FROM entries WHERE job = ? AND generation ="
-                        " ? AND NOT gone",
+                        " ? AND gone = 0",
                         "bi", &(struct database_blob){segment->job.bytes, HASH32_SIZE},
                         (int64_t)segment->committed.generation));
     span_s = DRAW_EACH_S * (uint64_t)(owners > 1 ? owners - 1 : 0);
@@ -500,11 +500,11 @@ static enum status forget_draws(struct node *node, struct error *error)
 
 #define OUR_PANEL                                                                                  \
     "EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.generation = s.generation AND"      \
-    " e.ours AND NOT e.gone)"
+    " e.ours = 1 AND e.gone = 0)"
 /* One that is gone says nothing more. */
 #define ENTRY_IS_THERE                                                                             \
     " AND NOT EXISTS (SELECT 1 FROM entries e WHERE e.job = s.job AND e.generation ="              \
-    " s.generation AND e.number = p.entry AND e.gone)"
+    " s.generation AND e.number = p.entry AND e.gone = 1)"
 
 enum status node_seats_round(struct node *node, struct error *error)
 {
@@ -516,18 +516,19 @@ enum status node_seats_round(struct node *node, struct error *error)
                         "NOT s.void AND (s.idx = j.drawn OR (s.over_height > 0 AND s.idx >="
                         " j.finalized)) AND j.phase = :job_running AND s.panel > 0 AND " OUR_PANEL,
                         visit_undrawn, node, error));
+        TRY(store_visit(
+            store, STORE_SEATS,
+            "p.ours = 1 AND p.phase = :seat_drawn AND p.round = s.round AND NOT s.void AND"
+            " s.idx >= j.finalized" ENTRY_IS_THERE,
+            visit_drawn, node, error));
         TRY(store_visit(store, STORE_SEATS,
-                        "p.ours AND p.phase = :seat_drawn AND p.round = s.round AND NOT s.void AND"
-                        " s.idx >= j.finalized" ENTRY_IS_THERE,
-                        visit_drawn, node, error));
-        TRY(store_visit(store, STORE_SEATS,
-                        "p.ours AND p.phase = :seat_drawn AND coalesce(n.reason, '') = '' AND NOT "
-                        "s.void" ENTRY_IS_THERE,
+                        "p.ours = 1 AND p.phase = :seat_drawn AND coalesce(n.reason, '') = '' AND"
+                        " NOT s.void" ENTRY_IS_THERE,
                         visit_missed, node, error));
     }
     return store_visit(
         store, STORE_SEATS,
-        "p.ours AND p.phase = :seat_sealed AND p.round = s.round AND NOT s.void" ENTRY_IS_THERE,
+        "p.ours = 1 AND p.phase = :seat_sealed AND p.round = s.round AND NOT s.void" ENTRY_IS_THERE,
         visit_sealed, node, error);
 }
 

@@ -133,7 +133,7 @@ static enum status hurries_round(struct node *node, bool *hurry,
     int64_t rights = 0;
 
     TRY(database_number(&node->ports.store->sql, &rights, 0, error,
-                        "SELECT count(*) FROM seats WHERE segment = ? AND ours AND"
+                        "SELECT count(*) FROM seats WHERE segment = ? AND ours = 1 AND"
                         " phase = :seat_revealed",
                         "b", &(struct database_blob){segment->hash.bytes, HASH32_SIZE}));
     *hurry = wait == JOB_SEGMENT_VOUCH || (wait == JOB_SEGMENT_ROUND && rights > 0);
@@ -221,13 +221,13 @@ static enum status tend_pot(void *context, const void *row, struct error *error)
 
 #define OUR_MONEY                                                                                  \
     "EXISTS (SELECT 1 FROM entries e WHERE e.job = j.key AND e.generation = j.generation AND"      \
-    " e.ours AND NOT e.gone)"
+    " e.ours = 1 AND e.gone = 0)"
 
 enum status solver_timeout_pots(struct node *node, struct error *error)
 {
     return store_visit(node->ports.store, STORE_JOBS,
                        "j.unpaid <> :none_unpaid AND EXISTS (SELECT 1 FROM disputes d WHERE"
-                       " d.job = j.key AND d.generation = j.unpaid AND d.ours AND"
+                       " d.job = j.key AND d.generation = j.unpaid AND d.ours = 1 AND"
                        " d.outcome = :upheld) AND NOT EXISTS (SELECT 1 FROM disputes d WHERE"
                        " d.job = j.key AND d.generation = j.unpaid AND d.phase <> :claim_closed)",
                        tend_pot, node, error);
@@ -243,18 +243,18 @@ enum status solver_timeout_round(struct node *node, struct error *error)
                      " actions.segment AND NOT s.void AND s.idx >= j.finalized)",
                      ""));
     TRY(store_visit(store, STORE_DISPUTES,
-                    "d.phase <> :claim_closed AND NOT d.ours AND (" OUR_MONEY " OR EXISTS (SELECT"
-                    " 1 FROM disputes o WHERE o.job = d.job AND o.ours)) ORDER BY d.deadline_s",
+                    "d.phase <> :claim_closed AND d.ours = 0 AND (" OUR_MONEY " OR EXISTS (SELECT"
+                    " 1 FROM disputes o WHERE o.job = d.job AND o.ours = 1)) ORDER BY d.deadline_s",
                     end_claim, node, error));
     TRY(store_visit(store, STORE_SEGMENTS,
-                    "NOT s.void AND j.phase = :job_running AND s.idx >= j.finalized AND"
+                    "s.void = 0 AND j.phase = :job_running AND s.idx >= j.finalized AND"
                     " s.idx < j.drawn AND (s.covered OR j.refused_until_s > 0) AND " OUR_MONEY
                     " ORDER BY s.idx",
                     tend_segment, node, error));
     return store_visit(store, STORE_JOBS,
-                       "j.phase = :job_running AND j.leg_start = j.finalized AND j.drawn = (SELECT"
-                       " count(*) FROM segments s WHERE s.job = j.key AND NOT s.void) AND NOT"
-                       " EXISTS (SELECT 1 FROM disputes d WHERE d.job = j.key AND d.generation ="
+                       "j.phase = :job_running AND j.leg_start = j.finalized AND j.drawn ="
+                       " j.committed AND NOT EXISTS (SELECT 1 FROM disputes d WHERE d.job = j.key "
+                       "AND d.generation ="
                        " j.generation AND d.phase <> :claim_closed) AND " OUR_MONEY,
                        tend_job, node, error);
 }

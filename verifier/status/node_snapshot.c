@@ -185,8 +185,8 @@ static void take_seats(struct node_snapshot *snapshot, sqlite3_stmt *row)
 
 /* A seat that said unseen has said what it could. */
 #define MISSED                                                                                     \
-    " JOIN notes n ON n.segment = p.segment AND n.place = p.place WHERE p.ours AND n.reason LIKE"  \
-    " 'no verdict%' AND p.phase = :seat_drawn"
+    " JOIN notes n ON n.segment = p.segment AND n.place = p.place WHERE p.ours = 1 AND n.reason"   \
+    " LIKE 'no verdict%' AND p.phase = :seat_drawn"
 
 static enum status look_at_counts(struct node_snapshot *snapshot, struct store *store,
                                   struct error *error)
@@ -206,15 +206,15 @@ static enum status look_at_counts(struct node_snapshot *snapshot, struct store *
         {NODE_SNAPSHOT_MOVES, take_actions},
         {LOST_MOVES, take_lost},
         {"SELECT phase, count(*), sum(finalized) FROM jobs GROUP BY phase", take_phases},
-        {"SELECT count(*) FROM segments WHERE NOT void", take_committed},
+        {"SELECT coalesce(sum(committed), 0) FROM jobs", take_committed},
         {"SELECT CASE WHEN lost THEN :refuted_claim WHEN phase = :claim_closed THEN outcome END,"
          " count(*) FROM disputes WHERE ours OR lost GROUP BY 1",
          take_claim_ends},
         {"SELECT coalesce(sum(NOT gone), 0), coalesce(sum(lost_s > 0), 0),"
-         " coalesce(max(lost_s), 0) FROM entries WHERE ours",
+         " coalesce(max(lost_s), 0) FROM entries WHERE ours = 1",
          take_entries},
         {"SELECT count(*) FROM seats p" MISSED, take_missed},
-        {"SELECT phase, verdict, count(*) FROM seats WHERE ours GROUP BY 1, 2", take_seats},
+        {"SELECT phase, verdict, count(*) FROM seats WHERE ours = 1 GROUP BY 1, 2", take_seats},
     };
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
@@ -260,7 +260,6 @@ static enum status look_at_facts(struct node_snapshot *snapshot, struct store *s
 static void take_job(struct node_snapshot *snapshot, sqlite3_stmt *row)
 {
     struct node_snapshot_job *job = &snapshot->job[snapshot->job_count];
-    struct game_move move;
 
     if (snapshot->job_count >= NODE_SNAPSHOT_JOBS_MAX ||
         !database_blob_column(row, 0, job->key.bytes, sizeof(job->key.bytes))) {
@@ -269,11 +268,8 @@ static void take_job(struct node_snapshot *snapshot, sqlite3_stmt *row)
     snapshot->job_count++;
     job->phase = (enum game_phase)column(row, 1);
     job->finalized = (uint32_t)column(row, 2);
-    if (game_move_decode(&move, sqlite3_column_blob(row, 3),
-                         (size_t)sqlite3_column_bytes(row, 3)) == STATUS_OK) {
-        job->steps = move.terms.steps;
-        job->segment_count = game_segment_count(&move.terms);
-    }
+    job->steps = column(row, 3);
+    job->segment_count = (uint32_t)column(row, 4);
     job->cell_segments =
         (job->segment_count + NODE_SNAPSHOT_CELLS_MAX - 1) / NODE_SNAPSHOT_CELLS_MAX;
     if (job->cell_segments > 0) {
@@ -330,7 +326,7 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
     uint32_t count;
 
     TRY(each_row(snapshot, store,
-                 "SELECT j.key, j.phase, j.finalized, j.terms FROM jobs j ORDER BY"
+                 "SELECT j.key, j.phase, j.finalized, j.steps, j.segment_count FROM jobs j ORDER BY"
                  " EXISTS (SELECT 1 FROM disputes d WHERE d.job = j.key AND d.phase <>"
                  " :claim_closed) DESC, j.phase = :job_running DESC, j.rowid DESC LIMIT 16",
                  NULL, take_job, error));
@@ -347,7 +343,7 @@ static enum status look_at_jobs(struct node_snapshot *snapshot, struct store *st
                      " json_extract(t.result, '$.loss_bits'), NULL)),"
                      " coalesce(max(t.state = :task_running), FALSE)"
                      " FROM segments s LEFT JOIN tasks t ON t.segment = s.hash AND"
-                     " t.previous = s.previous AND t.kind = :checks WHERE s.job = ? AND NOT s.void"
+                     " t.previous = s.previous AND t.kind = :checks WHERE s.job = ? AND s.void = 0"
                      " GROUP BY s.idx ORDER BY s.idx",
                      &key, take_segment, error));
     }

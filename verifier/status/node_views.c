@@ -140,8 +140,7 @@ static const struct {
      "SELECT name, value FROM facts WHERE name NOT IN ('event_log', 'money')"
      " ORDER BY name"},
     {"jobs", job_columns,
-     "SELECT j.key AS job, j.phase, j.finalized, (SELECT count(*) FROM segments s WHERE"
-     " s.job = j.key AND NOT s.void) AS committed, " COUNT_TASKS
+     "SELECT j.key AS job, j.phase, j.finalized, j.committed, " COUNT_TASKS
      ":cannot_tell AND t.state = :task_running) AS being_checked, " COUNT_TASKS
      ":proven) AS proven, " COUNT_TASKS ":refuted) AS refuted, " COUNT_TASKS
      ":cannot_tell AND t.state <> :task_done) AS pending"
@@ -154,26 +153,27 @@ static const struct {
      " attempts > (state = :task_running)) ORDER BY number DESC"},
     {"passed_over", NULL,
      "SELECT s.job, s.idx AS segment, c.reason FROM segments s JOIN choices c ON c.segment = s.hash"
-     " WHERE c.choice = :passed_over ORDER BY s.rowid DESC"},
+     " WHERE c.choice = :passed_over ORDER BY s.number DESC"},
     {"panels", NULL,
-     "SELECT j.key AS job, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours AND NOT"
-     " e.gone) AS entries, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours AND"
-     " e.lost_s > 0) AS lost, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.generation"
-     " = j.generation AND NOT e.gone) AS panel, coalesce(w.reason, '') AS reason FROM jobs j LEFT "
+     "SELECT j.key AS job, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours = 1"
+     " AND e.gone = 0) AS entries, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours ="
+     " 1 AND e.lost_s > 0) AS lost, (SELECT count(*) FROM entries e WHERE e.job = j.key AND "
+     "e.generation"
+     " = j.generation AND e.gone = 0) AS panel, coalesce(w.reason, '') AS reason FROM jobs j LEFT "
      "JOIN wishes w ON"
      " w.job = j.key WHERE j.phase <> :job_closed OR EXISTS (SELECT 1 FROM entries e WHERE"
-     " e.job = j.key AND e.ours AND NOT e.gone) ORDER BY j.rowid DESC"},
+     " e.job = j.key AND e.ours = 1 AND e.gone = 0) ORDER BY j.rowid DESC"},
     {"seats", seat_columns,
      "SELECT s.job, s.idx AS segment, p.place, p.phase, p.verdict, s.rights, s.unseen,"
      " coalesce(n.reason, '') AS reason"
      " FROM seats p JOIN segments s ON s.hash = p.segment JOIN jobs j ON j.key = s.job LEFT JOIN"
-     " notes n ON n.segment = p.segment AND n.place = p.place WHERE p.ours"
+     " notes n ON n.segment = p.segment AND n.place = p.place WHERE p.ours = 1"
      " AND (coalesce(n.reason, '') <> '' OR (p.phase <> :seat_closed AND NOT s.void AND s.idx >= "
      "j.finalized))"
-     " ORDER BY s.rowid DESC, p.place"},
+     " ORDER BY s.number DESC, p.place"},
     {"rights_of_others", right_columns,
      "SELECT coalesce(n.judgement, :not_judged) AS found, count(*) AS count FROM seats p LEFT JOIN"
-     " notes n ON n.segment = p.segment AND n.place = p.place WHERE NOT p.ours AND p.verdict ="
+     " notes n ON n.segment = p.segment AND n.place = p.place WHERE p.ours = 0 AND p.verdict ="
      " :right GROUP BY 1 ORDER BY 1"},
     {"disputes", dispute_columns,
      "SELECT d.key AS claim, d.idx AS segment, d.step, d.phase, CASE WHEN d.deadline_s = 0 THEN"
@@ -182,7 +182,7 @@ static const struct {
      " coalesce(a.trouble, '') AS refusal, coalesce(e.tries, 0) AS tries,"
      " coalesce(e.trouble, '') AS trouble FROM disputes d LEFT JOIN actions a ON a.rowid = (SELECT"
      " max(rowid) FROM actions m WHERE m.claim = d.key) LEFT JOIN retries e ON e.claim = d.key"
-     " WHERE d.ours AND d.phase <> :claim_closed ORDER BY d.deadline_s"},
+     " WHERE d.ours = 1 AND d.phase <> :claim_closed ORDER BY d.deadline_s"},
     {"moves", move_columns, NODE_SNAPSHOT_MOVES},
 };
 

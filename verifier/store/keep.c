@@ -32,19 +32,15 @@ static enum status rank_job(void *context, const void *row, struct error *error)
     struct kept_state *state = ranking->state;
     uint64_t final = (uint64_t)job->state.finalized * job->terms.segment_steps;
     uint32_t worth;
-    int64_t closed_s = 0;
 
     final = final < job->terms.steps ? final : job->terms.steps;
-    TRY(database_number(&ranking->store->sql, &closed_s, 0, error,
-                        "SELECT closed_s FROM jobs WHERE key = ?", "b",
-                        &(struct database_blob){job->key.bytes, HASH32_SIZE}));
-    worth =
-        job->state.phase == GAME_PHASE_CLOSED && ranking->now_s > (uint64_t)closed_s + LAST_KEPT_S
-            ? WORTH_NOTHING
-        : state->step == final                  ? WORTH_FINAL
-        : job->state.phase == GAME_PHASE_CLOSED ? WORTH_NOTHING
-        : state->step < final                   ? WORTH_PASSED
-                                                : WORTH_NEXT;
+    (void)error;
+    worth = job->state.phase == GAME_PHASE_CLOSED && ranking->now_s > job->closed_s + LAST_KEPT_S
+                ? WORTH_NOTHING
+            : state->step == final                  ? WORTH_FINAL
+            : job->state.phase == GAME_PHASE_CLOSED ? WORTH_NOTHING
+            : state->step < final                   ? WORTH_PASSED
+                                                    : WORTH_NEXT;
     state->rank = worth > state->rank ? worth : state->rank;
     return STATUS_OK;
 }

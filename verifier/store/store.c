@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hex.h"
@@ -164,6 +165,9 @@ static enum status open_to_read(struct store *store, const char *path, struct er
     status = check_version(store, error);
     store->sql.names = store_names;
     if (status == STATUS_OK) {
+        status = store_make_seen(store, error);
+    }
+    if (status == STATUS_OK) {
         status = store_catch_up(store, error);
     }
     if (status != STATUS_OK) {
@@ -189,18 +193,12 @@ enum status store_open(struct store *store, const char *path, enum store_mode mo
 void store_close(struct store *store)
 {
     database_close(&store->log);
-    store->is_seen = false;
     database_close(&store->sql);
-}
-
-enum status store_begin(struct store *store, struct error *error)
-{
-    return database_begin(&store->sql, error);
-}
-
-enum status store_end(struct store *store, enum status status, struct error *error)
-{
-    return database_end(&store->sql, status, error);
+    if (store->board != NULL) {
+        board_release(store->board);
+        free(store->board);
+        store->board = NULL;
+    }
 }
 
 enum status store_secure(struct store *store, struct error *error)

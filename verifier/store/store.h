@@ -5,21 +5,20 @@
  * has a version, and sums over its tables (chain/sums): a damaged one is moved to PATH.damaged,
  * and the node begins a new one.
  *
- * Jobs, panels, segments and claims are the values of chain/job/job_reduced.h, in tables that are
- * in memory. They follow from the ledger's events alone: who opens a store reads them again, and so
- * does a node after a reorganization, which also drops what it thought of segments. Tasks and
- * actions stay. A loss of power may undo
- * the last changes, all of them after some moment: the node then does the same work again, to the
- * same verdicts (verdict_db.h), under the same names. The name of an action follows from its
- * content, so a crash between plan and send neither loses nor doubles a move.
+ * Jobs, panels, segments and claims are those of a whole board (chain/job/board.h), which
+ * statements read as tables (store_tables.h). They follow from the ledger's events alone: who opens
+ * a store reads them again, and so does a node after a reorganization, which also drops what it
+ * thought of segments. Tasks and actions stay. A loss of power may undo the last changes, all of
+ * them after some moment: the node then does the same work again, to the same verdicts
+ * (verdict_db.h), under the same names. The name of an action follows from its content, so a crash
+ * between plan and send neither loses nor doubles a move.
  */
 #ifndef VERIFIER_STORE_STORE_H
 #define VERIFIER_STORE_STORE_H
 
 #include "base/io/database.h"
 #include "chain/game/ledger.h"
-#include "chain/job/job_reduced.h"
-#include "chain/job/job_segment.h"
+#include "chain/job/board.h"
 #include "verifier/check/check_wire.h"
 #include "verifier/store/store_words.h"
 
@@ -36,7 +35,8 @@ struct store {
     struct database sql;
     struct database log; /* STORE_READ: the ledger's, which the node follows */
     enum store_mode mode;
-    bool is_seen;                  /* the tables in memory are made */
+    struct board *board;           /* the ledger as the node saw it */
+    bool taken;                    /* ... has changed since store_begin() */
     uint32_t tasks_max;            /* store_open() makes it STORE_TASKS_MAX */
     char damage[STORE_REASON_MAX]; /* what became of a damaged file; empty: it was sound */
 };
@@ -46,7 +46,8 @@ MUST_CHECK enum status store_open(struct store *store, const char *path, enum st
                                   struct error *error);
 void store_close(struct store *store); /* a zero-filled one is fine */
 
-/* Changes between the two are on disk together or not at all. */
+/* Changes between the two are on disk together or not at all. Where they are not, what was seen of
+ * the ledger is forgotten too: it is read again. */
 MUST_CHECK enum status store_begin(struct store *store, struct error *error);
 MUST_CHECK enum status store_end(struct store *store, enum status status, struct error *error);
 
@@ -71,7 +72,7 @@ MUST_CHECK enum status store_set_text(struct store *store, const char *name, con
 
 /* The last entry of the event log that was taken; 0: none yet, as in a node that has just started.
  * How far the node ever was is the fact "cursor": entries up to it were heard before. */
-MUST_CHECK enum status store_position(struct store *store, uint64_t *number, struct error *error);
+uint64_t store_position(const struct store *store);
 
 /* Enters one event, or forgets everything at a rewind, and moves the position. */
 MUST_CHECK enum status store_take(struct store *store, const struct ledger_entry *entry,
@@ -88,9 +89,11 @@ struct store_job {
     struct hash32 key;
     struct address client;
     struct game_terms terms;
-    struct job_reduced state; /* but ended, opened_s and what a void burned: nobody asks here */
-    uint64_t finalized_s;     /* the last segment that is; 0: none is */
-    uint32_t ours;            /* entries of ours that are not gone */
+    struct job_reduced state;
+    uint64_t finalized_s; /* the last segment that is; 0: none is */
+    uint64_t closed_s;
+    uint64_t enlisted; /* entries of ours that ever were */
+    uint32_t ours;     /* ... that are not gone */
     enum store_wish wish;
     bool has_header; /* of the job: a check has found it */
     uint8_t header[GAME_JOB_HEADER_SIZE];
@@ -105,7 +108,7 @@ struct store_entry {
 };
 
 struct store_segment {
-    int64_t row;
+    uint64_t number; /* of the event */
     struct hash32 job;
     struct game_segment committed;
     struct hash32 hash;
@@ -119,7 +122,7 @@ struct store_segment {
     struct digest job_id;
     struct game_terms terms;
     struct address client;
-    struct job_reduced state; /* of the job, as store_job has it, but its entries */
+    struct job_reduced state; /* of the job */
     uint64_t finalized_s;     /* the last of them then; 0: none is */
 };
 
@@ -204,8 +207,9 @@ void store_place_text(char text[STORE_PLACE_TEXT], const struct hash32 *job, uin
 
 MUST_CHECK enum status store_wish(struct store *store, const struct hash32 *job,
                                   enum store_wish wish, const char *reason, struct error *error);
-MUST_CHECK enum status store_choose(struct store *store, int64_t row, enum store_choice choice,
-                                    const char *reason, struct error *error);
+MUST_CHECK enum status store_choose(struct store *store, const struct hash32 *segment,
+                                    enum store_choice choice, const char *reason,
+                                    struct error *error);
 MUST_CHECK enum status store_judge(struct store *store, const struct store_seat *seat,
                                    enum store_judgement judgement, struct error *error);
 /* Why a seat of ours says nothing, or unseen. */
@@ -215,7 +219,7 @@ MUST_CHECK enum status store_set_header(struct store *store, const struct hash32
                                         const uint8_t header[GAME_JOB_HEADER_SIZE],
                                         struct error *error);
 
-/* What the keeper announced about a segment. STATUS_NOT_FOUND: nothing. */
+/* What the keeper announced about a segment that is open. STATUS_NOT_FOUND: nothing. */
 MUST_CHECK enum status store_vouch(struct store *store, struct vouch *vouch,
                                    const struct hash32 *segment, struct error *error);
 
@@ -255,29 +259,8 @@ struct store_contacts {
 MUST_CHECK enum status store_contacts(struct store *store, struct store_contacts *contacts,
                                       const struct hash32 *job, struct error *error);
 
-/* ---- parts of store_open() and store_take() ---- */
+/* ---- a part of store_open() ---- */
 
 MUST_CHECK enum status store_make_seen(struct store *store, struct error *error);
-MUST_CHECK enum status store_take_event(struct store *store, const struct ledger_entry *entry,
-                                        const struct address *own, struct error *error);
-
-MUST_CHECK enum status store_take_panel(struct store *store, const struct ledger_entry *entry,
-                                        const struct address *own, struct error *error);
-MUST_CHECK enum status store_take_claim(struct store *store, const struct ledger_entry *entry,
-                                        const struct address *own, struct error *error);
-MUST_CHECK enum status store_read_dispute(void *one, sqlite3_stmt *row, struct error *error);
-MUST_CHECK enum status store_read_seat(void *one, sqlite3_stmt *row, struct error *error);
-
-/* A segment's draw without its count of seats, from column `at` on. */
-#define STORE_DRAW_COLUMNS                                                                         \
-    "s.seed, s.covered, s.leg_start, s.start_s, s.round, s.places, s.rights, s.unseen, s.vouched," \
-    " s.over_height, s.over_s"
-#define STORE_DRAW_COUNT 11
-MUST_CHECK enum status store_read_draw(struct job_reduced_segment *draw, sqlite3_stmt *row, int at,
-                                       struct error *error);
-
-/* The columns that the two read. */
-extern const char store_dispute_columns[];
-extern const char store_seat_columns[];
 
 #endif /* VERIFIER_STORE_STORE_H */

@@ -10,19 +10,24 @@
 #define FACT_SIZE_MAX  65536
 #define FACT_DEPTH_MAX 4
 
-enum status store_money_open(struct store_money *money, const struct address *account,
-                             struct error *error)
+enum status store_money_open(struct store_money *money, struct store *store,
+                             const struct address *account, struct error *error)
 {
-    *money = (struct store_money){.board = {.count = 0}};
-    return address_is_zero(account)
-               ? STATUS_OK
-               : money_book_open(&money->book, &money->board, account, 1, error);
+    *money = (struct store_money){.board = store->board};
+    if (address_is_zero(account)) {
+        return STATUS_OK;
+    }
+    TRY(money_book_open(&money->book, store->board, account, 1, error));
+    return store_position(store) == 0 ? STATUS_OK : board_restart(store->board, error);
 }
 
 void store_money_release(struct store_money *money)
 {
-    board_release(&money->board);
+    if (money->board != NULL) {
+        money->board->listener = (struct board_listener){.hear = NULL};
+    }
     money_book_release(&money->book);
+    money->board = NULL;
 }
 
 static enum status put_money(struct store *store, const struct money *money, struct error *error)
@@ -44,16 +49,34 @@ out:
     return status;
 }
 
+static enum status has_taken_all(bool *all, const struct store *store, struct ledger *ledger,
+                                 struct error *error)
+{
+    struct ledger_entry entry;
+    enum status status;
+
+    TRY(ledger_catch_up(ledger, error));
+    status = ledger_next(ledger, &entry, store_position(store), 0, error);
+    *all = status == STATUS_NOT_FOUND;
+    return *all ? STATUS_OK : status;
+}
+
+/* Purse and debt are those of the newest block: they hold once no event came since. */
 enum status store_money_follow(struct store_money *money, struct store *store,
                                struct ledger *ledger, struct error *error)
 {
     struct money now;
+    bool all = false;
 
     if (money->book.account_count == 0) {
         return STATUS_OK;
     }
-    TRY(money_book_read(&money->book, &now, &money->board, ledger, error));
-    return put_money(store, &now, error);
+    TRY(has_taken_all(&all, store, ledger, error));
+    if (all) {
+        TRY(money_book_ask(&money->book, &now, 0, ledger, error));
+        TRY(has_taken_all(&all, store, ledger, error));
+    }
+    return all ? put_money(store, &now, error) : STATUS_OK;
 }
 
 enum status store_money_get(struct store *store, struct money *money, struct error *error)

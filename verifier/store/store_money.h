@@ -1,8 +1,6 @@
 /*
  * store_money.h - the money of the node's account, in the node's database: for the metrics and the
  * pages, which other processes make.
- *
- * Who follows keeps all events of the ledger in memory and reads them again after a start.
  */
 #ifndef VERIFIER_STORE_STORE_MONEY_H
 #define VERIFIER_STORE_STORE_MONEY_H
@@ -11,16 +9,17 @@
 #include "verifier/store/store.h"
 
 struct store_money {
-    struct board board;
+    struct board *board;    /* of the store */
     struct money_book book; /* of one account; zeros: of none */
 };
 
-/* An account of zeros has no money. Release it also where it failed. */
-MUST_CHECK enum status store_money_open(struct store_money *money, const struct address *account,
-                                        struct error *error);
+/* The book listens to the store's board, which begins again if it has read something. An account of
+ * zeros has no money. Release it, before the store is closed, also where it failed. */
+MUST_CHECK enum status store_money_open(struct store_money *money, struct store *store,
+                                        const struct address *account, struct error *error);
 void store_money_release(struct store_money *money); /* a zero-filled one is allowed */
 
-/* Reads the ledger, and writes what has changed. */
+/* Writes what has changed, once the store has taken all that the ledger tells. */
 MUST_CHECK enum status store_money_follow(struct store_money *money, struct store *store,
                                           struct ledger *ledger, struct error *error);
 

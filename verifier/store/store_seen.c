@@ -1,9 +1,8 @@
 /*
- * store_seen.c - the ledger as the node saw it, in memory: see store.h.
+ * store_seen.c - how a node and those who only look follow the ledger: see store.h.
  *
- * The tables are of the connection alone (TEMP): they roll back with the node's own, are in no
- * file of the node, and are read by the same statements. A node fills them again when it starts,
- * from the ledger. A process that only looks reads the same event log, as far as the node has.
+ * The state of the jobs is the board's (chain/job/board.h). A node lets it take each event, and
+ * keeps how far it is. A process that only looks reads the same event log, as far as the node has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,104 +10,27 @@
 #include "base/io/file.h"
 #include "chain/game/event_log.h"
 #include "verifier/store/store.h"
+#include "verifier/store/store_tables.h"
 
-static const char seen_schema[] =
-    "CREATE TEMP TABLE jobs (key BLOB PRIMARY KEY, client BLOB NOT NULL, id BLOB NOT NULL,"
-    " keeper BLOB NOT NULL, terms BLOB NOT NULL, phase INTEGER NOT NULL, solver BLOB,"
-    " generation INTEGER NOT NULL DEFAULT 0, segments INTEGER NOT NULL,"
-    " committed INTEGER NOT NULL DEFAULT 0,"
-    " drawn INTEGER NOT NULL DEFAULT 0, leg_start INTEGER NOT NULL DEFAULT 0,"
-    " finalized INTEGER NOT NULL DEFAULT 0, finalized_s INTEGER NOT NULL DEFAULT 0,"
-    " closed_s INTEGER NOT NULL DEFAULT 0, due_s INTEGER NOT NULL DEFAULT 0,"
-    " refused_until_s INTEGER NOT NULL DEFAULT 0, barred INTEGER NOT NULL DEFAULT 0,"
-    /* Entries of ours that ever were. */
-    " enlisted INTEGER NOT NULL DEFAULT 0, unpaid INTEGER NOT NULL);"
-    "CREATE TEMP TABLE contacts (job BLOB NOT NULL, owner BLOB NOT NULL, url TEXT NOT NULL,"
-    " number INTEGER NOT NULL, PRIMARY KEY (job, owner));"
-    /* What the keeper announced: it has a segment's states. */
-    "CREATE TEMP TABLE vouches (segment BLOB PRIMARY KEY, signature BLOB NOT NULL);"
-    /* enlisted: a number of its own. An entry that departs gives its place to the last one. */
-    "CREATE TEMP TABLE entries (job BLOB NOT NULL, generation INTEGER NOT NULL, number INTEGER NOT "
-    "NULL,"
-    " owner BLOB NOT NULL, ours INTEGER NOT NULL, enlisted INTEGER NOT NULL,"
-    " gone INTEGER NOT NULL DEFAULT 0, lost_s INTEGER NOT NULL DEFAULT 0,"
-    " PRIMARY KEY (job, generation, number));"
-    "CREATE INDEX temp.entries_ours ON entries (ours, gone);"
-    "CREATE TEMP TABLE segments (job BLOB NOT NULL, idx INTEGER NOT NULL, generation INTEGER NOT "
-    "NULL,"
-    " root BLOB NOT NULL, steps INTEGER NOT NULL, time_s INTEGER NOT NULL,"
-    " height INTEGER NOT NULL, solver BLOB NOT NULL, panel INTEGER NOT NULL,"
-    " diverged INTEGER NOT NULL, hash BLOB NOT NULL UNIQUE, previous BLOB NOT NULL,"
-    " states BLOB NOT NULL, seed BLOB, covered INTEGER NOT NULL DEFAULT 0,"
-    " leg_start INTEGER NOT NULL DEFAULT 0, start_s INTEGER NOT NULL,"
-    " round INTEGER NOT NULL DEFAULT 0, places INTEGER NOT NULL DEFAULT 0,"
-    " rights INTEGER NOT NULL DEFAULT 0, unseen INTEGER NOT NULL DEFAULT 0,"
-    " vouched INTEGER NOT NULL DEFAULT 0, over_height INTEGER NOT NULL DEFAULT 0,"
-    " over_s INTEGER NOT NULL DEFAULT 0, void INTEGER NOT NULL DEFAULT 0,"
-    " choice INTEGER NOT NULL DEFAULT 0);"
-    "CREATE INDEX temp.segments_job ON segments (job, idx, void);"
-    "CREATE INDEX temp.segments_choice ON segments (choice, void);"
-    "CREATE TEMP TABLE seats (segment BLOB NOT NULL, place INTEGER NOT NULL, entry INTEGER NOT "
-    "NULL,"
-    " owner BLOB NOT NULL, ours INTEGER NOT NULL, round INTEGER NOT NULL,"
-    " phase INTEGER NOT NULL DEFAULT 0, verdict INTEGER NOT NULL DEFAULT 0, leaves BLOB, salt BLOB,"
-    " seal BLOB,"
-    " PRIMARY KEY (segment, place));"
-    "CREATE INDEX temp.seats_ours ON seats (ours, phase);"
-    "CREATE INDEX temp.seats_verdict ON seats (verdict, phase);"
-    "CREATE TEMP TABLE disputes (key BLOB PRIMARY KEY, job BLOB NOT NULL, segment BLOB NOT NULL,"
-    " subject BLOB NOT NULL, idx INTEGER NOT NULL, generation INTEGER NOT NULL,"
-    " step INTEGER NOT NULL, pre BLOB NOT NULL, post BLOB NOT NULL, rank BLOB NOT NULL,"
-    " phase INTEGER NOT NULL, turn INTEGER NOT NULL, turns INTEGER NOT NULL DEFAULT 0,"
-    " deadline_s INTEGER NOT NULL DEFAULT 0, lead BLOB NOT NULL, trace BLOB NOT NULL,"
-    " ours INTEGER NOT NULL, lost INTEGER NOT NULL DEFAULT 0, bond TEXT NOT NULL DEFAULT '0',"
-    " lost_s INTEGER NOT NULL DEFAULT 0, outsiders INTEGER NOT NULL DEFAULT 0,"
-    " outcome INTEGER NOT NULL DEFAULT 0);"
-    "CREATE INDEX temp.disputes_segment ON disputes (segment, phase);"
-    "CREATE INDEX temp.disputes_job ON disputes (job, phase);"
-    "CREATE INDEX temp.disputes_subject ON disputes (subject);"
-    /* The last entry of the event log that these follow from, and the last rewind. */
-    "CREATE TEMP TABLE position (number INTEGER NOT NULL, rewound INTEGER NOT NULL);"
-    "INSERT INTO position VALUES (0, 0);";
-
-/* A ledger may say more than fits into memory: beyond 64 MiB it lies in a file without a name. */
-static const char limits[] = "PRAGMA temp_store = FILE; PRAGMA temp.cache_size = -65536;"
-                             " PRAGMA temp.journal_mode = MEMORY";
-
-/* ---- making and emptying ------------------------------------------------------------ */
+/* Each has cost its client gas: the memory of a node ends it, and not a limit. */
+#define JOBS_MAX (1u << 24)
 
 enum status store_make_seen(struct store *store, struct error *error)
 {
-    TRY(database_execute(&store->sql, limits, error));
-    TRY(database_execute(&store->sql, seen_schema, error));
-    store->is_seen = true;
-    return STATUS_OK;
-}
-
-static enum status forget_seen(struct store *store, struct error *error)
-{
-    return database_execute(&store->sql,
-                            "DELETE FROM jobs; DELETE FROM contacts; DELETE FROM entries;"
-                            " DELETE FROM vouches; DELETE FROM segments; DELETE FROM seats;"
-                            " DELETE FROM disputes",
-                            error);
+    store->board = calloc(1, sizeof(*store->board));
+    if (store->board == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for the jobs of the ledger");
+    }
+    store->board->whole = true;
+    store->board->most = JOBS_MAX;
+    return store_tables_make(&store->sql, store->board, error);
 }
 
 /* ---- the place in the event log ------------------------------------------------------- */
 
-enum status store_position(struct store *store, uint64_t *number, struct error *error)
+uint64_t store_position(const struct store *store)
 {
-    int64_t found = 0;
-    enum status status =
-        database_number(&store->sql, &found, 0, error, "SELECT number FROM position", "");
-
-    *number = (uint64_t)found;
-    return status;
-}
-
-static enum status set_position(struct store *store, uint64_t number, struct error *error)
-{
-    return database_run(&store->sql, error, "UPDATE position SET number = ?", "i", (int64_t)number);
+    return store->board->read;
 }
 
 /* How far the node ever was, for those who look, and for a node that starts. */
@@ -128,24 +50,50 @@ static enum status take_rewind(struct store *store, const struct ledger_entry *e
 
     TRY(store_number(store, &known, "rewound", error));
     if (known >= (int64_t)entry->number) {
-        return set_position(store, entry->number, error);
+        store->board->rewound = (uint64_t)known;
+        return board_take(store->board, entry, error);
     }
-    TRY(forget_seen(store, error));
     TRY(database_execute(&store->sql, "DELETE FROM choices; DELETE FROM notes", error));
     TRY(store_set_number(store, "rewound", (int64_t)entry->number, error));
     TRY(store_set_number(store, "cursor", 0, error));
-    return set_position(store, 0, error);
+    return board_take(store->board, entry, error);
 }
 
 enum status store_take(struct store *store, const struct ledger_entry *entry,
                        const struct address *own, struct error *error)
 {
+    store->taken = true;
+    store->board->account = *own;
     if (entry->kind == LEDGER_REWIND) {
         return take_rewind(store, entry, error);
     }
-    TRY(store_take_event(store, entry, own, error));
-    TRY(set_position(store, entry->number, error));
+    TRY(board_take(store->board, entry, error));
     return keep_cursor(store, entry->number, error);
+}
+
+/* Nothing was read: what the file of the node does not know, the board must not know either. */
+static enum status forget_seen(struct store *store, uint64_t rewound, struct error *error)
+{
+    store->board->rewound = rewound;
+    return board_restart(store->board, error);
+}
+
+enum status store_begin(struct store *store, struct error *error)
+{
+    store->taken = false;
+    return database_begin(&store->sql, error);
+}
+
+enum status store_end(struct store *store, enum status status, struct error *error)
+{
+    struct error ignored;
+
+    status = database_end(&store->sql, status, error);
+    if (status != STATUS_OK && store->taken) {
+        error_init(&ignored);
+        (void)!forget_seen(store, 0, &ignored);
+    }
+    return status;
 }
 
 /* ---- for those who look ---------------------------------------------------------------- */
@@ -196,46 +144,29 @@ static enum status open_event_log(struct store *store, struct error *error)
     return database_open(&store->log, path, "PRAGMA query_only = ON", error);
 }
 
-/* A rewind that the node has taken since: what was seen before it is void. */
-static enum status follow_rewind(struct store *store, struct error *error)
-{
-    int64_t rewound = 0;
-    int64_t known = 0;
-
-    TRY(store_number(store, &rewound, "rewound", error));
-    TRY(database_number(&store->sql, &known, 0, error, "SELECT rewound FROM position", ""));
-    if (rewound == known) {
-        return STATUS_OK;
-    }
-    TRY(forget_seen(store, error));
-    return database_run(&store->sql, error, "UPDATE position SET number = 0, rewound = ?", "i",
-                        rewound);
-}
-
+/* A rewind that the node has taken since makes void what was seen before it. */
 static enum status follow_log(struct store *store, uint8_t *data, struct error *error)
 {
-    struct address own;
+    struct board *board = store->board;
+    int64_t rewound = 0;
     int64_t cursor = 0;
-    uint64_t number = 0;
     enum status status = STATUS_OK;
 
-    TRY(read_owner(store, &own, error));
-    TRY(follow_rewind(store, error));
+    TRY(read_owner(store, &board->account, error));
+    TRY(store_number(store, &rewound, "rewound", error));
     TRY(store_number(store, &cursor, "cursor", error));
-    TRY(store_position(store, &number, error));
-    while (status == STATUS_OK && (int64_t)number < cursor) {
+    if ((uint64_t)rewound != board->rewound) {
+        TRY(forget_seen(store, (uint64_t)rewound, error));
+    }
+    while (status == STATUS_OK && (int64_t)board->read < cursor) {
         struct ledger_entry entry;
 
-        status = event_log_next(&store->log, &entry, data, number, UINT64_MAX, NULL, error);
-        if (status == STATUS_OK && entry.kind == LEDGER_EVENT) {
-            status = store_take_event(store, &entry, &own, error);
-        }
+        status = event_log_next(&store->log, &entry, data, board->read, UINT64_MAX, NULL, error);
         if (status == STATUS_OK) {
-            number = entry.number;
+            status = board_take(board, &entry, error);
         }
     }
-    TRY(status == STATUS_NOT_FOUND ? STATUS_OK : status);
-    return set_position(store, number, error);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
 static enum status follow_whole(struct store *store, struct error *error)
@@ -246,7 +177,8 @@ static enum status follow_whole(struct store *store, struct error *error)
                              : database_run(&store->sql, error, "BEGIN", "");
 
     if (status == STATUS_OK) {
-        status = database_end(&store->sql, follow_log(store, data, error), error);
+        store->taken = true;
+        status = store_end(store, follow_log(store, data, error), error);
     }
     free(data);
     return status;
@@ -259,16 +191,9 @@ enum status store_catch_up(struct store *store, struct error *error)
     if (store->mode == STORE_WRITE) {
         return STATUS_OK; /* its own events come to it */
     }
-    /* The flag holds for tables of the connection too. */
-    TRY(database_execute(&store->sql, "PRAGMA query_only = OFF", error));
-    status = store->is_seen ? STATUS_OK : store_make_seen(store, error);
-    if (status == STATUS_OK) {
-        status = open_event_log(store, error);
-    }
+    status = open_event_log(store, error);
     if (status == STATUS_OK) {
         status = follow_whole(store, error);
     }
-    status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
-    TRY(status);
-    return database_execute(&store->sql, "PRAGMA query_only = ON", error);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }

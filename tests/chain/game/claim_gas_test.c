@@ -9,6 +9,7 @@
 
 #include "chain/codec/hex_data.h"
 #include "chain/evm/evm.h"
+#include "tests/support/chain/move_reader.h"
 #include "tests/support/game/scene.h"
 #include "tests/support/gas/gas_bill.h"
 

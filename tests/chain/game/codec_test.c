@@ -18,6 +18,7 @@
 #include "chain/codec/hex_data.h"
 #include "chain/game/allow_list.h"
 #include "chain/game/game.h"
+#include "tests/support/chain/move_reader.h"
 
 enum {
     ROUNDS = 40,

@@ -109,7 +109,7 @@ static void test_a_rewind_forgets_claims_too(void **state)
     open_jobs(&board);
     assert_int_equal(board_take(&board, &rewind, &error), STATUS_OK);
     assert_int_equal(board.count, 0);
-    assert_int_equal(board.claim_count, 0);
+    assert_int_equal(board.key_count, 0);
     open_jobs(&board);
     assert_int_equal(open_claims(&board, 0), 1);
     board_release(&board);

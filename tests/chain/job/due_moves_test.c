@@ -30,8 +30,8 @@ struct scene {
     struct ledger_clock clock;
     struct job_record_segment segments[SEGMENTS];
     struct job_record_seat seats[2];
-    struct job_entry entries[PANEL];
-    struct job_record_bond bonds[1];
+    struct job_record_entry entries[PANEL];
+    struct job_record_entry former[1];
     struct job_record_claim claims[2];
 };
 
@@ -51,7 +51,7 @@ static void scene_make(struct scene *scene, uint32_t committed)
                                         .segments = scene->segments,
                                         .seats = scene->seats,
                                         .entries = scene->entries,
-                                        .bonds = scene->bonds,
+                                        .former = scene->former,
                                         .claims = scene->claims,
                                         .state.unpaid = UINT32_MAX};
     scene->record.terms = (struct game_terms){.seats = 1,
@@ -482,8 +482,8 @@ static void test_bonds_of_earlier_tenures_come_back_at_any_time(void **state)
 
     (void)state;
     scene_make(&scene, 0);
-    scene.bonds[0] = (struct job_record_bond){.generation = 2, .entry = 7};
-    scene.record.bond_count = 1;
+    scene.former[0] = (struct job_record_entry){.generation = 2, .number = 7};
+    scene.record.former_count = 1;
     see(&scene, COMMIT_S, &verifier, DUE_MOVE_DEPART, 0);
     assert_true(next(&scene, &move, COMMIT_S, &verifier));
     assert_int_equal(move.entry, 7);

@@ -162,6 +162,46 @@ static void test_a_right_of_a_void_segment_is_disproved_alone(void **state)
     job_record_free(&telling.record);
 }
 
+/* What is void, and who sat there, is kept where the reader wants all of it, and only there. */
+static void test_a_whole_record_keeps_what_is_over(void **state)
+{
+    static const struct digest states[1] = {{{5}}};
+    struct game_event commit = {.kind = GAME_COMMITTED, .states = {states, 1}};
+
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        struct telling telling = {0};
+        const struct job_record *record = &telling.record;
+        const struct game_bytes place = {(const uint8_t *)"http://solver:1", 15};
+
+        begin(&telling);
+        telling.record.whole = whole != 0;
+        tell(&telling,
+             (struct game_event){.kind = GAME_ACCEPTED, .account = solver, .contact = place});
+        commit.segment = (struct game_segment){.steps = 1, .panel = 1, .solver = solver};
+        tell(&telling, commit);
+        tell(&telling, (struct game_event){.kind = GAME_DRAWN, .seal = {{1}}, .flag = true});
+        tell(&telling, (struct game_event){.kind = GAME_ROUND, .seal = {{1}}, .to = 1});
+        assert_int_equal(record->seat_count, 1);
+        tell(&telling, (struct game_event){.kind = GAME_SEALED_VERDICT, .seal = {{9}}});
+        assert_int_equal(record->seats[0].seal.bytes[0], 9);
+        tell(&telling, (struct game_event){.kind = GAME_VOIDED, .account = solver});
+        assert_int_equal(record->seat_count, 0);
+        assert_int_equal(record->former_count, 1);
+        assert_int_equal(record->void_count, whole);
+        assert_int_equal(record->ended_count, whole);
+        assert_int_equal(record->contact_count, whole);
+        if (whole != 0) {
+            assert_true(record->voids[0].is_void);
+            assert_memory_equal(record->voids[0].states, states, sizeof(states));
+            assert_int_equal(record->ended[0].state.phase, GAME_SEAT_CLOSED);
+            assert_memory_equal(&record->ended[0].segment, &record->voids[0].hash, HASH32_SIZE);
+            assert_string_equal(job_record_contact(record, &solver)->url, "http://solver:1");
+        }
+        job_record_free(&telling.record);
+    }
+}
+
 /* The bonds of a panel that is gone are found again, those of this account; each until it was paid
  * out. */
 static void test_bonds_outlive_their_panel(void **state)
@@ -183,12 +223,12 @@ static void test_bonds_outlive_their_panel(void **state)
     tell(&telling, (struct game_event){.kind = GAME_GONE, .entry = 0}); /* lost, for a lie */
     tell(&telling, (struct game_event){.kind = GAME_RELEASED, .account = solver, .amount = 7});
     assert_int_equal(telling.record.state.entries, 0);
-    assert_int_equal(telling.record.bond_count, 2);
-    assert_int_equal(telling.record.bonds[0].entry, 1);
-    assert_int_equal(telling.record.bonds[1].entry, 3);
+    assert_int_equal(telling.record.former_count, 2);
+    assert_int_equal(telling.record.former[0].number, 1);
+    assert_int_equal(telling.record.former[1].number, 3);
     tell(&telling, (struct game_event){.kind = GAME_GONE, .entry = 1, .account = verifier});
-    assert_int_equal(telling.record.bond_count, 1);
-    assert_int_equal(telling.record.bonds[0].entry, 3);
+    assert_int_equal(telling.record.former_count, 1);
+    assert_int_equal(telling.record.former[0].number, 3);
     assert_true(telling.record.burned_stake == 7);
     job_record_free(&telling.record);
 }
@@ -392,6 +432,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verdicts_of_void_segments_count_nothing),
         cmocka_unit_test(test_a_right_of_a_void_segment_is_disproved_alone),
+        cmocka_unit_test(test_a_whole_record_keeps_what_is_over),
         cmocka_unit_test(test_bonds_outlive_their_panel),
         cmocka_unit_test(test_the_pool_is_known_from_the_events),
         cmocka_unit_test(test_only_the_keepers_word_is_a_vouch),

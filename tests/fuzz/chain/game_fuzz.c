@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "chain/game/game.h"
+#include "tests/support/chain/move_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

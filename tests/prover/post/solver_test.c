@@ -270,7 +270,7 @@ static struct ledger_verdict seat_of(struct world *world, int *player, uint32_t 
     bool found = false;
 
     for (uint32_t i = 0; i < record.seat_count; i++) {
-        if (record.seats[i].segment.index == index) {
+        if (record.seats[i].index == index) {
             found = true;
             verdict.place = record.seats[i].place;
             *player = record.seats[i].state.entry == 0 ? VERIFIER : SECOND;

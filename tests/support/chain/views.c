@@ -102,7 +102,7 @@ static void see_same_seat(struct views *views, const struct job_record *record,
                           const struct job_record_seat *seat)
 {
     const struct hash32 hash =
-        game_segment_hash(&record->key, &record->segments[seat->segment.index].committed);
+        game_segment_hash(&record->key, &record->segments[seat->index].committed);
     struct store_seat found;
     struct error error;
 

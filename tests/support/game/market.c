@@ -344,7 +344,7 @@ uint32_t market_draw(struct market *market, enum market_player player, const str
     (void)!ledger_catch_up(market->ledgers[MARKET_CLIENT], &error);
     check(job_record_follow(&record, market->ledgers[MARKET_CLIENT], &error), &error);
     for (uint32_t i = 0; i < record.seat_count && place == GAME_PLACES_MAX; i++) {
-        if (record.seats[i].segment.index == index &&
+        if (record.seats[i].index == index &&
             address_equal(&record.seats[i].owner, signer_address(market->signers[player]))) {
             place = record.seats[i].place;
         }

@@ -263,8 +263,8 @@ int scene_seat(struct scene *scene, uint32_t index, uint32_t n, uint32_t *place)
     for (uint32_t i = 0; i < scene->record.seat_count; i++) {
         const struct job_record_seat *seat = &scene->record.seats[i];
 
-        if (seat->segment.index == index &&
-            seat->round == scene->record.segments[index].draw.round && found++ == n) {
+        if (seat->index == index && seat->round == scene->record.segments[index].draw.round &&
+            found++ == n) {
             *place = seat->place;
             return player_of(scene, &seat->owner);
         }
@@ -389,7 +389,7 @@ static enum game_seat_phase seat_phase(const struct scene *scene, uint32_t index
     for (uint32_t i = scene->record.seat_count; i-- > 0;) {
         const struct job_record_seat *seat = &scene->record.seats[i];
 
-        if (seat->segment.index == index && seat->place == place) {
+        if (seat->index == index && seat->place == place) {
             return seat->state.phase;
         }
     }

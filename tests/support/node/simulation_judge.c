@@ -138,7 +138,7 @@ static void judge_verdict(struct simulation *simulation, const struct game_event
     for (uint32_t i = 0; i < record->seat_count; i++) {
         const struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->place != event->place || seat->segment.index != event->index ||
+        if (seat->place != event->place || seat->index != event->index ||
             node_of(simulation, &seat->owner) == NULL || event->index >= record->state.committed) {
             continue;
         }

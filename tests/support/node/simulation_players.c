@@ -229,9 +229,10 @@ static struct ledger_verdict verdict_of(const struct simulation *simulation,
                                         const struct simulation_job *job,
                                         const struct job_record_seat *seat)
 {
-    const struct simulation_list *list = simulation_find_list(simulation, &seat->segment.root);
+    const struct game_segment *segment = &job->record.segments[seat->index].committed;
+    const struct simulation_list *list = simulation_find_list(simulation, &segment->root);
     struct ledger_verdict verdict = {.job = job->record.key,
-                                     .segment = seat->segment,
+                                     .segment = *segment,
                                      .place = seat->place,
                                      .salt = {{SALT, (uint8_t)seat->place}}};
 
@@ -257,7 +258,7 @@ static void say(struct simulation *simulation, const struct simulation_job *job,
 {
     struct ledger *ledger = ledger_of(simulation, PLAYER_SEAT);
     struct ledger_verdict verdict = verdict_of(simulation, job, seat);
-    struct hash32 hash = game_segment_hash(&job->record.key, &seat->segment);
+    const struct hash32 hash = seat->segment;
     bool sealing = now_s(simulation) <= start_s + SEAL_S;
     struct game_case shown;
     struct error error;
@@ -267,12 +268,13 @@ static void say(struct simulation *simulation, const struct simulation_job *job,
     (void)snprintf(name, sizeof(name), "%s/%02x%02x%02x/%u", sealing ? "seal" : "reveal",
                    hash.bytes[0], hash.bytes[1], hash.bytes[2], seat->place);
     if (sealing && seat->state.phase == GAME_SEAT_NONE && job->manner == MANNER_UNSEEN) {
-        forgive(ledger_unseen(ledger, name, &job->record.key, &seat->segment, seat->place, &error));
+        forgive(
+            ledger_unseen(ledger, name, &job->record.key, &verdict.segment, seat->place, &error));
     } else if (sealing && seat->state.phase == GAME_SEAT_NONE) {
         forgive(ledger_seal(ledger, name, &verdict, &error));
     } else if (!sealing && seat->state.phase == GAME_SEAT_SEALED) {
         if (verdict.verdict == GAME_VERDICT_FALSE) {
-            (void)make_case(simulation, job, &shown, seat->segment.index, verdict.step);
+            (void)make_case(simulation, job, &shown, seat->index, verdict.step);
             forgive(ledger_alarm(ledger, name, &verdict, &shown, &error));
         } else {
             forgive(ledger_reveal(ledger, name, &verdict, &error));
@@ -302,10 +304,9 @@ static void play_seats(struct simulation *simulation, struct simulation_job *job
     for (uint32_t i = 0; i < record->seat_count && job->manner != MANNER_ABSENT; i++) {
         const struct job_record_seat *seat = &record->seats[i];
 
-        if (seat->segment.index < record->state.committed &&
-            is(simulation, PLAYER_SEAT, &seat->owner) &&
-            seat->round == record->segments[seat->segment.index].draw.round) {
-            say(simulation, job, seat, record->segments[seat->segment.index].draw.start_s);
+        if (seat->index < record->state.committed && is(simulation, PLAYER_SEAT, &seat->owner) &&
+            seat->round == record->segments[seat->index].draw.round) {
+            say(simulation, job, seat, record->segments[seat->index].draw.start_s);
         }
     }
     lead_claims(simulation, job, PLAYER_SEAT);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "chain/local/local_game.h"
+#include "tests/support/chain/move_reader.h"
 #include "tests/support/test.h"
 
 const struct game_place virtual_place = {.registry = {"the virtual place"}};

@@ -8,6 +8,7 @@
 
 #include "chain/game/event_log.h"
 #include "chain/local/ledger_local.h"
+#include "tests/support/chain/move_reader.h"
 #include "tests/support/test.h"
 
 static const char schema[] = EVENT_LOG_SCHEMA;

@@ -368,7 +368,9 @@ static void test_a_job_under_claim_is_shown_before_newer_ones(void **state)
     assert_true(hash32_equal(&snapshot->job[0].key, &disputed));
     assert_true(hash32_equal(&snapshot->job[1].key, &newest));
     free(snapshot);
-    OK(database_run(&store.sql, &error, "UPDATE disputes SET phase = 4", ""));
+    take(&store,
+         &(struct game_event){.kind = GAME_RULED, .claim = key_of(99), .outcome = GAME_REFUTED},
+         ++number);
     snapshot = look(&store);
     assert_true(hash32_equal(&snapshot->job[0].key, &newest));
     free(snapshot);
@@ -637,18 +639,23 @@ static void add_ended(struct store *store, const char *name, const struct action
     OK(action_set(store, &action, state, 0, "", &error));
 }
 
+/* A claim of ours, whose clock ran out or not. */
 static void end_claim(struct store *store, uint8_t claim, bool lost)
 {
-    struct hash32 key = key_of(claim);
-    struct error error;
+    struct game_event event = {.kind = GAME_CLAIMED,
+                               .job = key_of(1),
+                               .claim = key_of(claim),
+                               .account = {{7}},
+                               .step = claim};
+    uint64_t number = 5000 + 10 * (uint64_t)claim;
 
-    error_init(&error);
-    OK(database_run(
-        &store->sql, &error,
-        "INSERT OR REPLACE INTO disputes (key, job, segment, subject, idx, generation, step, pre,"
-        " post, rank, phase, turn, lead, trace, ours, lost) VALUES (?, x'00', x'00', x'00', 0, 0,"
-        " 0, x'00', x'00', x'00', 4, 0, x'00', x'00', 1, ?)",
-        "bi", &(struct database_blob){key.bytes, HASH32_SIZE}, (int64_t)lost));
+    take(store, &event, ++number);
+    event.kind = GAME_DEFAULTED;
+    if (lost) {
+        take(store, &event, ++number);
+    }
+    event.kind = GAME_RULED;
+    take(store, &event, ++number);
 }
 
 static void test_retried_and_obsolete_moves_are_not_lost(void **state)
