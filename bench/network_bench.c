@@ -172,8 +172,7 @@ static bool show_rivals(void)
     printf("Rivals that deny %d segments, %d jobs each:\n\n", SHOWN_SEGMENTS, SHOWN_JOBS);
     for (size_t i = 0; i < 4 * sizeof(panels) / sizeof(panels[0]); i++) {
         const uint32_t *panel = panels[i / 4];
-        uint64_t voids =
-            show_rival(panel[0], panel[1], &network_classes[1 + i / 2 % 2], i % 2 > 0);
+        uint64_t voids = show_rival(panel[0], panel[1], &network_classes[1 + i / 2 % 2], i % 2 > 0);
 
         vouched += i % 2 > 0 ? voids : 0;
     }

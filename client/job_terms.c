@@ -242,8 +242,8 @@ static enum status take_deposits(struct game_terms *terms, wei segment_cost,
     terms->bond = terms->fee > 0 ? less(BOND_FEES * terms->fee, terms->stake)
                                  : round_up(more(terms->stake / BOND_SHARE, 1));
     TRY(take_amount(&terms->bond, options, "bond", error));
-    terms->query_fee = less(less(QUERY_FEE_USUAL, round_up(terms->bond / QUERY_SHARE)),
-                            game_query_fee_max(terms));
+    terms->query_fee =
+        less(less(QUERY_FEE_USUAL, round_up(terms->bond / QUERY_SHARE)), game_query_fee_max(terms));
     return take_amount(&terms->query_fee, options, "query-fee", error);
 }
 
