@@ -242,7 +242,8 @@ static enum status take_deposits(struct game_terms *terms, wei segment_cost,
     terms->bond = terms->fee > 0 ? less(BOND_FEES * terms->fee, terms->stake)
                                  : round_up(more(terms->stake / BOND_SHARE, 1));
     TRY(take_amount(&terms->bond, options, "bond", error));
-    terms->query_fee = less(QUERY_FEE_USUAL, round_up(terms->bond / QUERY_SHARE));
+    terms->query_fee =
+        less(less(QUERY_FEE_USUAL, round_up(terms->bond / QUERY_SHARE)), game_query_fee_max(terms));
     return take_amount(&terms->query_fee, options, "query-fee", error);
 }
 
@@ -313,6 +314,11 @@ static enum status check(const struct game_terms *terms, struct error *error)
     }
     if (terms->bond < GAME_FEES_OF_BOND * terms->fee) {
         return error_set(error, STATUS_USAGE, "--bond: at least %d fees", GAME_FEES_OF_BOND);
+    }
+    if (terms->query_fee > game_query_fee_max(terms)) {
+        return error_set(error, STATUS_USAGE,
+                         "--query-fee: at most a segment's reward / %d, and --stake / %d",
+                         GAME_QUERY_REWARDS, GAME_QUERY_STAKES);
     }
     return game_escrow(terms) <= WEI_MAX
                ? STATUS_OK

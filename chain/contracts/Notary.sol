@@ -23,6 +23,8 @@ contract Notary {
     uint256 internal constant PPM = 1_000_000;
     uint256 internal constant SEATS_MAX = 8;
     uint256 internal constant PANEL_LEAST_MAX = 255;
+    uint256 internal constant QUERY_REWARDS = 16; // a reward holds so many query fees at least,
+    uint256 internal constant QUERY_STAKES = 128; // ... and a stake so many
 
     bytes32 internal constant DOMAIN_TYPE = keccak256(
         "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
@@ -56,7 +58,10 @@ contract Notary {
         _checkRange(terms.stake, 1, AMOUNT_MAX, 9);
         uint256 bondMost = terms.stake < BOND_MAX ? terms.stake : BOND_MAX;
         _checkRange(terms.bond, terms.fee == 0 ? 1 : 4 * terms.fee, bondMost, 10);
-        _checkRange(terms.queryFee, 0, AMOUNT_MAX, 11);
+        // No panel is paid for a void, and no lie is too dear to be proven.
+        uint256 queryMost = terms.stake / QUERY_STAKES;
+        if (queryMost > terms.reward / QUERY_REWARDS) queryMost = terms.reward / QUERY_REWARDS;
+        _checkRange(terms.queryFee, 0, queryMost, 11);
         _checkRange(terms.seats, 0, SEATS_MAX, 12);
         _checkRange(terms.coveragePpm, 0, terms.seats == 0 ? 0 : PPM, 13);
         _checkRange(terms.panelLeast, terms.seats, PANEL_LEAST_MAX, 14);

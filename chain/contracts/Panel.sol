@@ -242,9 +242,20 @@ abstract contract Panel is RegistryState {
     //                      Internal: seats                       //
     ////////////////////////////////////////////////////////////////
 
-    /// @dev The entry at a place.
-    function _entryAt(uint256 seed, uint256 panel, uint256 place) internal pure returns (uint256) {
-        return uint256(keccak256(abi.encode(seed, place))) % panel;
+    /// @dev The entry at a place: keccak256(abi.encode(seed, place)) modulo the panel, in the scratch
+    /// space, since a draw asks for many.
+    function _entryAt(uint256 seed, uint256 panel, uint256 place)
+        internal
+        pure
+        returns (uint256 entry)
+    {
+        bytes32 hash;
+        assembly ("memory-safe") {
+            mstore(0, seed)
+            mstore(32, place)
+            hash := keccak256(0, 64)
+        }
+        entry = uint256(hash) % panel;
     }
 
     function _entryOf(bytes32 hash, Tally storage tally, uint256 place)
@@ -291,14 +302,20 @@ abstract contract Panel is RegistryState {
         if (place >= PLACES) return seat;
         uint256 word = _placesOf(hash, tally);
         seat.phase = (word >> (4 * place)) & 15;
-        uint256 before = 0;
-        for (word &= (1 << (4 * place)) - 1; word != 0; word >>= 4) {
-            if (word & 15 != SKIPPED) before++;
-        }
+        uint256 before = _countSeats(word & ((1 << (4 * place)) - 1));
         seat.pair = before >> 1;
         seat.shift = 128 * (before & 1);
         seat.both = _seats[hash][seat.pair];
         seat.value = bytes16(uint128(seat.both >> seat.shift));
+    }
+
+    /// @dev How many of the places are not skipped: SKIPPED is zero. However many are, it costs the
+    /// same.
+    function _countSeats(uint256 word) internal pure returns (uint256) {
+        uint256 ones = type(uint256).max / 255; // the lowest bit of each byte
+        word |= word >> 1;
+        word |= word >> 2; // a place's lowest bit says whether any of its four is set
+        return ((word & ones) + ((word >> 4) & ones)) % 255; // 256 is one more: the sum of the bytes
     }
 
     function _sealOf(

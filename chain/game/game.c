@@ -486,6 +486,14 @@ wei game_escrow(const struct game_terms *terms)
     return game_price(terms, game_segment_count(terms));
 }
 
+wei game_query_fee_max(const struct game_terms *terms)
+{
+    const wei of_reward = terms->reward / GAME_QUERY_REWARDS;
+    const wei of_stake = terms->stake / GAME_QUERY_STAKES;
+
+    return of_reward < of_stake ? of_reward : of_stake;
+}
+
 wei game_claim_bond(const struct game_terms *terms, uint32_t outsiders)
 {
     return terms->bond * (4 + outsiders) / 4;

@@ -52,6 +52,8 @@
 #define GAME_LATER_SHARE   8   /* of a fee, kept from a right of a later round */
 #define GAME_UNSEEN_SHARE  4   /* of the query fee, to a seat that said unseen, where that voids */
 #define GAME_POT_SHARE     4   /* of the stake, to the claimant and to the client each */
+#define GAME_QUERY_REWARDS 16  /* a reward holds so many query fees at least, */
+#define GAME_QUERY_STAKES  128 /* ... and a stake so many */
 #define GAME_SEED_SIZE     8   /* bytes */
 #define GAME_SEED_BLOCKS   256 /* how far back a seed can be read, and the step to the next */
 #define GAME_SEED_DELAY    1   /* from a commit to its seed, embedded (header/seed_delays.h) */
@@ -563,6 +565,11 @@ wei game_void_price(const struct game_terms *terms, uint32_t open);
 /* What the client pays for that many segments, and for the whole job: its escrow. */
 wei game_price(const struct game_terms *terms, uint32_t segments);
 wei game_escrow(const struct game_terms *terms);
+
+/* The largest query fee that a ledger takes. All places of a draw that said unseen get one reward
+ * of it at most where they void, so no panel is paid for a void; and all queries of a claimant cost
+ * what a conviction brings at most, so no lie is too dear to be proven. */
+wei game_query_fee_max(const struct game_terms *terms);
 
 /* The bond of an outsider where that many have a live claim in the job. */
 wei game_claim_bond(const struct game_terms *terms, uint32_t outsiders);

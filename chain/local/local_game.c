@@ -34,7 +34,7 @@ static int find_bad_term(const struct game_terms *terms, uint64_t now_s)
         {terms->stake, 1, WEI_MAX, 9},
         {terms->bond, terms->fee == 0 ? 1 : GAME_FEES_OF_BOND * terms->fee,
          terms->stake < bond_max ? terms->stake : bond_max, 10},
-        {terms->query_fee, 0, WEI_MAX, 11},
+        {terms->query_fee, 0, game_query_fee_max(terms), 11},
         {terms->seats, 0, GAME_SEATS_MAX, 12},
         {terms->coverage_ppm, 0, terms->seats == 0 ? 0 : GAME_PPM, 13},
         {terms->panel_least, terms->seats, GAME_PANEL_LEAST, 14},

@@ -16,6 +16,7 @@ static const struct scene_verdicts right = {
     .of = {[STAGE_VERIFIER] = GAME_VERDICT_RIGHT, [STAGE_SECOND] = GAME_VERDICT_RIGHT},
     .unseen = {[STAGE_FRIEND] = true}};
 static const struct scene_verdicts nobody_shows;
+static const struct game_bytes no_contact;
 
 static void close_job(struct scene *scene)
 {
@@ -121,6 +122,29 @@ ATTACK(a_panel_of_the_clients_accounts)
     close_job(scene);
     scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
     scene_see(scene, scene_party_gain(scene, client_and_friend, 2), -2200);
+}
+
+/* Seats that a void proves right get a part of the query fee out of what burns of the stake. No
+ * client names one by which its own panel would be paid for the work that it voids: the largest
+ * that a ledger takes brings all of them together a segment's reward at most. */
+ATTACK(a_panel_that_a_void_would_pay)
+{
+    const wei most = game_query_fee_max(&scene->terms);
+
+    scene->terms.query_fee = most + 1;
+    made_job(scene->header, &scene->terms.job_id, made_state(scene->shape, 0));
+    assert_int_equal(SCENE_REFUSAL(scene, STAGE_CLIENT, ledger_open_job, &scene->job, &scene->terms,
+                                   &no_contact),
+                     GAME_BAD_TERMS);
+    scene->terms.query_fee = most;
+    commit_for(scene, 16, 0);
+    scene_rounds(scene, 0, &right);
+    scene_settle(scene, STAGE_CLIENT, 0);
+    assert_true(scene->record.state.barred);
+    close_job(scene);
+    scene_see(scene, scene_gain(scene, STAGE_SOLVER), -2000);
+    assert_true(scene_gain(scene, STAGE_FRIEND) > 0);
+    assert_true(scene_party_gain(scene, client_and_friend, 2) <= -1000);
 }
 
 /* A rival with three of five entries stops nobody whose keeper has what it wants. */
@@ -256,6 +280,7 @@ int main(void)
         ATTACK_TESTS(an_allow_list_asleep),
         ATTACK_TESTS(a_client_that_denies),
         ATTACK_TESTS(a_panel_of_the_clients_accounts),
+        ATTACK_TESTS(a_panel_that_a_void_would_pay),
         ATTACK_TESTS(a_rival_voids_nothing_that_is_vouched),
         ATTACK_TESTS(a_vouch_of_somebody_else),
         ATTACK_TESTS(free_work_by_a_refusal),

@@ -75,6 +75,8 @@ FAULTS = (
     ("a void costs the client nothing", LEG,
      "burned.escrow = less_wei(burned.stake, left * terms->reward);", "burned.escrow = 0;",
      "free_work", "a_panel_of_the_clients_accounts"),
+    ("a client names any query fee", GAME, "{terms->query_fee, 0, game_query_fee_max(terms), 11},",
+     "{terms->query_fee, 0, WEI_MAX, 11},", "free_work", "a_panel_that_a_void_would_pay"),
     ("a void leaves the pool alone", LEG,
      "burned.pool = match + less_wei(pool - match, fees);", "burned.pool = 0;", "free_work",
      "free_work_by_a_refusal"),

@@ -86,6 +86,11 @@ def terms_come_before_the_passphrase():
     # Terms that nobody takes are refused without a secret too.
     message = ask(*open_words("--stake", "9eth", "--yes"), wanted=1)["error"]["message"]
     assert "these terms" in message, message
+    # Neither by a sixteenth of the reward, nor by a 128th of the stake.
+    for words in (["--query-fee", "0.0027eth"], ["--query-fee", "0.002eth", "--stake", "0.25eth"]):
+        message = ask(*open_words("--fee", "0.01eth", "--bond", "0.04eth", "--yes", *words),
+                      wanted=3)["error"]["message"]
+        assert "--query-fee: at most" in message, message
 
 
 def defaults_are_round_and_amounts_say_what_is_not_shared():

@@ -240,6 +240,7 @@ contract Fuzz {
         if (covered > count) covered = count;
         uint256 escrow = count * terms.reward + 3 * terms.seats * terms.fee * covered;
         job = jobKeyOn(address(registry), address(players[CLIENT]), terms.jobId, terms.salt);
+        _askTooMuch(escrow);
         if (!_do(CLIENT, escrow, abi.encodeCall(registry.open, (terms, "")))) {
             _broken("a job is opened", 0, 0);
         }
@@ -249,6 +250,16 @@ contract Fuzz {
         else if (world % 3 != 0) _enlist(VERIFIER, 1 + _below(3));
         for (uint256 i = 3; i < 6 && _isAsleep(); i++) _enlist(i, 6);
         _check();
+    }
+
+    /// @dev A query fee by which a panel would be paid for a void, or a lie too dear to be proven.
+    function _askTooMuch(uint256 escrow) internal {
+        IRegistry.Terms memory greedy = terms;
+        greedy.queryFee =
+            1 + (world % 2 == 0 ? greedy.reward / 16 : greedy.stake / 128);
+        if (_do(CLIENT, escrow, abi.encodeCall(registry.open, (greedy, "")))) {
+            _broken("a query fee is small", greedy.queryFee, 0);
+        }
     }
 
     function _drawTerms() internal {
@@ -276,7 +287,7 @@ contract Fuzz {
         drawn.fee = fee;
         drawn.stake = 1000 + _below(5) * 1000 + _below(1000);
         drawn.bond = 100 + _below(100);
-        drawn.queryFee = _below(3);
+        drawn.queryFee = reward < 32 ? 0 : _below(3);
         drawn.seats = seats;
         drawn.coveragePpm = seats == 0 || _isLong() ? 0 : _below(3) * 500_000;
         drawn.panelLeast = seats + _below(2);

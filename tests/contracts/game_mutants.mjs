@@ -38,8 +38,7 @@ const faults = [
     '        _setPhase(hash, tally, place, CLOSED);'],
   ['rounds stay small', 'Panel.sol', 'round + 1 >= FULL_ROUND', 'false'],
   ['all rounds come from the first seed', 'Panel.sol',
-    '(uint256 seed,) = _seedOf(next.height, next.time, hash, proof);',
-    'uint256 seed = tally.seed;'],
+    'next.seed = uint64(seed);', 'seed = tally.seed; next.seed = uint64(seed);'],
   ['a round is drawn that nobody closed', 'Panel.sol',
     'next.height == 0 || segment.index < job.finalized', 'segment.index < job.finalized'],
   ['rounds go on while somebody refuses', 'Panel.sol',
@@ -101,6 +100,8 @@ const faults = [
   ['anybody vouches', 'Registry.sol',
     'if (!NOTARY.isVouch(keeper, key, hash, vouch)) revert WrongVouch();', ''],
   // Bonds, claims and convictions.
+  ['any query fee is taken', 'Notary.sol',
+    '_checkRange(terms.queryFee, 0, queryMost, 11);', ''],
   ['a bond comes from nobody', 'Purse.sol',
     `        if (msg.value == 0 && owed[payer] >= amount) owed[payer] -= amount;
         else _requireValue(amount);`,
@@ -143,7 +144,9 @@ function mutate(file, content) {
     changed = changed.replace(text, () => both(text, instead, names.indexOf(name)));
   }
   if (changed === content) return content;
-  return changed.replace(PRAGMA, () => `${PRAGMA}import {faulty} from "./Faulty.sol";\n`);
+  // Whether a fault is on is no pure question.
+  return changed.replaceAll(/\bpure\b/g, 'view')
+    .replace(PRAGMA, () => `${PRAGMA}import {faulty} from "./Faulty.sol";\n`);
 }
 
 function readSources() {

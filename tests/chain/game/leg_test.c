@@ -105,6 +105,27 @@ static void test_a_void_burns_the_same_price_on_both_sides(void **state)
     assert_int_equal(lost.each, 10);
 }
 
+/* Whatever the other terms are: all that deny have no more of a void than a reward, and whoever
+ * asks all that may be asked pays no more than a conviction brings. */
+static void test_a_query_fee_pays_no_panel_and_prices_no_lie(void **state)
+{
+    uint64_t random = 20261129;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        struct game_terms terms = {.reward = 1 + test_random_below(&random, 100000),
+                                   .stake = 1 + test_random_below(&random, 1000000)};
+        struct leg_void lost;
+
+        terms.query_fee = game_query_fee_max(&terms);
+        assert_true(GAME_QUERIES_MAX * terms.query_fee <= terms.stake / GAME_POT_SHARE);
+        for (uint32_t unseen = 1; unseen <= GAME_PLACES_MAX; unseen++) {
+            lost = leg_void(&terms, 0, 10, 100, unseen, false);
+            assert_true(unseen * lost.each <= terms.reward);
+        }
+    }
+}
+
 static void test_a_leg_has_sixteen_segments_at_most(void **state)
 {
     const struct game_terms terms = {
@@ -338,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_rounds_take_what_is_missing_and_from_the_fifth_as_many_as_before),
         cmocka_unit_test(test_silence_is_final_and_denial_waits),
         cmocka_unit_test(test_a_void_burns_the_same_price_on_both_sides),
+        cmocka_unit_test(test_a_query_fee_pays_no_panel_and_prices_no_lie),
         cmocka_unit_test(test_a_leg_has_sixteen_segments_at_most),
         cmocka_unit_test(test_a_right_of_a_later_round_gets_seven_eighths),
         cmocka_unit_test(test_no_attack_gains),

@@ -24,7 +24,7 @@ enum {
     FEE = 100,
     STAKE = 5000,
     BOND = 400,
-    QUERY_FEE = 40,
+    QUERY_FEE = 36,
     SEATS = 2,
     PERIOD = 50, /* of a segment */
     SEAL = 10,

@@ -32,7 +32,7 @@ struct game_terms random_terms(uint64_t *random, const struct address *members,
     terms.fee = terms.seats == 0 && chance(random, 60) ? 0 : small_amount(random);
     terms.bond = 4 * terms.fee + small_amount(random);
     terms.stake = terms.bond + small_amount(random);
-    terms.query_fee = chance(random, 20) ? 0 : small_amount(random);
+    terms.query_fee = below(random, (uint32_t)game_query_fee_max(&terms) + 1);
     terms.coverage_ppm = terms.seats == 0     ? 0
                          : chance(random, 40) ? GAME_PPM
                                               : below(random, GAME_PPM + 1);
@@ -87,7 +87,7 @@ void random_terms_spoil(struct game_terms *terms, uint64_t *random, uint64_t now
         terms->bond = chance(random, 50) ? terms->stake + below(random, 2) : 4 * terms->fee;
         break;
     case 8:
-        terms->query_fee = WEI_MAX + below(random, 2);
+        terms->query_fee = game_query_fee_max(terms) + below(random, 2);
         break;
     case 9:
         terms->seats = 8 + below(random, 2);

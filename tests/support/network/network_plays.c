@@ -106,7 +106,7 @@ static struct game_terms game_terms_of(const struct network_setting *setting)
 
     terms.stake = whole > GAME_FEES_OF_BOND * terms.fee ? whole : GAME_FEES_OF_BOND * terms.fee;
     terms.bond = bond < terms.stake ? bond : terms.stake;
-    terms.query_fee = UNIT / 100;
+    terms.query_fee = game_query_fee_max(&terms); /* who denies gets a part of it */
     terms.coverage_ppm = (uint32_t)(coverage_of(setting, &terms) * GAME_PPM);
     return terms;
 }
