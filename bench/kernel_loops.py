@@ -6,7 +6,9 @@ usage: kernel_loops.py [--against TABLE.md] MODULE.cubin...
 Of each kernel with products of matrices: the instructions of the smallest loop that has the most of
 them, and among these the products, moves between registers, barriers of memory (with the error
 barrier that follows one), barriers of a block, shuffles, conversions and accesses to spilled
-registers. Prints a table. With --against it ends with 1 where a count is above that of the table.
+registers. Then what a warp executes for 512 elements of k on the usual way, in blocks of 128 and
+in blocks of 512: 32-bit sums are added up in 64 bits once a block, or as often as 32 bits reach
+(packed.h). 0: not counted, or the kernel does not take such blocks. Prints a table. With --against it ends with 1 where a count is above that of the table.
 No disassembler is needed: an instruction has 16 bytes, whose low bits say what it is.
 """
 import re
@@ -14,7 +16,7 @@ import struct
 import sys
 
 # The low nine bits, for any operands.
-PRODUCT = {0x1F1, 0x037}
+PRODUCT = {0x1F1, 0x037, 0x03C}
 MEMORY_BARRIER = {0x192, 0x1AB}
 BLOCK_BARRIER = {0x11D}
 SHUFFLE = {0x189}
@@ -22,7 +24,14 @@ CONVERSION = {0x105, 0x106}
 SPILL = {0x183, 0x187}
 MOVE, MULTIPLY_ADD, BRANCH = 0x002, 0x024, 0x147
 ZERO = 0xFF
-COLUMNS = ["loop", "products", "moves", "memory barriers", "block barriers", "shuffles", "conversions", "spills"]
+COLUMNS = ["loop", "products", "moves", "memory barriers", "block barriers", "shuffles", "conversions", "spills",
+           "512 by 128", "512 by 512"]
+# The elements of a block whose sums stay in 32 bits, and the blocks that a kernel takes.
+REACHES = {"kernel_contract_narrow": 2048, "kernel_contract_wide": 256, "kernel_contract_three": 128,
+           "kernel_halves_short": 256, "kernel_halves_long": 1024, "kernel_halves_wide": 256,
+           "kernel_hopper_narrow": 2048, "kernel_hopper_narrow_half": 2048}
+TAKES = {"kernel_halves_short": [128], "kernel_halves_long": [512]}
+STAGE, PARTS, LINE = 64, 3, 128  # of k: a turn of mma's loop; of wgmma: planes, and a slot's elements
 
 
 def sections(path):
@@ -65,19 +74,42 @@ def is_move(low, high):
     return kind == MOVE or (kind == MULTIPLY_ADD and zeros and low >> 9 & 7 in (1, 7))
 
 
-def loop_of(code):
-    """The smallest run that a branch goes back over, of those with the most products."""
+def branches(code):
+    """Of each branch: where it stands and where it goes to."""
+    short = is_short(code)
+    return [(at, target_of(at, low, high, short)) for at, (low, high) in enumerate(code) if low & 0x1FF == BRANCH]
+
+
+def products_before(code):
     products = [0]
     for low, _ in code:
         products.append(products[-1] + ((low & 0x1FF) in PRODUCT))
-    best, short = None, is_short(code)
-    for at, (low, high) in enumerate(code):
-        if low & 0x1FF == BRANCH:
-            first = target_of(at, low, high, short)
-            if 0 <= first < at and products[at + 1] > products[first]:
-                found = (-(products[at + 1] - products[first]), at - first, first, at + 1)
-                best = min(best or found, found)
-    return None if best is None else code[best[2]:best[3]]
+    return products
+
+
+def loops_of(code):
+    """Runs that a branch goes back over, those with the most products first, then the smallest."""
+    products = products_before(code)
+    found = [(-(products[at + 1] - products[first]), at - first, first, at + 1)
+             for at, first in branches(code) if 0 <= first < at and products[at + 1] > products[first]]
+    return [(first, end) for _, _, first, end in sorted(found)]
+
+
+def executed(name, code, block):
+    """Instructions for 512 elements of k; 0: not counted."""
+    if name not in REACHES or block not in TAKES.get(name, [128, 512]):
+        return 0
+    runs = 512 // min(block, REACHES[name])
+    loops, products = loops_of(code), products_before(code)
+    first, end = loops[0]
+    if name.startswith("kernel_hopper"):  # a loop over slots, and one over parts around it
+        around = next((a, b) for a, b in loops if a < first and b > end)
+        inner = end - first
+        return PARTS * (runs * (around[1] - around[0] - inner) + 512 // LINE * inner)
+    skipped = [to - at - 1 for at, to in branches(code)
+               if first <= at < to <= end and products[to] == products[at]]
+    sums = [length for length in skipped if length == max(skipped)]
+    return 512 // STAGE * (end - first - sum(sums)) + runs * sums[0]
 
 
 def count(code):
@@ -108,10 +140,10 @@ def main():
     for path in arguments:
         for name, data in sorted(sections(path)):
             code = [struct.unpack_from("<QQ", data, at) for at in range(0, len(data), 16)]
-            loop = loop_of(code)
-            if loop is None:
+            loops = loops_of(code)
+            if not loops:
                 continue
-            counts = count(loop)
+            counts = count(code[loops[0][0]:loops[0][1]]) + [executed(name, code, block) for block in (128, 512)]
             print(f"| `{name}` | " + " | ".join(map(str, counts)) + " |")
             for column, now, then in zip(COLUMNS, counts, before.get(name, counts)):
                 if now > then and column != "products":

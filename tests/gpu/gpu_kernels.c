@@ -57,8 +57,8 @@ void gpu_check_kernels(struct gpu_check *check, int kind)
 {
     const struct machine_options options = {.timed = ignore_seconds};
     struct device_calls calls = *check->calls;
-    const struct cuda_config config = {.calls = &calls, .disabled = check->tally->barred,
-                                       .quicker = check->tally->quicker};
+    const struct cuda_config config = {
+        .calls = &calls, .disabled = check->tally->barred, .quicker = check->tally->quicker};
     struct machine *machine = NULL;
     struct model model;
     struct error error;

@@ -334,9 +334,8 @@ static void profile_step(struct gpu_check *check, const struct model *model)
 {
     struct op_seconds sum = {.tape = model->tape};
     struct machine_options options = {.timed = add_seconds, .timed_context = &sum};
-    const struct cuda_config config = {.calls = check->calls,
-                                       .disabled = check->tally->barred,
-                                       .quicker = check->tally->quicker};
+    const struct cuda_config config = {
+        .calls = check->calls, .disabled = check->tally->barred, .quicker = check->tally->quicker};
     double bytes[OP_KIND_COUNT] = {0.0};
     struct machine *machine = NULL;
     struct error error;

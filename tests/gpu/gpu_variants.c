@@ -80,8 +80,9 @@ void gpu_check_variant(struct gpu_check *check, int kind)
 static const struct {
     const char *name;
     uint32_t variants;
-} units[UNITS] = {
-    {"bytes", 1u << VARIANT_WGMMA | 1u << VARIANT_MMA}, {"halves", 1u << VARIANT_HALF}, {"plain", 0}};
+} units[UNITS] = {{"bytes", 1u << VARIANT_WGMMA | 1u << VARIANT_MMA},
+                  {"halves", 1u << VARIANT_HALF},
+                  {"plain", 0}};
 
 /* The processor's root is every unit's, or the unit is named; those that have it are appended. */
 static uint32_t hold_units(char names[GPU_CHECK_FIRST_MAX], struct digest *root,

@@ -13,7 +13,7 @@ import re
 import sys
 
 WIDTHS = {"pred": 1, "b8": 8, "u8": 8, "s8": 8, "b16": 16, "u16": 16, "s16": 16, "b32": 32, "u32": 32,
-          "s32": 32, "f32": 32, "b64": 64, "u64": 64, "s64": 64}
+          "s32": 32, "f32": 32, "f16x2": 32, "b64": 64, "u64": 64, "s64": 64}
 SPECIAL = {"%tid.x": "thread_index()", "%ctaid.x": "block_index()", "%ctaid.y": "block_index_y()",
            "%ntid.x": "block_size()", "%nctaid.x": "grid_size()",
            "%globaltimer": "UINT64_C(0)"}

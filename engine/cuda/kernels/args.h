@@ -241,7 +241,7 @@ struct contract_args {
     uint64_t batch_first; /* a grid has 65,535 blocks in y at most */
     uint32_t tiles_m;
     uint32_t tiles_n;
-    uint32_t splits; /* of k */
+    uint32_t splits;    /* of k */
     uint32_t reach_log; /* so many elements of one block, 2^reach_log, have sums in 32 bits */
     int32_t bits;
     uint32_t line_log;

@@ -120,10 +120,10 @@ static RULE INLINED void halves_of_raised(uint32_t to[2], uint32_t raised, uint3
     const uint32_t thousand = UINT32_C(0x64646464); /* 0x6400 + u is the half 1024 + u */
     const uint32_t raise = UINT32_C(0x64806480);    /* 1024 + 128 */
 
-    to[0] = halves_subtract(
-        pick_bytes(raised, thousand, 0x4140) + pick_bytes(more, 0, 0x4140), raise);
-    to[1] = halves_subtract(
-        pick_bytes(raised, thousand, 0x4342) + pick_bytes(more, 0, 0x4342), raise);
+    to[0] =
+        halves_subtract(pick_bytes(raised, thousand, 0x4140) + pick_bytes(more, 0, 0x4140), raise);
+    to[1] =
+        halves_subtract(pick_bytes(raised, thousand, 0x4342) + pick_bytes(more, 0, 0x4342), raise);
 }
 
 /* The limbs of four elements, as packed.h has them of halves. */

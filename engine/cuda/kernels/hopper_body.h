@@ -548,8 +548,8 @@ static RULE inline void hopper_make(const struct contract_args *args, struct hop
         }
         for (uint64_t k = unit.unseen ? unit.end_k : unit.first_k; k < unit.end_k; k = end) {
             end = hopper_run_end(args, k, unit.end_k);
-            hopper_run(wide, sums, args, &place,
-                       (uint32_t)((end - k + line - 1) >> args->line_log), columns);
+            hopper_run(wide, sums, args, &place, (uint32_t)((end - k + line - 1) >> args->line_log),
+                       columns);
         }
         hopper_finish(args, &place, wide, index, columns);
     }

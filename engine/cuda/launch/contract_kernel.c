@@ -58,8 +58,8 @@ enum kernel_variant contract_variant_of(const struct launcher *launcher,
 
 uint32_t contract_reach_log(const struct contraction_shape *shape, enum kernel_variant variant)
 {
-    const uint64_t reach = variant == VARIANT_HALF ? packed_reach_of_halves(shape->bits)
-                                                   : packed_reach(shape->bits);
+    const uint64_t reach =
+        variant == VARIANT_HALF ? packed_reach_of_halves(shape->bits) : packed_reach(shape->bits);
     const bool is_short = shape->blocks > 1 && (uint64_t)shape->block < reach;
 
     return (uint32_t)ceil_log2(is_short ? (uint64_t)shape->block : reach);
@@ -158,10 +158,10 @@ void contract_mma_selftest(struct selftest_tape *tape, uint32_t part)
  * What shows a unit that drops a bit of a sum (packed.h): limbs at their largest, of which the sum
  * h + l is odd, so that a bit that is missing anywhere is missing in the result.
  */
-#define PEAK_NARROW  (-8128) /* h + l = -127 */
-#define OTHER_NARROW 8127    /* 126 */
+#define PEAK_NARROW  (-8128)  /* h + l = -127 */
+#define OTHER_NARROW 8127     /* 126 */
 #define PEAK_WIDE    (-32640) /* -255 */
-#define OTHER_WIDE   32639   /* 254 */
+#define OTHER_WIDE   32639    /* 254 */
 
 /* Peaks, and one 1 among them: of two rows alike it is the product behind 127 peaks. */
 static float fill_places(uint64_t row, uint64_t k)
@@ -174,8 +174,7 @@ static float fill_places(uint64_t row, uint64_t k)
  * both signs. 4 to 7: so many peaks, then small odd numbers, so that sums come to just under 2^21,
  * 2^23 and 2^24, and over 2^23 by ones. Others: any of these numbers.
  */
-static float fill_sums(uint64_t row, uint64_t k, const int32_t numbers[2],
-                       const uint32_t peaks[4])
+static float fill_sums(uint64_t row, uint64_t k, const int32_t numbers[2], const uint32_t peaks[4])
 {
     const uint64_t mixed = (row * 31 + k) * UINT64_C(0x9e3779b97f4a7c15) >> 60;
     const int32_t any[4] = {numbers[0], numbers[1], 1, -1};
@@ -184,9 +183,9 @@ static float fill_sums(uint64_t row, uint64_t k, const int32_t numbers[2],
     case 0:
         return (float)numbers[0];
     case 1:
-        return (float)numbers[k % 256 == 255];
+        return (float)numbers[k % 256 == 255 ? 1 : 0];
     case 2:
-        return (float)numbers[k % 128 / 64];
+        return (float)numbers[k % 128 < 64 ? 0 : 1];
     case 3:
         return k % 2 == 0 ? 0.0f : -0.0f;
     case 4:

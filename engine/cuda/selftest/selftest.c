@@ -398,8 +398,8 @@ static enum device_result time_product(double *least, const struct launcher *lau
         double seconds = 0.0;
 
         DEVICE_TRY(calls->mark(launcher->device, 0));
-        DEVICE_TRY(launch_contract(launcher, product->op,
-                                   product->memory[product->op->outputs[0]], NULL));
+        DEVICE_TRY(
+            launch_contract(launcher, product->op, product->memory[product->op->outputs[0]], NULL));
         DEVICE_TRY(calls->mark(launcher->device, 1));
         DEVICE_TRY(calls->seconds(launcher->device, &seconds, 0, 1));
         *least = round == 0 || seconds < *least ? seconds : *least;

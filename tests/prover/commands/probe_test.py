@@ -54,7 +54,7 @@ def machine_without_a_gpu_says_so():
 def gpu_is_told_by_plugin_and_nvml():
     report = probe("--device", "cuda", environment=FAKE)
     gpu = report["gpus"][0]  # the emulated device is there under every number
-    assert gpu["contracts_by"] == "mma, plain"
+    assert gpu["contracts_by"] == "mma, half, plain"
     assert gpu["can_train"] and gpu["use_percent"] == 42 and gpu["energy_known"]
     assert report["meets"]["compute_capability"] == gpu["compute_capability"] > 0
     seen = probe(environment=dict(FAKE, LOCKSTEP_CUDA="off"))

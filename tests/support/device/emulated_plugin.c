@@ -97,8 +97,8 @@ const struct device_calls *lockstep_cuda_device(void)
     const char *capability = getenv("EMULATED_CAPABILITY");
     const char *fault = getenv("EMULATED_FAULT");
     const char *bits = getenv("EMULATED_UNIT");
-    const struct emulated_unit unit = {
-        .bits = bits == NULL ? UNIT_BITS_LEAST : (int)strtol(bits, NULL, 10)};
+    const struct emulated_unit unit = {.bits = bits == NULL ? UNIT_BITS_LEAST
+                                                            : (int)strtol(bits, NULL, 10)};
     struct fake_device_switches wanted = {
         .fail_at = fail_at == NULL ? 0 : strtoull(fail_at, NULL, 10),
         .result = DEVICE_FAILED,

@@ -41,10 +41,10 @@ uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t selector)
 
 static uint32_t each_half(uint32_t a, uint32_t b, float sign)
 {
-    const uint32_t low = element_to_f16(element_from_f16(a & 0xffff) +
-                                        sign * element_from_f16(b & 0xffff));
-    const uint32_t high = element_to_f16(element_from_f16(a >> 16) +
-                                         sign * element_from_f16(b >> 16));
+    const uint32_t low =
+        element_to_f16(element_from_f16(a & 0xffff) + sign * element_from_f16(b & 0xffff));
+    const uint32_t high =
+        element_to_f16(element_from_f16(a >> 16) + sign * element_from_f16(b >> 16));
 
     return high << 16 | low;
 }
@@ -147,8 +147,8 @@ static void sums_of_row(float sums[UNIT_N], const float *a, float b[UNIT_K][UNIT
             numbers[k] = (double)a[k] * b[k][n];
         }
         numbers[UNIT_K] = sums[n];
-        sums[n] = as_real(unit.pairs ? sum_in_pairs(numbers, sums[n])
-                                     : aligned_sum(numbers, UNIT_K + 1));
+        sums[n] =
+            as_real(unit.pairs ? sum_in_pairs(numbers, sums[n]) : aligned_sum(numbers, UNIT_K + 1));
     }
 }
 

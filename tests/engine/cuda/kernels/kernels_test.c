@@ -552,10 +552,10 @@ static void test_products_of_long_blocks_have_the_bits_of_the_rules(void **state
 
 /* Long blocks, short ones and pieces of them, of every width that halves take. */
 static const struct product half_products[] = {
-    {1, 8, 8, 2080, 14, 0, 0, false},    {1, 8, 8, 2080, 14, 2048, 0, false},
-    {1, 8, 8, 1100, 14, 512, 0, false},  {1, 8, 8, 1056, 16, 0, 0, false},
-    {1, 8, 8, 800, 15, 512, 0, false},   {1, 8, 8, 600, 14, 256, 0, false},
-    {1, 9, 9, 1030, 16, 128, 3, false},  {1, 8, 8, 1100, 14, 32, 0, true},
+    {1, 8, 8, 2080, 14, 0, 0, false},   {1, 8, 8, 2080, 14, 2048, 0, false},
+    {1, 8, 8, 1100, 14, 512, 0, false}, {1, 8, 8, 1056, 16, 0, 0, false},
+    {1, 8, 8, 800, 15, 512, 0, false},  {1, 8, 8, 600, 14, 256, 0, false},
+    {1, 9, 9, 1030, 16, 128, 3, false}, {1, 8, 8, 1100, 14, 32, 0, true},
 };
 
 static void test_products_by_halves_have_the_bits_of_the_rules(void **state)
@@ -614,13 +614,11 @@ static void fill_shifted(uint32_t *values, int64_t rows, int64_t k, int64_t bloc
 static void test_products_of_14_bits_have_room_for_the_largest_shifts(void **state)
 {
     static const struct kind hopper = {90, 1, 0, 0};
-    static const struct product cases[] = {{1, 36, 36, 256, 14, 128, 0, false},
-                                           {1, 36, 128, 256, 14, 128, 0, false},
-                                           {1, 36, 36, 129, 14, 128, 0, false},
-                                           {1, 36, 36, 512, 14, 256, 0, false},
-                                           {1, 36, 36, 640, 14, 512, 0, false},
-                                           {1, 36, 36, 1056, 14, 1024, 0, false},
-                                           {1, 36, 36, 2080, 14, 2048, 0, false}};
+    static const struct product cases[] = {
+        {1, 36, 36, 256, 14, 128, 0, false},  {1, 36, 128, 256, 14, 128, 0, false},
+        {1, 36, 36, 129, 14, 128, 0, false},  {1, 36, 36, 512, 14, 256, 0, false},
+        {1, 36, 36, 640, 14, 512, 0, false},  {1, 36, 36, 1056, 14, 1024, 0, false},
+        {1, 36, 36, 2080, 14, 2048, 0, false}};
 
     (void)state;
     assert_int_equal(contraction_window(14, 129), 14);

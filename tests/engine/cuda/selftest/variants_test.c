@@ -94,7 +94,8 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
             .capability = 90, .guilty = UINT64_C(1) << of_wgmma[i], .fault = FAKE_REFUSED};
 
         expect_text_alone(&wrong, "mma, half, plain; disabled: wgmma (other bits than the rules)");
-        expect_text_alone(&refused, "mma, half, plain; disabled: wgmma (other bits than the rules)");
+        expect_text_alone(&refused,
+                          "mma, half, plain; disabled: wgmma (other bits than the rules)");
     }
     for (size_t i = 0; i < sizeof(of_mma) / sizeof(of_mma[0]); i++) {
         struct fake_device_switches wrong = {.guilty = UINT64_C(1) << of_mma[i],
@@ -139,8 +140,8 @@ static void test_what_is_quicker_comes_first(void **state)
     static const struct fake_device_switches slow_narrow = {.slow = narrow};
     static const struct fake_device_switches slow_wide = {.slow = wide};
     static const struct fake_device_switches slow = {.slow = narrow | wide};
-    static const struct fake_device_switches hopper = {
-        .capability = 90, .slow = UINT64_C(3) << KERNEL_HOPPER_NARROW};
+    static const struct fake_device_switches hopper = {.capability = 90,
+                                                       .slow = UINT64_C(3) << KERNEL_HOPPER_NARROW};
     static const struct fake_device_switches skipped = {
         .slow = narrow, .guilty = UINT64_C(7) << KERNEL_HALVES_SHORT, .fault = FAKE_SKIPS};
 
@@ -265,8 +266,9 @@ static void test_variants_can_be_disabled_by_name(void **state)
     (void)state;
     assert_int_equal(
         setenv("LOCKSTEP_CUDA_WITHOUT", "wgmma,dots,lists,columns,held,strips,epilogue", 1), 0);
-    expect_text(&hopper, "mma, half, plain; disabled: wgmma (by name), dots (by name), lists (by name), "
-                         "columns (by name), held (by name), strips (by name), epilogue (by name)");
+    expect_text(&hopper,
+                "mma, half, plain; disabled: wgmma (by name), dots (by name), lists (by name), "
+                "columns (by name), held (by name), strips (by name), epilogue (by name)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "mma,held,wgmma", 1), 0);
     expect_text(&hopper, "half, plain; disabled: wgmma (by name), mma (by name), held (by name)");
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT", "half", 1), 0);
