@@ -7,14 +7,14 @@
 #include "proofs/model/merge_folder.h"
 #include "proofs/widen/widen.h"
 
+#define OUT_OPTION                                                                                 \
+    {                                                                                              \
+        .name = "out", .heading = "result", .often = true, .kind = OPTION_TEXT, .value = "FOLDER", \
+        .help = "the folder that is made", .required = true                                        \
+    }
+
 static const struct option_spec widen_options[] = {
-    {.name = "out",
-     .heading = "result",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "FOLDER",
-     .help = "the folder that is made",
-     .required = true},
+    OUT_OPTION,
     {.name = "dtype",
      .heading = "result",
      .kind = OPTION_CHOICE,
@@ -57,13 +57,7 @@ static const struct option_spec merge_options[] = {
      .value = "FOLDER",
      .help = "adapters of PEFT, beside FOLDER",
      .required = true},
-    {.name = "out",
-     .heading = "result",
-     .often = true,
-     .kind = OPTION_TEXT,
-     .value = "FOLDER",
-     .help = "the folder that is made",
-     .required = true},
+    OUT_OPTION,
 };
 
 static int run_merge(struct command_context *context)

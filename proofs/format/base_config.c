@@ -10,6 +10,7 @@
 #include "base/io/strict_json.h"
 #include "engine/models/layouts.h"
 #include "proofs/format/base_rotation.h"
+#include "proofs/format/weights.h"
 
 enum {
     CONFIG_DEPTH_MAX = 8,
@@ -599,17 +600,10 @@ static enum status check_there(const char *folder, const char *path, struct erro
     }
     TRY(file_path_join(adapters, sizeof(adapters), error, folder, "adapter_config.json"));
     if (file_exists(adapters)) {
-        (void)error_set(error, STATUS_NOT_FOUND, "%s: adapters of PEFT, and not a whole model",
-                        folder);
-        error_advise(error,
-                     "merge them into their base first: 'lockstep base merge BASE --adapter %s "
-                     "--out FOLDER'",
-                     folder);
-    } else {
-        (void)error_set(error, STATUS_NOT_FOUND, "%s: no such file", path);
-        error_advise(error, "name a folder as Hugging Face publishes it: config.json and "
-                            ".safetensors");
+        return weights_only_adapters(folder, error);
     }
+    (void)error_set(error, STATUS_NOT_FOUND, "%s: no such file", path);
+    error_advise(error, "name a folder as Hugging Face publishes it: config.json and .safetensors");
     return STATUS_NOT_FOUND;
 }
 

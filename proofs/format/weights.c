@@ -357,6 +357,16 @@ static void advise_conversion(const char *folder, const char *other, struct erro
     }
 }
 
+enum status weights_only_adapters(const char *folder, struct error *error)
+{
+    (void)error_set(error, STATUS_NOT_FOUND, "%s: adapters of PEFT, and not a whole model", folder);
+    error_advise(error,
+                 "merge them into their base first: 'lockstep base merge BASE --adapter %s --out "
+                 "FOLDER'",
+                 folder);
+    return STATUS_NOT_FOUND;
+}
+
 /* A folder without weights that we read: says what is there instead. */
 static enum status say_missing(const char *folder, struct error *error)
 {
@@ -381,13 +391,9 @@ static enum status say_missing(const char *folder, struct error *error)
         (void)closedir(entries);
     }
     if (adapters) {
-        (void)error_set(error, STATUS_NOT_FOUND, "%s: adapters of PEFT, and not a whole model",
-                        folder);
-        error_advise(error,
-                     "merge them into their base first: 'lockstep base merge BASE --adapter %s "
-                     "--out FOLDER'",
-                     folder);
-    } else if (shards) {
+        return weights_only_adapters(folder, error);
+    }
+    if (shards) {
         (void)error_set(error, STATUS_NOT_FOUND,
                         "%s: .safetensors files, and neither model.safetensors nor %s", folder,
                         WEIGHTS_INDEX_NAME);

@@ -34,6 +34,9 @@ struct weights {
 MUST_CHECK enum status weights_open(struct weights *weights, const char *path, struct error *error);
 void weights_close(struct weights *weights); /* a zero-filled one is allowed */
 
+/* STATUS_NOT_FOUND: the folder holds adapters of PEFT, and no whole model. Says what to do. */
+MUST_CHECK enum status weights_only_adapters(const char *folder, struct error *error);
+
 /* NULL: there is no tensor of that name. */
 const struct weights_entry *weights_find(const struct weights *weights, const char *name);
 

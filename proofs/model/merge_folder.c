@@ -73,9 +73,6 @@ static enum status check_parts(const struct merge_parts *parts, const char *name
 {
     const struct weights_entry *const both[] = {parts->a, parts->b};
 
-    if (parts->a == NULL || parts->b == NULL) {
-        return error_set(error, STATUS_BAD_FORMAT, "'%s' has one part of an adapter alone", name);
-    }
     for (int i = 0; i < 2; i++) {
         if (both[i]->entry->rank != 2 || !weights_widen(both[i]->entry->element)) {
             return error_set(error, STATUS_BAD_FORMAT, "'%s' is no matrix of F32, F16 or BF16",
@@ -135,7 +132,12 @@ static enum status write_tensor(struct safetensors_writer *writer, struct mergin
         return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", from->entry->name);
     }
     TRY_OUT(weights_read(values, from, 0, count, error));
-    if (parts.a != NULL || parts.b != NULL) {
+    if ((parts.a == NULL) != (parts.b == NULL)) {
+        status = error_set(error, STATUS_BAD_FORMAT, "'%s' has one part of an adapter alone",
+                           from->entry->name);
+        goto out;
+    }
+    if (parts.a != NULL && parts.b != NULL) {
         TRY_OUT(check_parts(&parts, from->entry->name, count, error));
         TRY_OUT(add_adapter(values, merging, &parts, error));
     }

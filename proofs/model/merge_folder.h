@@ -3,8 +3,9 @@
  * `job new --base` takes, so that a second stage may stand on adapters.
  *
  * Each weight with an adapter becomes W + alpha / rank * B A, in binary64, rounded once to binary32
- * (adapter.h): the rule of `bundle export --merge`. The others are widened exactly. config.json says
- * float32. MERGED.json names the SHA-256 of all files of both folders that the weights follow from.
+ * (adapter.h): the rule of `bundle export --merge`. The others are widened exactly. config.json
+ * says float32. MERGED.json names the SHA-256 of all files of both folders that the weights follow
+ * from.
  *
  * Refused by name: adapters that ask for what we do not compute (adapter_config.h), a part without
  * the other, a shape that does not fit, and a tensor that belongs to no weight of the folder.

@@ -18,8 +18,8 @@ struct receipt_verdict {
 /*
  * STATUS_OK: the verdict stands. A receipt of other weights, or of a row that the model does not
  * take, is refuted without a step; "refuted" by a step is confirmed by another instruction set.
- * Another status is no verdict: what could not be read or done. name: how sentences call the folder;
- * NULL: so.
+ * Another status is no verdict: what could not be read or done. name: how sentences call the
+ * folder; NULL: as it is.
  */
 MUST_CHECK enum status receipt_check(struct receipt_verdict *verdict, const struct receipt *receipt,
                                      const char *folder, const char *name,

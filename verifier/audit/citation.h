@@ -15,8 +15,8 @@
 /*
  * Adds "held_out", the figures that the last state of the journal holds, and "ledger", the solver's
  * own notes, to an entry of a report. The figures are read from the checkpoint whose root is that
- * of the state; without it there are none. Where not all of the steps that give them were run again,
- * they are the solver's words: "held_out_told".
+ * of the state; without it there are none. Where not all of the steps that give them were run
+ * again, they are the solver's words: "held_out_told".
  */
 void citation_add(json_t *entry, const struct audit_result *result, struct bundle *bundle);
 

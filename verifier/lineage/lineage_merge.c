@@ -209,12 +209,5 @@ enum status lineage_merge_check(struct lineage *lineage, struct lineage_item *it
     }
 out:
     json_decref(note);
-    if (status == STATUS_NO_MEMORY) {
-        *error = why;
-        return status;
-    }
-    if (status != STATUS_OK) {
-        lineage_parts_blame(lineage, item->path, &why);
-    }
-    return STATUS_OK;
+    return lineage_parts_end(lineage, item->path, status, &why, error);
 }

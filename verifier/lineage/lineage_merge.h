@@ -1,4 +1,4 @@
-/* lineage_merge.h - a folder of `lockstep base merge` against the base and the adapters it names. */
+/* lineage_merge.h - a folder of `lockstep base merge` against the two folders that it names. */
 #ifndef VERIFIER_LINEAGE_LINEAGE_MERGE_H
 #define VERIFIER_LINEAGE_LINEAGE_MERGE_H
 

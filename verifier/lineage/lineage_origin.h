@@ -1,7 +1,7 @@
 /*
- * lineage_origin.h - the files of which the program of a run was made, such as a base's config.json:
- * the job binds their SHA-256 (proofs/job/job_notes.h). They say how weights compute, which no root
- * of weights does.
+ * lineage_origin.h - the files of which the program of a run was made, such as a base's
+ * config.json: the job binds their SHA-256 (proofs/job/job_notes.h). They say how weights compute,
+ * which no root of weights does.
  */
 #ifndef VERIFIER_LINEAGE_LINEAGE_ORIGIN_H
 #define VERIFIER_LINEAGE_LINEAGE_ORIGIN_H

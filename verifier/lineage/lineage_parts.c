@@ -63,6 +63,19 @@ void lineage_parts_blame(struct lineage *lineage, const char *path, const struct
     lineage_parts_say(lineage, bytes ? LINEAGE_REFUTED : LINEAGE_NOT_TOLD, path, "%s", error->text);
 }
 
+enum status lineage_parts_end(struct lineage *lineage, const char *path, enum status status,
+                              const struct error *why, struct error *error)
+{
+    if (status == STATUS_NO_MEMORY) {
+        *error = *why;
+        return status;
+    }
+    if (status != STATUS_OK) {
+        lineage_parts_blame(lineage, path, why);
+    }
+    return STATUS_OK;
+}
+
 bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path)
 {
     static const enum lineage_list lists[] = {LINEAGE_REFUTED, LINEAGE_NOT_TOLD};

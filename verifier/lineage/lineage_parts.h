@@ -89,6 +89,11 @@ void lineage_parts_say(struct lineage *lineage, enum lineage_list list, const ch
 /* Says why a file is no link: refuted where its bytes are to blame, else not told. */
 void lineage_parts_blame(struct lineage *lineage, const char *path, const struct error *error);
 
+/* Ends a check: blames the file for what went wrong, but passes on what is no fault of it. */
+MUST_CHECK enum status lineage_parts_end(struct lineage *lineage, const char *path,
+                                         enum status status, const struct error *why,
+                                         struct error *error);
+
 /* Does a sentence say already why it is no link? */
 bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path);
 

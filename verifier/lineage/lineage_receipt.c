@@ -98,12 +98,5 @@ enum status lineage_receipt_check(struct lineage *lineage, struct lineage_item *
     say_verdict(lineage, item, model->path, &receipt, &verdict);
 out:
     receipt_release(&receipt);
-    if (status == STATUS_NO_MEMORY) {
-        *error = why;
-        return status;
-    }
-    if (status != STATUS_OK) {
-        lineage_parts_blame(lineage, item->path, &why);
-    }
-    return STATUS_OK;
+    return lineage_parts_end(lineage, item->path, status, &why, error);
 }

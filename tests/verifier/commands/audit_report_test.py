@@ -70,6 +70,26 @@ def the_text_and_the_page_say_the_same():
         assert any(line.split() == (label + " " + value).split() for line in said.splitlines())
 
 
+def figures_of_steps_that_were_not_run_are_the_solvers_words():
+    """Of 3 segments one is run again; the last look is of the last."""
+    seen = set()
+    for seed in range(1, 9):
+        call("audit", path("a.run"), "--sample", "1", "--sample-seed", str(seed), "--report", path("some.json"))
+        call("audit", path("a.run"), "--sample", "1", "--sample-seed", str(seed), "--report", path("some.html"))
+        with open(path("some.json"), encoding="ascii") as file:
+            audit, = json.load(file)["audits"]
+        with open(path("some.html"), encoding="utf-8") as file:
+            page = file.read()
+        told = "held_out_told" in audit
+        figures = audit["held_out_told" if told else "held_out"]
+        assert figures["loss"] == last_figure() and ("held_out" in audit) != told, audit
+        assert any("not all of the steps that give them" in text for text in audit["not_checked"]) == told
+        assert (">Held-out loss, says the solver</th>" in page) == told
+        assert (">Held-out loss</th>" in page) != told
+        seen.add(told)
+    assert seen == {False, True}
+
+
 def what_is_not_so_written_is_refused():
     with open(path("a.json"), "rb") as file:
         whole = file.read()
@@ -89,5 +109,6 @@ def what_is_not_so_written_is_refused():
 sys.exit(main([
     the_json_says_all_that_a_citation_needs,
     the_text_and_the_page_say_the_same,
+    figures_of_steps_that_were_not_run_are_the_solvers_words,
     what_is_not_so_written_is_refused,
 ]))

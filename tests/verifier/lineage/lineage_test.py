@@ -166,19 +166,27 @@ def test_one_changed_byte_is_found_and_named():
     assert lineage()["answer"] == "proven"
 
 
-def test_another_config_of_the_base_is_found_and_named():
+@contextlib.contextmanager
+def configured(key, value):
     with open("base/config.json", encoding="ascii") as file:
         text = file.read()
+    with open("base/config.json", "w", encoding="ascii") as file:
+        json.dump(json.loads(text) | {key: value}, file)
+    try:
+        yield
+    finally:
+        with open("base/config.json", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def test_another_config_of_the_base_is_found_and_named():
     for key, value in (("rope_theta", 20000.0), ("rms_norm_eps", 1e-4), ("hidden_act", "gelu"),
                        ("tie_word_embeddings", True), ("eos_token_id", 3), ("pad_token_id", 1)):
-        with open("base/config.json", "w", encoding="ascii") as file:
-            json.dump(json.loads(text) | {key: value}, file)
         for given in (GIVEN, ["base", "packed", "tune.run", "adapter"]):
-            found = lineage(wanted=1, given=given)
+            with configured(key, value):
+                found = lineage(wanted=1, given=given)
             said, = [one["says"] for one in found["refuted"] if one["file"] == "base/config.json"]
             assert said.startswith("is not the one of which the program of tune.run was made"), (key, found)
-    with open("base/config.json", "w", encoding="ascii") as file:
-        file.write(text)
     found = lineage(given=["packed", "tune.run"], wanted=2)
     assert any("tune.run: the config.json of which its program was made, with the SHA-256 " in one
                for one in sentences(found, "missing")), found
