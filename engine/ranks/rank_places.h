@@ -66,6 +66,7 @@ struct rank_places {
     struct rank_op *ops;  /* per operation */
     uint32_t *families;   /* per tensor: its family, or TENSOR_NONE */
     bool *cut;            /* per tensor: it is made, or lies, in parts */
+    bool *in_body;        /* per tensor: the body reads it, or what stands before the body */
     enum rank_state *states;
     struct rank_family *family;
     uint32_t family_count;
