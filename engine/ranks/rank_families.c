@@ -6,6 +6,7 @@
 
 #include "engine/plan/lazy.h"
 #include "engine/plan/slice.h"
+#include "engine/ranks/ranks_plan.h"
 
 #define LEAF_SIZE 1024 /* bytes of a leaf of a state (proofs/hash/merkle.h) */
 

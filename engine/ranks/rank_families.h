@@ -1,11 +1,12 @@
 /*
- * rank_families.h - the first half of rank_places.h: which tensors behind the body are cut alike,
+ * rank_families.h - the first half of the table of ranks: which tensors behind the body are cut alike,
  * which operations run on shards, and which families are whole on one rank.
  */
 #ifndef ENGINE_RANKS_RANK_FAMILIES_H
 #define ENGINE_RANKS_RANK_FAMILIES_H
 
-#include "engine/ranks/rank_places.h"
+#include "base/error.h"
+#include "engine/ranks/rank_table.h"
 
 /* Sets ops (but their stages), families, family, bounds, cut and sums; in_body is set. */
 MUST_CHECK enum status rank_families_build(struct rank_places *places, struct error *error);
