@@ -73,9 +73,9 @@ $(BUILD)/fuzz/liblockstep.a: $(addprefix $(BUILD)/fuzz/,$(objects))
 $(BUILD)/lockstep $(BUILD)/asan/lockstep: %/lockstep: %/lockstep.o %/liblockstep.a
 	$(link)
 
-# LEDGER=anvil plays on an EVM node of the tests' packages, GPU=1 trains on CUDA.
+# LEDGER=anvil plays on an EVM node of the tests' packages, GPU=1 trains on CUDA, RANKS=2 on two processes.
 demo: $(program) $(if $(filter anvil,$(LEDGER)),$(BUILD)/setup/evm.ok) ## a whole game with money: client, honest solver, cheat, verifier, auditor
-	$(Q)LEDGER=$(LEDGER) GPU=$(GPU) PLAY=$(PLAY) EVM=$(abspath tests/evm) scripts/demo $(abspath $(BUILD)/lockstep) $(abspath fixtures) $(abspath $(BUILD)/demo)
+	$(Q)LEDGER=$(LEDGER) GPU=$(GPU) PLAY=$(PLAY) RANKS=$(RANKS) EVM=$(abspath tests/evm) scripts/demo $(abspath $(BUILD)/lockstep) $(abspath fixtures) $(abspath $(BUILD)/demo)
 
 clean: ## remove everything that was built
 	rm -rf $(BUILD)

@@ -14,7 +14,7 @@ $(BUILD)/bench/%.o: library_cflags = $(openblas_cflags)
 $(BUILD)/bench/%_bench: extra_libs = $(openblas_libs)
 # Its market of a ledger with a client, a solver and a node is the tests'.
 $(BUILD)/bench/node_bench: extra_libs = $(openblas_libs) -lcmocka
-$(BUILD)/bench/node_bench $(BUILD)/bench/lora_bench $(BUILD)/bench/curves_bench: | $(BUILD)/lockstep
+$(BUILD)/bench/node_bench $(BUILD)/bench/lora_bench $(BUILD)/bench/curves_bench $(BUILD)/bench/ranks_bench: | $(BUILD)/lockstep
 $(BUILD)/bench/%_bench: $(BUILD)/bench/%_bench.o $(addprefix $(BUILD)/,$(bench_support)) \
     $(BUILD)/tests/libsupport.a $(BUILD)/liblockstep.a
 	$(link)

@@ -6,6 +6,7 @@
 
 #include "engine/plan/lazy.h"
 #include "engine/plan/slice.h"
+#include "engine/ranks/ranks_plan.h"
 
 #define LEAF_SIZE 1024 /* bytes of a leaf of a state (proofs/hash/merkle.h) */
 
@@ -38,21 +39,17 @@ bool rank_families_behind(const struct tape *whole, uint32_t op)
     return item >= repeat->first + repeat->op_count && item < whole->brief->op_count;
 }
 
-bool rank_families_in_body(const struct tape *whole, uint32_t tensor)
+void rank_families_in_body(bool *in_body, const struct tape *whole)
 {
     for (uint32_t k = 0; k < whole->brief->repeat.carry_count; k++) {
-        if (whole->brief->repeat.carries[k].start == tensor) {
-            return true;
-        }
+        in_body[whole->brief->repeat.carries[k].start] = true;
     }
     for (uint32_t at = 0; at < whole->op_count; at++) {
-        for (uint32_t i = 0; i < whole->ops[at].input_count; i++) {
-            if (whole->ops[at].inputs[i] == tensor && !rank_families_behind(whole, at)) {
-                return true;
-            }
+        for (uint32_t i = 0; !rank_families_behind(whole, at) && i < whole->ops[at].input_count;
+             i++) {
+            in_body[whole->ops[at].inputs[i]] = true;
         }
     }
-    return false;
 }
 
 /* ---- sets of tensors --------------------------------------------------------------------- */
@@ -533,7 +530,7 @@ static void begin_members(struct family_finder *finder)
     }
     for (uint32_t i = 0; i < whole->state_count; i++) {
         finder->members[whole->states[i].after].arrives =
-            rank_families_in_body(whole, whole->states[i].before);
+            finder->places->in_body[whole->states[i].before];
     }
 }
 

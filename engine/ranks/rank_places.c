@@ -47,26 +47,32 @@ bool rank_places_reads_part(const struct rank_places *places, uint32_t op, uint3
 
 /* ---- states ------------------------------------------------------------------------------------ */
 
-/* Do only operations that read it in parts read the state? */
-static bool is_read_in_parts(const struct rank_places *places, uint32_t state)
+/* Marks the tensors that an operation behind the body reads whole. */
+static void mark_read_whole(bool *read_whole, const struct rank_places *places)
 {
     const struct tape *whole = places->whole;
 
     for (uint32_t at = 0; at < whole->op_count; at++) {
-        for (uint32_t i = 0; i < whole->ops[at].input_count; i++) {
-            if (whole->ops[at].inputs[i] == state && !rank_places_reads_part(places, at, i)) {
-                return false;
+        for (uint32_t i = 0; places->ops[at].where != RANK_BODY && i < whole->ops[at].input_count;
+             i++) {
+            if (!rank_places_reads_part(places, at, i)) {
+                read_whole[whole->ops[at].inputs[i]] = true;
             }
         }
     }
-    return !rank_families_in_body(whole, state);
 }
 
 /* A state that nothing reads is cut as its next value is. */
-static void find_states(struct rank_places *places)
+static enum status find_states(struct rank_places *places, struct error *error)
 {
     const struct tape *whole = places->whole;
+    bool *read_whole = calloc((size_t)whole->tensor_count + 1, sizeof(*read_whole));
 
+    if (read_whole == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory to look at %u states",
+                         whole->state_count);
+    }
+    mark_read_whole(read_whole, places);
     for (uint32_t i = 0; i < whole->state_count; i++) {
         const uint32_t before = whole->states[i].before;
         const uint32_t after = whole->states[i].after;
@@ -75,7 +81,7 @@ static void find_states(struct rank_places *places)
 
         if (!places->cut[after]) {
             places->states[i] = RANK_STATE_ALL;
-        } else if (is_alike && is_read_in_parts(places, before)) {
+        } else if (is_alike && !read_whole[before] && !places->in_body[before]) {
             places->states[i] = RANK_STATE_CUT;
             places->families[before] = places->families[after];
             places->cut[before] = true;
@@ -83,6 +89,8 @@ static void find_states(struct rank_places *places)
             places->states[i] = RANK_STATE_GATHERED;
         }
     }
+    free(read_whole);
+    return STATUS_OK;
 }
 
 /* ---- stages and arrivals ----------------------------------------------------------------------- */
@@ -201,15 +209,17 @@ enum status rank_places_build(struct rank_places *places, const struct tape *who
     places->ops = calloc((size_t)whole->op_count + 1, sizeof(*places->ops));
     places->families = malloc(tensors * sizeof(*places->families));
     places->cut = calloc(tensors, sizeof(*places->cut));
+    places->in_body = calloc(tensors, sizeof(*places->in_body));
     places->states = calloc((size_t)whole->state_count + 1, sizeof(*places->states));
     places->sums = calloc((size_t)places->sum_count + 1, sizeof(*places->sums));
     if (stages == NULL || places->ops == NULL || places->families == NULL || places->cut == NULL ||
-        places->states == NULL || places->sums == NULL) {
+        places->in_body == NULL || places->states == NULL || places->sums == NULL) {
         TRY_OUT(
             error_set(error, STATUS_NO_MEMORY, "no memory for the places of %zu tensors", tensors));
     }
+    rank_families_in_body(places->in_body, whole);
     TRY_OUT(rank_families_build(places, error));
-    find_states(places);
+    TRY_OUT(find_states(places, error));
     TRY_OUT(set_stages(places, stages, error));
     TRY_OUT(list_arrivals(places, stages, error));
 out:
@@ -225,6 +235,7 @@ void rank_places_release(struct rank_places *places)
     free(places->ops);
     free(places->families);
     free(places->cut);
+    free(places->in_body);
     free(places->states);
     free(places->family);
     free(places->bounds);

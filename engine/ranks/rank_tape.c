@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ranks/rank_behind.h"
-
 /* ---- what a tape has --------------------------------------------------------------------- */
 
 uint32_t rank_tape_groups(const struct tape *whole)

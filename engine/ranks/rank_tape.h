@@ -13,32 +13,7 @@
 #ifndef ENGINE_RANKS_RANK_TAPE_H
 #define ENGINE_RANKS_RANK_TAPE_H
 
-#include "engine/ranks/rank_places.h"
-#include "engine/tape/tape.h"
-
-/* A state that counts micro-batches, by ids of the rank's tape. */
-struct rank_counter {
-    uint32_t state;
-    uint32_t begin; /* an input: state + begin_plus. TENSOR_NONE: the rank begins with the state */
-    uint32_t begin_plus;
-    uint32_t
-        end; /* an input, one short of the end: state + end_plus; TENSOR_NONE: it has the end */
-    uint32_t end_plus;
-};
-
-struct rank_tape {
-    struct tape *tape;
-    uint32_t *ids;      /* per tensor of the whole tape: the id here where it is whole, or none */
-    uint32_t *parts;    /* likewise where the rank has its part: of TENSOR_NONE it has nothing */
-    uint32_t sum_count; /* sums: the joined carries, in the order of the tape */
-    uint32_t subtree_count; /* of the rank */
-    uint32_t *outputs;      /* per subtree and sum: what the first leg makes */
-    uint32_t *arrivals;     /* per arrival: the input that it is written to, or TENSOR_NONE */
-    uint32_t leg_count;
-    uint32_t *legs; /* the first operation of each */
-    struct rank_counter *counters;
-    uint32_t counter_count;
-};
+#include "engine/ranks/rank_cutter.h"
 
 /* Refuses by name a job that has no groups, and one whose micro-batches hand on what is neither a
  * sum nor a counter. */

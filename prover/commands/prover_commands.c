@@ -468,8 +468,8 @@ static int run_job(struct command_context *context)
     }
     TRY_OUT(job_read(&attempt.job, job_path, &error));
     TRY_OUT(start_attempt(&attempt, context, &error));
-    TRY_OUT(ranks_launch_check(&attempt.launch, attempt.job, &attempt.machine, context->log,
-                               &error));
+    TRY_OUT(
+        ranks_launch_check(&attempt.launch, attempt.job, &attempt.machine, context->log, &error));
     if (is_other_rank(&attempt)) {
         TRY_OUT(follow_ranks(&attempt, context, attempt.job, NULL, &error));
         goto out;

@@ -237,33 +237,41 @@ static struct held_range range_of(const struct ranks_machine *ranks, uint32_t te
     return (struct held_range){first, rank_step_first(&ranks->step, tensor, rank + 1) - first};
 }
 
+/* Where this rank holds something of a tensor: *id, and its place in the tensor's bytes. */
+static bool find_own(uint32_t *id, uint64_t *first, const struct ranks_machine *ranks,
+                     uint32_t tensor)
+{
+    struct rank_holding holding;
+
+    rank_step_holding(&holding, &ranks->step, tensor);
+    *id = holding.id;
+    *first = range_of(ranks, tensor, ranks->tcp->link.rank).first;
+    return holding.id != TENSOR_NONE;
+}
+
 /* Writes what this rank holds of a tensor, or reads it: bytes begin with the tensor's. */
 static enum status write_own(struct ranks_machine *ranks, uint32_t tensor, const uint8_t *bytes,
                              struct error *error)
 {
     struct machine *inner = inner_of(ranks);
-    struct rank_holding holding;
+    uint64_t first;
+    uint32_t id;
 
-    rank_step_holding(&holding, &ranks->step, tensor);
-    return holding.id == TENSOR_NONE
-               ? STATUS_OK
-               : inner->backend->write(inner, holding.id,
-                                       bytes + range_of(ranks, tensor, ranks->tcp->link.rank).first,
-                                       error);
+    return find_own(&id, &first, ranks, tensor)
+               ? inner->backend->write(inner, id, bytes + first, error)
+               : STATUS_OK;
 }
 
 static enum status read_own(struct ranks_machine *ranks, uint32_t tensor, uint8_t *bytes,
                             struct error *error)
 {
     struct machine *inner = inner_of(ranks);
-    struct rank_holding holding;
+    uint64_t first;
+    uint32_t id;
 
-    rank_step_holding(&holding, &ranks->step, tensor);
-    return holding.id == TENSOR_NONE
-               ? STATUS_OK
-               : inner->backend->read(inner, holding.id,
-                                      bytes + range_of(ranks, tensor, ranks->tcp->link.rank).first,
-                                      error);
+    return find_own(&id, &first, ranks, tensor)
+               ? inner->backend->read(inner, id, bytes + first, error)
+               : STATUS_OK;
 }
 
 /* Rank 0 sends all others what they hold of a tensor, or takes it: bytes are the whole one's. */

@@ -1,5 +1,5 @@
-/* rank_behind.c - see rank_behind.h. */
-#include "engine/ranks/rank_behind.h"
+/* rank_cutter.c - see rank_cutter.h. */
+#include "engine/ranks/rank_cutter.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,11 +1,35 @@
 /*
- * rank_behind.h - a rank's tape while it is written: its tensors and operations, and of what stands
+ * rank_cutter.h - a rank's tape while it is written: its tensors and operations, and of what stands
  * behind the micro-batches the parts that the rank runs.
  */
-#ifndef ENGINE_RANKS_RANK_BEHIND_H
-#define ENGINE_RANKS_RANK_BEHIND_H
+#ifndef ENGINE_RANKS_RANK_CUTTER_H
+#define ENGINE_RANKS_RANK_CUTTER_H
 
-#include "engine/ranks/rank_tape.h"
+#include "engine/ranks/rank_places.h"
+
+/* A state that counts micro-batches, by ids of the rank's tape. */
+struct rank_counter {
+    uint32_t state;
+    uint32_t begin; /* an input: state + begin_plus. TENSOR_NONE: the rank begins with the state */
+    uint32_t begin_plus;
+    uint32_t
+        end; /* an input, one short of the end: state + end_plus; TENSOR_NONE: it has the end */
+    uint32_t end_plus;
+};
+
+struct rank_tape {
+    struct tape *tape;
+    uint32_t *ids;      /* per tensor of the whole tape: the id here where it is whole, or none */
+    uint32_t *parts;    /* likewise where the rank has its part: of TENSOR_NONE it has nothing */
+    uint32_t sum_count; /* sums: the joined carries, in the order of the tape */
+    uint32_t subtree_count; /* of the rank */
+    uint32_t *outputs;      /* per subtree and sum: what the first leg makes */
+    uint32_t *arrivals;     /* per arrival: the input that it is written to, or TENSOR_NONE */
+    uint32_t leg_count;
+    uint32_t *legs; /* the first operation of each */
+    struct rank_counter *counters;
+    uint32_t counter_count;
+};
 
 struct tape_cutter {
     const struct tape *whole;
@@ -40,4 +64,4 @@ void tape_cutter_copy(struct tape_cutter *cutter, uint32_t at);
 /* What the rank runs of the operations of a stage. */
 void tape_cutter_put_stage(struct tape_cutter *cutter, uint32_t stage);
 
-#endif /* ENGINE_RANKS_RANK_BEHIND_H */
+#endif /* ENGINE_RANKS_RANK_CUTTER_H */
