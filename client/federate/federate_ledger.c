@@ -6,6 +6,7 @@
  * is fetched to its end. The salts follow from the agreement's id, so no other federation of the same
  * client finds its jobs taken.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -259,35 +260,87 @@ static void add_sources(struct federate_words *words, const struct options *give
     }
 }
 
-static enum status fetch_state(struct federate_round *round, uint32_t owner, struct error *error)
+/* Where the last state of an owner's job is fetched to. */
+static enum status fetched_path(char path[FILE_PATH_MAX], char folder[FILE_PATH_MAX],
+                                const struct federate_round *round, uint32_t owner,
+                                struct error *error)
+{
+    char name[40];
+
+    TRY(rounds_owner_path(folder, round->federation->folder, round->number, owner, FETCHED, error));
+    (void)snprintf(name, sizeof(name), "%012" PRIu64 ".safetensors", round->jobs[owner]->steps);
+    return file_path_join(path, FILE_PATH_MAX, error, folder, name);
+}
+
+static enum status fetch_last(struct federate_round *round, uint32_t owner, struct error *error)
 {
     struct federation *federation = round->federation;
-    struct job_record *look = &round->looks[owner];
     char key[HEX_DATA_SIZE(DIGEST_SIZE)];
     char folder[FILE_PATH_MAX];
-    struct job_states_place place;
+    char path[FILE_PATH_MAX];
     struct federate_words words;
     json_t *answer = NULL;
-    const char *file;
     enum status status;
 
-    TRY(job_states_end(&place, federation->ledger, look, look->state.finalized - 1, error));
-    TRY(rounds_owner_path(folder, federation->folder, round->number, owner, FETCHED, error));
+    TRY(fetched_path(path, folder, round, owner, error));
     write_key(key, last_try(&round->record.owners[owner]));
     federate_words_init(&words, "job", "fetch");
     federate_words_add(&words, key);
     federate_words_ledger(&words, federation->options, false);
     federate_words_option(&words, "--out", folder);
+    federate_words_number(&words, "--segment", round->looks[owner].state.segments - 1);
     federate_words_add(&words, "--with-optimizer");
     add_sources(&words, federation->options);
-    TRY_OUT(run_about(&answer, round, owner, &words, error));
-    TRY_OUT(strict_json_text(answer, error, &file, "file"));
-    last_try(&round->record.owners[owner])->end = ROUND_END_FINAL;
-    TRY_OUT(federate_round_take(round, owner, file, &place.root, error));
-    file_remove_folder(folder); /* what is averaged of it is kept */
-out:
+    status = run_about(&answer, round, owner, &words, error);
     json_decref(answer);
     return status;
+}
+
+/* A solver may go as soon as it is paid: its last state is fetched when it is committed, and counts
+ * when it is final. No mirror is no failure yet. */
+static enum status fetch_early(struct federate_round *round, uint32_t owner, struct error *error)
+{
+    char folder[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+    struct error why;
+
+    TRY(fetched_path(path, folder, round, owner, error));
+    if (file_exists(path)) {
+        return STATUS_OK;
+    }
+    error_init(&why);
+    if (fetch_last(round, owner, &why) == STATUS_STOPPED) {
+        *error = why;
+        return STATUS_STOPPED;
+    }
+    return STATUS_OK;
+}
+
+static enum status take_final(struct federate_round *round, uint32_t owner, struct error *error)
+{
+    struct job_record *look = &round->looks[owner];
+    struct job_states_place place;
+    char folder[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+    struct error why;
+    enum status status = STATUS_NOT_FOUND;
+
+    error_init(&why);
+    TRY(job_states_end(&place, round->federation->ledger, look, look->state.segments - 1, error));
+    TRY(fetched_path(path, folder, round, owner, error));
+    last_try(&round->record.owners[owner])->end = ROUND_END_FINAL;
+    if (file_exists(path)) {
+        status = federate_round_take(round, owner, path, &place.root, &why);
+    }
+    if (status != STATUS_OK) { /* it is not there, or that of a solver who was convicted */
+        last_try(&round->record.owners[owner])->end = ROUND_END_NONE;
+        file_remove_folder(folder);
+        TRY(fetch_last(round, owner, error));
+        last_try(&round->record.owners[owner])->end = ROUND_END_FINAL;
+        TRY(federate_round_take(round, owner, path, &place.root, error));
+    }
+    file_remove_folder(folder); /* what is averaged of it is kept */
+    return STATUS_OK;
 }
 
 /* ---- looking -------------------------------------------------------------- */
@@ -439,7 +492,9 @@ static enum status look_round(struct federate_round *round, struct error *error)
         }
         TRY(look_at(round, i, error));
         if (ledger_end_is_final(&round->looks[i])) {
-            TRY(fetch_state(round, i, error));
+            TRY(take_final(round, i, error));
+        } else if (round->looks[i].state.committed == round->looks[i].state.segments) {
+            TRY(fetch_early(round, i, error));
         }
     }
     return mend_all(round, error);
