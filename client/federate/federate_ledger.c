@@ -8,7 +8,9 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/endian.h"
 #include "base/io/strict_json.h"
@@ -18,6 +20,7 @@
 #include "chain/job/job_states.h"
 #include "chain/view/ledger_end.h"
 #include "client/federate/federation.h"
+#include "proofs/rounds/round_trees.h"
 
 #define SERVE_LOOKS_MAX 600
 #define SERVE_LOOK_S    0.1
@@ -296,19 +299,48 @@ static enum status fetch_last(struct federate_round *round, uint32_t owner, stru
     return status;
 }
 
+/* Is that state there already? One of a solver that was convicted is another. */
+static bool is_fetched(struct federate_round *round, uint32_t owner, const char *path,
+                       const struct digest *root)
+{
+    const struct tape *tape = round->jobs[owner]->tape;
+    struct digest *trees;
+    struct error none;
+    bool found;
+
+    error_init(&none);
+    if (!file_exists(path)) {
+        return false;
+    }
+    if (digest_equal(&round->fetched[owner], root)) {
+        return true;
+    }
+    trees = calloc((size_t)tape->state_count + 1, sizeof(*trees));
+    found = trees != NULL &&
+            round_trees_read(trees, path, tape, UINT32_MAX, &none) == STATUS_OK &&
+            round_trees_root(&round->fetched[owner], trees, tape, &none) == STATUS_OK &&
+            digest_equal(&round->fetched[owner], root);
+    free(trees);
+    return found;
+}
+
 /* A solver may go as soon as it is paid: its last state is fetched when it is committed, and counts
  * when it is final. No mirror is no failure yet. */
 static enum status fetch_early(struct federate_round *round, uint32_t owner, struct error *error)
 {
+    const struct job_record *look = &round->looks[owner];
+    struct job_states_place place;
     char folder[FILE_PATH_MAX];
     char path[FILE_PATH_MAX];
     struct error why;
 
+    TRY(job_states_end(&place, round->federation->ledger, look, look->state.segments - 1, error));
     TRY(fetched_path(path, folder, round, owner, error));
-    if (file_exists(path)) {
+    if (is_fetched(round, owner, path, &place.root)) {
         return STATUS_OK;
     }
     error_init(&why);
+    (void)unlink(path);
     if (fetch_last(round, owner, &why) == STATUS_STOPPED) {
         *error = why;
         return STATUS_STOPPED;
@@ -318,26 +350,24 @@ static enum status fetch_early(struct federate_round *round, uint32_t owner, str
 
 static enum status take_final(struct federate_round *round, uint32_t owner, struct error *error)
 {
-    struct job_record *look = &round->looks[owner];
+    const struct job_record *look = &round->looks[owner];
+    struct round_try *one = last_try(&round->record.owners[owner]);
     struct job_states_place place;
     char folder[FILE_PATH_MAX];
     char path[FILE_PATH_MAX];
-    struct error why;
-    enum status status = STATUS_NOT_FOUND;
+    enum status status;
 
-    error_init(&why);
     TRY(job_states_end(&place, round->federation->ledger, look, look->state.segments - 1, error));
     TRY(fetched_path(path, folder, round, owner, error));
-    last_try(&round->record.owners[owner])->end = ROUND_END_FINAL;
-    if (file_exists(path)) {
-        status = federate_round_take(round, owner, path, &place.root, &why);
-    }
-    if (status != STATUS_OK) { /* it is not there, or that of a solver who was convicted */
-        last_try(&round->record.owners[owner])->end = ROUND_END_NONE;
-        file_remove_folder(folder);
+    if (!is_fetched(round, owner, path, &place.root)) {
+        (void)unlink(path);
         TRY(fetch_last(round, owner, error));
-        last_try(&round->record.owners[owner])->end = ROUND_END_FINAL;
-        TRY(federate_round_take(round, owner, path, &place.root, error));
+    }
+    one->end = ROUND_END_FINAL;
+    status = federate_round_take(round, owner, path, &place.root, error);
+    if (status != STATUS_OK) {
+        one->end = ROUND_END_NONE;
+        return status;
     }
     file_remove_folder(folder); /* what is averaged of it is kept */
     return STATUS_OK;
