@@ -11,6 +11,7 @@
 #include "chain/commands/job_source.h"
 #include "chain/view/ledger_end.h"
 #include "client/federate/federation.h"
+#include "proofs/bundle/model_export.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/run.h"
 
@@ -22,6 +23,22 @@ const struct option_spec federate_options[FEDERATE_OPTIONS] = {
      .value = "FOLDER",
      .required = true,
      .help = "where agreement, jobs, states and records go; the same command goes on there"},
+    {.name = "hf",
+     .heading = "result",
+     .often = true,
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "at the end also make a new folder of Hugging Face with the model, or its adapters"},
+    {.name = "base",
+     .heading = "model",
+     .often = true,
+     .kind = OPTION_TEXT,
+     .value = "FOLDER",
+     .help = "with --hf: the folder that the jobs began with"},
+    {.name = "merge",
+     .heading = "result",
+     .kind = OPTION_FLAG,
+     .help = "with --hf: add adapters to the weights"},
     {.name = "rounds",
      .heading = "rounds",
      .often = true,
@@ -275,6 +292,39 @@ static enum status run_rounds(struct federation *federation, struct error *error
     return STATUS_OK;
 }
 
+/* The last mean as other programs read it. A folder that is there already is refused. */
+static enum status export_mean(const struct federation *federation, struct error *error)
+{
+    const struct options *options = federation->options;
+    const uint32_t last = federation->rounds.count;
+    char id[HEX_SIZE(DIGEST_SIZE)];
+    char path[FILE_PATH_MAX];
+    struct model_export wanted = {.folder = options_text(options, "hf"),
+                                  .base = options_text(options, "base"),
+                                  .merge = options_flag(options, "merge"),
+                                  .job = federation->plan.owners[0].job,
+                                  .rounds = id,
+                                  .round = last};
+    struct round_record record;
+    struct safetensors state;
+    enum status status;
+
+    if (wanted.folder == NULL) {
+        return STATUS_OK;
+    }
+    hex_encode(id, federation->rounds.id.bytes, DIGEST_SIZE);
+    TRY_OUT(round_record_read(&record, federation->folder, last, error));
+    wanted.root = record.mean_state;
+    TRY_OUT(rounds_path(path, federation->folder, last + 1, ROUND_START_FILE, error));
+    TRY_OUT(safetensors_open(&state, error, path));
+    wanted.state = &state;
+    status = model_export(&wanted, error);
+    safetensors_close(&state);
+out:
+    round_record_release(&record);
+    return status;
+}
+
 static json_t *owner_view(const struct round_record *record, uint32_t at)
 {
     const struct round_owner *owner = &record->owners[at];
@@ -369,6 +419,7 @@ int federate_run(struct command_context *context)
     TRY_OUT(stop_open(&federation->stop, &error));
     TRY_OUT(open_federation(federation, &error));
     TRY_OUT(run_rounds(federation, &error));
+    TRY_OUT(export_mean(federation, &error));
 out:
     federate_child_stop(&federation->server);
     code = status == STATUS_OK ? report_rounds(context, federation)

@@ -7,7 +7,7 @@
 
 #include "base/cli/command.h"
 
-#define FEDERATE_OPTIONS 24
+#define FEDERATE_OPTIONS 27
 extern const struct option_spec federate_options[FEDERATE_OPTIONS];
 
 int federate_run(struct command_context *context);

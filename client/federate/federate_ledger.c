@@ -6,8 +6,11 @@
  * is fetched to its end. The salts follow from the agreement's id, so no other federation of the same
  * client finds its jobs taken.
  */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/endian.h"
 #include "base/io/strict_json.h"
@@ -17,6 +20,7 @@
 #include "chain/job/job_states.h"
 #include "chain/view/ledger_end.h"
 #include "client/federate/federation.h"
+#include "proofs/rounds/round_trees.h"
 
 #define SERVE_LOOKS_MAX 600
 #define SERVE_LOOK_S    0.1
@@ -259,35 +263,114 @@ static void add_sources(struct federate_words *words, const struct options *give
     }
 }
 
-static enum status fetch_state(struct federate_round *round, uint32_t owner, struct error *error)
+/* Where the last state of an owner's job is fetched to. */
+static enum status fetched_path(char path[FILE_PATH_MAX], char folder[FILE_PATH_MAX],
+                                const struct federate_round *round, uint32_t owner,
+                                struct error *error)
+{
+    char name[40];
+
+    TRY(rounds_owner_path(folder, round->federation->folder, round->number, owner, FETCHED, error));
+    (void)snprintf(name, sizeof(name), "%012" PRIu64 ".safetensors", round->jobs[owner]->steps);
+    return file_path_join(path, FILE_PATH_MAX, error, folder, name);
+}
+
+static enum status fetch_last(struct federate_round *round, uint32_t owner, struct error *error)
 {
     struct federation *federation = round->federation;
-    struct job_record *look = &round->looks[owner];
     char key[HEX_DATA_SIZE(DIGEST_SIZE)];
     char folder[FILE_PATH_MAX];
-    struct job_states_place place;
+    char path[FILE_PATH_MAX];
     struct federate_words words;
     json_t *answer = NULL;
-    const char *file;
     enum status status;
 
-    TRY(job_states_end(&place, federation->ledger, look, look->state.finalized - 1, error));
-    TRY(rounds_owner_path(folder, federation->folder, round->number, owner, FETCHED, error));
+    TRY(fetched_path(path, folder, round, owner, error));
     write_key(key, last_try(&round->record.owners[owner]));
     federate_words_init(&words, "job", "fetch");
     federate_words_add(&words, key);
     federate_words_ledger(&words, federation->options, false);
     federate_words_option(&words, "--out", folder);
+    federate_words_number(&words, "--segment", round->looks[owner].state.segments - 1);
     federate_words_add(&words, "--with-optimizer");
     add_sources(&words, federation->options);
-    TRY_OUT(run_about(&answer, round, owner, &words, error));
-    TRY_OUT(strict_json_text(answer, error, &file, "file"));
-    last_try(&round->record.owners[owner])->end = ROUND_END_FINAL;
-    TRY_OUT(federate_round_take(round, owner, file, &place.root, error));
-    file_remove_folder(folder); /* what is averaged of it is kept */
-out:
+    status = run_about(&answer, round, owner, &words, error);
     json_decref(answer);
     return status;
+}
+
+/* Is that state there already? One of a solver that was convicted is another. */
+static bool is_fetched(struct federate_round *round, uint32_t owner, const char *path,
+                       const struct digest *root)
+{
+    const struct tape *tape = round->jobs[owner]->tape;
+    struct digest *trees;
+    struct error none;
+    bool found;
+
+    error_init(&none);
+    if (!file_exists(path)) {
+        return false;
+    }
+    if (digest_equal(&round->fetched[owner], root)) {
+        return true;
+    }
+    trees = calloc((size_t)tape->state_count + 1, sizeof(*trees));
+    found = trees != NULL &&
+            round_trees_read(trees, path, tape, UINT32_MAX, &none) == STATUS_OK &&
+            round_trees_root(&round->fetched[owner], trees, tape, &none) == STATUS_OK &&
+            digest_equal(&round->fetched[owner], root);
+    free(trees);
+    return found;
+}
+
+/* A solver may go as soon as it is paid: its last state is fetched when it is committed, and counts
+ * when it is final. No mirror is no failure yet. */
+static enum status fetch_early(struct federate_round *round, uint32_t owner, struct error *error)
+{
+    const struct job_record *look = &round->looks[owner];
+    struct job_states_place place;
+    char folder[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+    struct error why;
+
+    TRY(job_states_end(&place, round->federation->ledger, look, look->state.segments - 1, error));
+    TRY(fetched_path(path, folder, round, owner, error));
+    if (is_fetched(round, owner, path, &place.root)) {
+        return STATUS_OK;
+    }
+    error_init(&why);
+    (void)unlink(path);
+    if (fetch_last(round, owner, &why) == STATUS_STOPPED) {
+        *error = why;
+        return STATUS_STOPPED;
+    }
+    return STATUS_OK;
+}
+
+static enum status take_final(struct federate_round *round, uint32_t owner, struct error *error)
+{
+    const struct job_record *look = &round->looks[owner];
+    struct round_try *one = last_try(&round->record.owners[owner]);
+    struct job_states_place place;
+    char folder[FILE_PATH_MAX];
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    TRY(job_states_end(&place, round->federation->ledger, look, look->state.segments - 1, error));
+    TRY(fetched_path(path, folder, round, owner, error));
+    if (!is_fetched(round, owner, path, &place.root)) {
+        (void)unlink(path);
+        TRY(fetch_last(round, owner, error));
+    }
+    one->end = ROUND_END_FINAL;
+    status = federate_round_take(round, owner, path, &place.root, error);
+    if (status != STATUS_OK) {
+        one->end = ROUND_END_NONE;
+        return status;
+    }
+    file_remove_folder(folder); /* what is averaged of it is kept */
+    return STATUS_OK;
 }
 
 /* ---- looking -------------------------------------------------------------- */
@@ -439,7 +522,9 @@ static enum status look_round(struct federate_round *round, struct error *error)
         }
         TRY(look_at(round, i, error));
         if (ledger_end_is_final(&round->looks[i])) {
-            TRY(fetch_state(round, i, error));
+            TRY(take_final(round, i, error));
+        } else if (round->looks[i].state.committed == round->looks[i].state.segments) {
+            TRY(fetch_early(round, i, error));
         }
     }
     return mend_all(round, error);

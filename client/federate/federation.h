@@ -43,6 +43,7 @@ struct federate_round {
     /* Of a ledger, what it says of each owner's last try: */
     struct job_record looks[ROUNDS_OWNERS_MAX];
     enum round_end troubles[ROUNDS_OWNERS_MAX]; /* NONE: it goes its way */
+    struct digest fetched[ROUNDS_OWNERS_MAX];   /* the root of the last state that was fetched */
 };
 
 /* ---- federate_round.c ---- */

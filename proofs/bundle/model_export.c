@@ -546,6 +546,32 @@ static void add_root(struct buffer *text, const char *what, const uint8_t *bytes
     buffer_add_format(text, "| %s | `%s` |\n", what, hex);
 }
 
+/* Which state it is. */
+static void add_state(struct buffer *text, const struct exporter *exporter)
+{
+    const struct model_export *options = exporter->options;
+
+    if (options->rounds != NULL) {
+        buffer_add_format(text, "| rounds of many owners | %s |\n| mean of round | %" PRIu32 " |\n",
+                          options->rounds, options->round);
+        add_root(text, "root of the mean", options->root.bytes);
+        return;
+    }
+    buffer_add_format(text, "| steps done | %" PRIu64 " of %" PRIu64 " |\n", options->step,
+                      exporter->job->steps);
+    if (options->averaged_count != 0) {
+        buffer_add_text(text, "| mean of the states after steps |");
+        for (uint32_t i = 0; i < options->averaged_count; i++) {
+            buffer_add_format(text, " %" PRIu64, options->averaged[i]);
+        }
+        buffer_add_text(text, " |\n");
+    }
+    add_root(text,
+             options->averaged_count == 0 ? "root of this state"
+                                          : "root of the last of these states",
+             options->root.bytes);
+}
+
 static enum status write_card(const struct exporter *exporter, const struct digest *weights_root,
                               struct error *error)
 {
@@ -566,20 +592,9 @@ static enum status write_card(const struct exporter *exporter, const struct dige
                       "the same bits on every machine, and every step is committed to.\n\n"
                       "| what | value |\n|---|---|\n",
                       adapters ? "Adapters" : "Model");
-    add_root(&text, "job", job->id.bytes);
-    buffer_add_format(&text, "| steps done | %" PRIu64 " of %" PRIu64 " |\n",
-                      exporter->options->step, job->steps);
-    if (exporter->options->averaged_count != 0) {
-        buffer_add_text(&text, "| mean of the states after steps |");
-        for (uint32_t i = 0; i < exporter->options->averaged_count; i++) {
-            buffer_add_format(&text, " %" PRIu64, exporter->options->averaged[i]);
-        }
-        buffer_add_text(&text, " |\n");
-    }
-    add_root(&text,
-             exporter->options->averaged_count == 0 ? "root of this state"
-                                                    : "root of the last of these states",
-             exporter->options->root.bytes);
+    add_root(&text, exporter->options->rounds == NULL ? "job" : "job of the first owner",
+             job->id.bytes);
+    add_state(&text, exporter);
     if (weights_root != NULL) {
         add_root(&text, "root of the weights here", weights_root->bytes);
     }
@@ -587,8 +602,11 @@ static enum status write_card(const struct exporter *exporter, const struct dige
     add_root(&text, "root of the program", job->header + 56);
     add_root(&text, "root of the data", job->header + 152);
     buffer_add_format(&text, "| rules | version %u |\n", job->rules_version);
-    buffer_add_text(&text, "\nAnybody with the job file, the data and the bundle can check it: "
-                           "`lockstep audit BUNDLE`.\n");
+    buffer_add_text(&text, exporter->options->rounds == NULL
+                               ? "\nAnybody with the job file, the data and the bundle can check "
+                                 "it: `lockstep audit BUNDLE`.\n"
+                               : "\nAnybody with the folder of the rounds can check it: `lockstep "
+                                 "audit FOLDER`.\n");
     TRY_OUT(buffer_check(&text, error, "the model card"));
     TRY_OUT(part_path(path, exporter, "README.md", error));
     TRY_OUT(file_write_new(path, error, text.data, text.size, 0644));

@@ -33,6 +33,8 @@ struct model_export {
     struct digest root;
     uint32_t averaged_count; /* 0; or it is the mean of the states before so many steps */
     uint64_t averaged[AVERAGE_STATES_MAX];
+    const char *rounds; /* NULL; or the id of the rounds (proofs/rounds) whose mean it is */
+    uint32_t round;     /* ... of this round, and `step` says nothing */
 };
 
 MUST_CHECK enum status model_export(const struct model_export *options, struct error *error);

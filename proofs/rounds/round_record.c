@@ -190,18 +190,31 @@ static enum status read_record(struct round_record *record, const json_t *json,
     return STATUS_OK;
 }
 
-enum status round_record_read(struct round_record *record, const char *folder, uint32_t round,
-                              struct error *error)
+enum status round_record_parse(struct round_record *record, const void *bytes, size_t size,
+                               struct error *error)
 {
-    char path[FILE_PATH_MAX];
     json_t *json = NULL;
     enum status status;
 
     *record = (struct round_record){0};
-    TRY(rounds_path(path, folder, round, ROUND_RECORD_FILE, error));
-    TRY(rounds_json_read(&json, &record->sha256, path, ROUND_RECORD_SIZE_MAX, error));
+    TRY(rounds_json_parse(&json, &record->sha256, bytes, size, ROUND_RECORD_SIZE_MAX, error));
     status = read_record(record, json, error);
     json_decref(json);
+    return status;
+}
+
+enum status round_record_read(struct round_record *record, const char *folder, uint32_t round,
+                              struct error *error)
+{
+    struct file_bytes bytes = {0};
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    *record = (struct round_record){0};
+    TRY(rounds_path(path, folder, round, ROUND_RECORD_FILE, error));
+    TRY(file_read(&bytes, error, path, ROUND_RECORD_SIZE_MAX));
+    status = round_record_parse(record, bytes.data, bytes.size, error);
+    file_bytes_release(&bytes);
     if (status != STATUS_OK) {
         (void)error_wrap(error, "%s", path);
     }

@@ -66,6 +66,9 @@ MUST_CHECK enum status round_record_write(struct round_record *record, const cha
 /* Release it also after a failure. STATUS_NOT_FOUND: the round has none. */
 MUST_CHECK enum status round_record_read(struct round_record *record, const char *folder,
                                          uint32_t round, struct error *error);
+/* The same of bytes. */
+MUST_CHECK enum status round_record_parse(struct round_record *record, const void *bytes,
+                                          size_t size, struct error *error);
 
 /* An owner by itself, for the client that goes on where it stopped. */
 json_t *round_owner_json(const struct round_owner *owner, const char *name);

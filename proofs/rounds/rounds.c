@@ -49,31 +49,28 @@ out:
     return status;
 }
 
-enum status rounds_json_read(json_t **json, struct digest *digest, const char *path,
-                             size_t size_max, struct error *error)
+enum status rounds_json_parse(json_t **json, struct digest *digest, const void *bytes, size_t size,
+                              size_t size_max, struct error *error)
 {
-    struct file_bytes bytes = {0};
     struct buffer text;
     enum status status;
 
     *json = NULL;
     buffer_init(&text, size_max + 1);
-    TRY_OUT(file_read(&bytes, error, path, size_max));
-    TRY_OUT(strict_json_parse(json, error, path, bytes.data, bytes.size, size_max, DEPTH));
+    TRY_OUT(strict_json_parse(json, error, "the record", bytes, size, size_max, DEPTH));
     TRY_OUT(write_canonical(&text, *json, error));
-    if (text.size != bytes.size || memcmp(text.data, bytes.data, bytes.size) != 0) {
+    if (text.size != size || memcmp(text.data, bytes, size) != 0) {
         status = error_set(error, STATUS_BAD_FORMAT,
-                           "%s is not canonical: compact, keys in order, one line", path);
+                           "it is not canonical: compact, keys in order, one line");
         goto out;
     }
-    hash_bytes(digest, bytes.data, bytes.size);
+    hash_bytes(digest, bytes, size);
 out:
     if (status != STATUS_OK) {
         json_decref(*json);
         *json = NULL;
     }
     buffer_release(&text);
-    file_bytes_release(&bytes);
     return status;
 }
 
@@ -255,17 +252,29 @@ static enum status read_agreement(struct rounds *rounds, const json_t *json, str
     return rounds_check(rounds, error);
 }
 
-enum status rounds_read(struct rounds *rounds, const char *folder, struct error *error)
+enum status rounds_parse(struct rounds *rounds, const void *bytes, size_t size, struct error *error)
 {
-    char path[FILE_PATH_MAX];
     json_t *json = NULL;
     enum status status;
 
     *rounds = (struct rounds){0};
-    TRY(rounds_path(path, folder, 0, ROUNDS_FILE, error));
-    TRY(rounds_json_read(&json, &rounds->id, path, ROUNDS_SIZE_MAX, error));
+    TRY(rounds_json_parse(&json, &rounds->id, bytes, size, ROUNDS_SIZE_MAX, error));
     status = read_agreement(rounds, json, error);
     json_decref(json);
+    return status;
+}
+
+enum status rounds_read(struct rounds *rounds, const char *folder, struct error *error)
+{
+    struct file_bytes bytes = {0};
+    char path[FILE_PATH_MAX];
+    enum status status;
+
+    *rounds = (struct rounds){0};
+    TRY(rounds_path(path, folder, 0, ROUNDS_FILE, error));
+    TRY(file_read(&bytes, error, path, ROUNDS_SIZE_MAX));
+    status = rounds_parse(rounds, bytes.data, bytes.size, error);
+    file_bytes_release(&bytes);
     if (status != STATUS_OK) {
         (void)error_wrap(error, "%s", path);
         return status == STATUS_NO_MEMORY ? status : STATUS_BAD_FORMAT;

@@ -64,6 +64,9 @@ MUST_CHECK enum status rounds_write(struct rounds *rounds, const char *folder,
                                     struct error *error);
 MUST_CHECK enum status rounds_read(struct rounds *rounds, const char *folder,
                                    struct error *error);
+/* The same of bytes. */
+MUST_CHECK enum status rounds_parse(struct rounds *rounds, const void *bytes, size_t size,
+                                    struct error *error);
 bool rounds_is_folder(const char *path);
 
 /* The number of the owner of that name; owner_count: nobody. */
@@ -82,7 +85,7 @@ MUST_CHECK enum status rounds_owner_path(char *path, const char *folder, uint32_
 MUST_CHECK enum status rounds_json_write(struct digest *sha256, json_t *json, const char *path,
                                          struct error *error);
 /* STATUS_BAD_FORMAT: it is not canonical, too. The caller drops the reference. */
-MUST_CHECK enum status rounds_json_read(json_t **json, struct digest *sha256, const char *path,
-                                        size_t size_max, struct error *error);
+MUST_CHECK enum status rounds_json_parse(json_t **json, struct digest *sha256, const void *bytes,
+                                         size_t size, size_t size_max, struct error *error);
 
 #endif /* PROOFS_ROUNDS_ROUNDS_H */

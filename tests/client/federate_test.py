@@ -7,6 +7,7 @@ each operation; forgeries are made of the parts of honest rounds."""
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -224,6 +225,34 @@ def killed_anywhere_it_goes_on():
     assert deaths >= len(KILLS), deaths
 
 
+def the_page_is_true():
+    """The commands of docs/FEDERATE.md in their order, but those about a ledger."""
+    with open("docs/FEDERATE.md", encoding="utf-8") as file:
+        text = file.read()
+    here = path("page")
+    os.mkdir(here)
+    tiny_llama.write(os.path.join(here, "base"), num_hidden_layers=1)
+    for number, who in enumerate(("ada", "bob")):
+        shutil.copy(rows(number), os.path.join(here, who + ".u8"))
+    (told,) = re.findall(r'^    (\{"owners".*?\]\})$', text, re.MULTILINE | re.DOTALL)
+    with open(os.path.join(here, "plan.json"), "w", encoding="ascii") as file:
+        json.dump(json.loads(told), file)
+    commands = [line for line in re.findall(r"^    (lockstep .*)$", text.replace("\\\n", " "), re.MULTILINE)]
+    assert len(commands) == 7, commands
+    for command in commands:
+        if "--ledger" not in command:
+            done = subprocess.run(["bash", "-c", command], cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env=dict(os.environ, PATH=os.path.dirname(LOCKSTEP) + ":" + os.environ["PATH"]),
+                                  check=False)
+            assert done.returncode == 0, (command, done.stdout[-300:], done.stderr[-600:])
+    # The adapters that PEFT would load are the last mean.
+    last = state(os.path.join(here, "fed/round-003/start.safetensors"))
+    given = state(os.path.join(here, "together/adapter_model.safetensors"))
+    assert sorted(last.values()) == sorted(given.values()) and len(given) == 4, set(given)
+    with open(os.path.join(here, "together/README.md"), encoding="utf-8") as file:
+        assert "| mean of round | 2 |" in file.read()
+
+
 def begun_otherwise_it_is_refused():
     honest()
     for more, word in ((("--rounds", "3"), "--rounds"), (("--rounds", "2", "--quorum", "2"), "--quorum"),
@@ -269,7 +298,7 @@ def what_can_not_be_averaged_is_refused_by_name():
         said = refusal("job", "federate", path("case.json"), "--out", path("case"), "--offline",
                        wanted=1 if "pay" in change else 3)
         assert words in said, (words, said)
-    momentless = make_job("sgd.job", 0, "--optimizer", "sgd")
+    momentless = make_job("sgd.job", 0, "--optimizer", "sgd", "--momentum", "0")
     said = refusal("job", "federate", plan("case.json", [("ada", momentless, rows(0))]), "--out", path("case"),
                    "--offline", "--keep-moments", wanted=1)
     assert "has no moments" in said, said
@@ -402,6 +431,7 @@ TESTS = [
     adapters_travel_alone,
     an_outer_step_and_moments,
     a_diverging_owner_is_left_out_where_the_quorum_allows,
+    the_page_is_true,
     begun_otherwise_it_is_refused,
     what_can_not_be_averaged_is_refused_by_name,
     each_forgery_is_found_and_named,

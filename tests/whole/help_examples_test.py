@@ -43,6 +43,7 @@ NOT_HERE = {
     "audit answer.receipt": "tests/whole/finetune_test.py",
     "audit --workers 8": "tests/verifier/audit/audit_test.c",
     "audit answer.receipt": "tests/client/generate/receipt_test.py",
+    "audit fed": "tests/client/federate_test.py",
     "audit --lineage": "tests/verifier/lineage/lineage_test.py",
     "audit --verify-report": "tests/whole/delivery_test.py",
     "ledger deploy": "tests/chain has chains",

@@ -32,7 +32,7 @@ void rounds_parts_blame(struct rounds_check *check, const struct error *error);
 MUST_CHECK enum status rounds_record_check(bool *holds, struct rounds_check *check,
                                            struct error *error);
 
-/* The states of the owners, their bundles, and what the ledger says of them. */
+/* The states of the owners, and their bundles. */
 MUST_CHECK enum status rounds_states_check(struct rounds_check *check, struct error *error);
 
 /* The mean: its job from headers, its step again, and what follows from it. */

@@ -129,6 +129,9 @@ enum status rounds_record_check(bool *holds, struct rounds_check *check, struct 
     }
     for (uint32_t i = 0; i < check->record.owner_count; i++) {
         TRY(check_job(holds, check, i, error));
+        if (check->ledger != NULL) {
+            TRY(rounds_ledger_check(check, i, error));
+        }
         *holds = has_reason(check, i) && *holds;
     }
     if (states < quorum) {

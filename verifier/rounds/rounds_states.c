@@ -157,9 +157,6 @@ enum status rounds_states_check(struct rounds_check *check, struct error *error)
         char bundle[FILE_PATH_MAX];
         bool there;
 
-        if (check->ledger != NULL) {
-            TRY(rounds_ledger_check(check, i, error));
-        }
         if (!check->record.owners[i].has_state) {
             continue;
         }
