@@ -56,6 +56,10 @@ abstract contract Kinds {
     uint256 internal constant OP_UNIFORM = 44;
     uint256 internal constant OP_CONTRACT_CHOSEN = 45;
     uint256 internal constant OP_CONTRACT_CHOSEN_ROWS = 46;
+    uint256 internal constant OP_INTEGER = 47;
+    uint256 internal constant OP_TAKE = 48;
+    uint256 internal constant OP_SCATTER = 49;
+    uint256 internal constant OP_SORT = 50;
 
     // Functions of MAP.
     uint256 internal constant MAP_NEG = 0;
@@ -98,6 +102,22 @@ abstract contract Kinds {
     uint256 internal constant BINARY_SILU_GRAD = 13;
     uint256 internal constant BINARY_SQUARED_ERROR = 14;
     uint256 internal constant BINARY_SQUARED_ERROR_SLOPE = 15;
+
+    // Functions of INTEGER.
+    uint256 internal constant INTEGER_ADD = 0;
+    uint256 internal constant INTEGER_SUB = 1;
+    uint256 internal constant INTEGER_MUL = 2;
+    uint256 internal constant INTEGER_DIV = 3;
+    uint256 internal constant INTEGER_MOD = 4;
+    uint256 internal constant INTEGER_AND = 5;
+    uint256 internal constant INTEGER_OR = 6;
+    uint256 internal constant INTEGER_XOR = 7;
+    uint256 internal constant INTEGER_SHIFT_LEFT = 8;
+    uint256 internal constant INTEGER_SHIFT_RIGHT = 9;
+    uint256 internal constant INTEGER_LESS = 10;
+    uint256 internal constant INTEGER_LESS_EQUAL = 11;
+    uint256 internal constant INTEGER_EQUAL = 12;
+    uint256 internal constant INTEGER_NOT_EQUAL = 13;
 
     // Attributes: SCHEDULE.
     uint256 internal constant SCHEDULE_COLUMNS = 0;
@@ -360,6 +380,37 @@ abstract contract Kinds {
     uint256 internal constant MOVE_S3 = 8;
     uint256 internal constant MOVE_S4 = 9;
     uint256 internal constant MOVE_OFFSET = 10;
+
+    // Attributes: INTEGER.
+    uint256 internal constant INTEGER_FUNCTION = 0;
+    uint256 internal constant INTEGER_D0 = 1;
+    uint256 internal constant INTEGER_D1 = 2;
+    uint256 internal constant INTEGER_D2 = 3;
+    uint256 internal constant INTEGER_D3 = 4;
+    uint256 internal constant INTEGER_A0 = 5;
+    uint256 internal constant INTEGER_A1 = 6;
+    uint256 internal constant INTEGER_A2 = 7;
+    uint256 internal constant INTEGER_A3 = 8;
+    uint256 internal constant INTEGER_B0 = 9;
+    uint256 internal constant INTEGER_B1 = 10;
+    uint256 internal constant INTEGER_B2 = 11;
+    uint256 internal constant INTEGER_B3 = 12;
+
+    // Attributes: TAKE.
+    uint256 internal constant TAKE_ROWS = 0;
+    uint256 internal constant TAKE_COLUMNS = 1;
+    uint256 internal constant TAKE_WIDTH = 2;
+
+    // Attributes: SCATTER.
+    uint256 internal constant SCATTER_ROWS = 0;
+    uint256 internal constant SCATTER_COLUMNS = 1;
+    uint256 internal constant SCATTER_WIDTH = 2;
+    uint256 internal constant SCATTER_FUNCTION = 3;
+
+    // Attributes: SORT.
+    uint256 internal constant SORT_ROWS = 0;
+    uint256 internal constant SORT_COLUMNS = 1;
+    uint256 internal constant SORT_DESCENDING = 2;
 }
 
 /// @title RuleBook
@@ -378,7 +429,7 @@ abstract contract RuleBook is Kinds {
     uint256 internal constant RULES_FUNCTIONS = 7;
 
     // The contract of each kind, four bits each: kind 0 stands last. Then of function codes.
-    uint256 internal constant BOOK = 0x33111344411665222111144444444433332111111111111;
+    uint256 internal constant BOOK = 0x222233111344411665222111144444444433332111111111111;
     uint256 internal constant MAP_BOOK = 0x5555777775555555555555;
 
     IRules public immutable MOVES;

@@ -13,6 +13,7 @@ void cpu_kernels(struct kernel_table *table, enum isa isa)
         return; /* the rules alone */
     }
     moving_kernels(table);
+    moving_rows_kernels(table);
 #if defined(__x86_64__)
     if (isa == ISA_AVX2) {
         contraction_kernels_avx2(table);

@@ -102,17 +102,23 @@ enum { ROWS = ROW_SUM_ROWS, COLUMNS = ROW_SUM_COLUMNS };
 #define TARGET_IGNORED UINT32_MAX
 enum reduce_function { REDUCE_MAX = 0, REDUCE_MIN, REDUCE_FUNCTION_COUNT };
 
-#define OP_MAP_ENUMERATOR(NAME, ...)    MAP_##NAME,
-#define OP_BINARY_ENUMERATOR(NAME, ...) BINARY_##NAME,
+#define OP_MAP_ENUMERATOR(NAME, ...)     MAP_##NAME,
+#define OP_BINARY_ENUMERATOR(NAME, ...)  BINARY_##NAME,
+#define OP_INTEGER_ENUMERATOR(NAME, ...) INTEGER_##NAME,
 enum map_function { OP_MAP_CODES(OP_MAP_ENUMERATOR) MAP_FUNCTION_COUNT };
 enum binary_function { OP_BINARY_CODES(OP_BINARY_ENUMERATOR) BINARY_FUNCTION_COUNT };
+enum integer_function { OP_INTEGER_CODES(OP_INTEGER_ENUMERATOR) INTEGER_FUNCTION_COUNT };
+enum scatter_function { SCATTER_ADD = 0, SCATTER_LAST };
+/* What one rule reads of a row that is sorted, and of what is sent to one. */
+#define SORT_COLUMNS_MAX  4096
+#define SCATTER_WIDTH_MAX FOLD_CHUNK
 /*
  * A general view: out has VIEW_AXES axes in row-major order, and an operand is read at the sum of
  * index * stride. A stride of 0 repeats the operand; the other strides are a permutation of it.
  */
-#define VIEW_AXES 4
+#define VIEW_AXES         4
 enum {
-    BINARY_DIMS = BINARY_D0,
+    BINARY_DIMS = BINARY_D0, /* of INTEGER too */
     BINARY_A_STRIDES = BINARY_A0,
     BINARY_B_STRIDES = BINARY_B0,
     SELECT_DIMS = SELECT_D0,
@@ -182,7 +188,7 @@ static RULE inline struct softmax_span softmax_span_of(const int64_t *attributes
 /* The kind's name for people: "contract-onehot". NULL past the last kind. */
 const char *op_kind_name(enum op_kind kind);
 
-/* The same of a sound operation; of a MAP or a BINARY that of its function: "gelu". */
+/* The same of a sound operation; of a MAP, a BINARY or an INTEGER that of its function: "gelu". */
 const char *op_name(const struct op *op);
 
 /*

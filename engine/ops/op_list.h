@@ -18,9 +18,9 @@
  * OP_RULE_OF_ANY() takes the number of the output. The gradient is grad_NAME(); OP_NO_GRADIENT: the
  * kind carries integers, draws batches, or belongs to the reverse pass. cut: enum family of
  * engine/plan/slice.c; of OP_PLAN_ROWS() what each tensor has per row: 'a' all columns, 'p' the
- * parts of a fold, 'r' one number, 'h' a reach, 'c' nothing. launch: enum launch_family of
- * engine/cuda/launch. reads: enum reads_family of engine/rules/evidence_bound.c. contract: one of
- * OP_CONTRACTS.
+ * parts of a fold, 'r' one number, 'w' its WIDTH, 'h' a reach, 'c' nothing. launch: enum
+ * launch_family of engine/cuda/launch. reads: enum reads_family of engine/rules/evidence_bound.c.
+ * contract: one of OP_CONTRACTS.
  *
  * Numbers of kinds are bound by jobs and by contracts: a new row goes to the end. scripts/kinds
  * writes chain/contracts/Kinds.sol from this file and checks what no compiler sees; CONTRIBUTING.md
@@ -74,7 +74,11 @@
     SET(MAP, FUNCTION, CONSTANT_BITS) \
     SET(BINARY, FUNCTION, D0, D1, D2, D3, A0, A1, A2, A3, B0, B1, B2, B3) \
     SET(SELECT, D0, D1, D2, D3, C0, C1, C2, C3, A0, A1, A2, A3, B0, B1, B2, B3) \
-    SET(MOVE, D0, D1, D2, D3, D4, S0, S1, S2, S3, S4, OFFSET)
+    SET(MOVE, D0, D1, D2, D3, D4, S0, S1, S2, S3, S4, OFFSET) \
+    SET(INTEGER, FUNCTION, D0, D1, D2, D3, A0, A1, A2, A3, B0, B1, B2, B3) \
+    SET(TAKE, ROWS, COLUMNS, WIDTH) \
+    SET(SCATTER, ROWS, COLUMNS, WIDTH, FUNCTION) \
+    SET(SORT, ROWS, COLUMNS, DESCENDING)
 
 /* ---- kinds ------------------------------------------------------------------- */
 
@@ -171,7 +175,7 @@
     KIND(CONTRACT_ONEHOT, "contract-onehot", \
          OP_SPEC(3, "index q e", 1, "out", EXACT, ONEHOT, contract_onehot), \
          OP_RULES(contract_onehot), \
-         OP_NO_GRADIENT, OP_PLAN(ONEHOT, ONEHOT, NEW), OP_LEDGER(PRODUCT, CONTRACTION)) \
+         OP_GRADIENT(contract_onehot, 0), OP_PLAN(ONEHOT, ONEHOT, NEW), OP_LEDGER(PRODUCT, CONTRACTION)) \
     /* ---- rows ---- */ \
     /* in x(R,N); out part(R,chunks), sum(R) */ \
     KIND(ROW_SUM, "row-sum", \
@@ -357,7 +361,31 @@
     KIND(CONTRACT_CHOSEN_ROWS, "contract-chosen-rows", \
          OP_SPEC(5, "index qa ea qb eb", 1, "out", EXACT, CHOSEN_SUM, contract_chosen_rows), \
          OP_RULES(contract_chosen_rows), \
-         OP_NO_GRADIENT, OP_PLAN(CHOSEN_ROWS, CHOSEN, NEW), OP_LEDGER(PRODUCT, CONTRACTION))
+         OP_NO_GRADIENT, OP_PLAN(CHOSEN_ROWS, CHOSEN, NEW), OP_LEDGER(PRODUCT, CONTRACTION)) \
+    /* ---- integers, and several elements of each row ---- */ \
+    /* in a, b u32, read through strides as BINARY's; out u32: function(a, b) modulo 2^32 */ \
+    KIND(INTEGER, "integer", \
+         OP_SPEC(2, "a b", 1, "out", EXACT, INTEGER, integer), \
+         OP_RULES(integer), \
+         OP_NO_GRADIENT, OP_PLAN(GENERAL, RULES, NEW), OP_LEDGER(ONE, ELEMENTWISE)) \
+    /* in x f32|u32(R,N), index u32(R,W); out (R,W): x[r,index[r,w]]; past the row NaN, of integers \
+     * 2^32-1 */ \
+    KIND(TAKE, "take", \
+         OP_SPEC(2, "x index", 1, "out", EXACT, TAKE, sent), \
+         OP_RULES(take), \
+         OP_GRADIENT(take, 0), OP_PLAN_ROWS("aww", RULES, NEW), OP_LEDGER(ONE, ELEMENTWISE)) \
+    /* in index u32(R,W), x(R,W), base(R,N), f32 or u32; out (R,N): base, and x[r,w] at index[r,w]: \
+     * added in the order of w (f32), or the last one in its place */ \
+    KIND(SCATTER, "scatter", \
+         OP_SPEC(3, "index x base", 1, "out", EXACT, SCATTER, sent), \
+         OP_RULES(scatter), \
+         OP_GRADIENT(scatter, 0), OP_PLAN_ROWS("wwaa", RULES, NEW), OP_LEDGER(ROW, ELEMENTWISE)) \
+    /* in x(R,N); out rank u32(R,N), index u32(R,N), y(R,N): each row in order, NaN as above all \
+     * numbers, the lower column first of what is equal; y[r,rank[r,c]] = x[r,c] */ \
+    KIND(SORT, "sort", \
+         OP_SPEC(1, "x", 3, "rank index y", EXACT, SORT, sort), \
+         OP_RULES(sort_rank, sort_index, sort), \
+         OP_GRADIENT(sort, 2), OP_PLAN_ROWS("aaaa", RULES, NEW), OP_LEDGER(ROW, ELEMENTWISE))
 
 /* ---- function codes: numbers are bound like those of kinds --------------------- */
 
@@ -405,6 +433,24 @@
     CODE(SILU_GRAD, "silu-grad", BINARY) \
     CODE(SQUARED_ERROR, "squared-error", BINARY) /* (a-b)^2 */ \
     CODE(SQUARED_ERROR_SLOPE, "squared-error-slope", BINARY) /* 2*(a-b) */
+
+/* CODE(NAME, text, contract, what it gives of a and b, uint32_t). A comparison gives 1 or 0; by 0 a
+ * quotient is 2^32-1 and a rest a; a shift by 32 or more leaves 0. */
+#define OP_INTEGER_CODES(CODE) \
+    CODE(ADD, "integer-add", ELEMENTWISE, a + b) \
+    CODE(SUB, "integer-sub", ELEMENTWISE, a - b) \
+    CODE(MUL, "integer-mul", ELEMENTWISE, a * b) \
+    CODE(DIV, "integer-div", ELEMENTWISE, b == 0 ? UINT32_MAX : a / b) \
+    CODE(MOD, "integer-mod", ELEMENTWISE, b == 0 ? a : a % b) \
+    CODE(AND, "integer-and", ELEMENTWISE, a & b) \
+    CODE(OR, "integer-or", ELEMENTWISE, a | b) \
+    CODE(XOR, "integer-xor", ELEMENTWISE, a ^ b) \
+    CODE(SHIFT_LEFT, "integer-shift-left", ELEMENTWISE, b < 32 ? a << b : 0) \
+    CODE(SHIFT_RIGHT, "integer-shift-right", ELEMENTWISE, b < 32 ? a >> b : 0) \
+    CODE(LESS, "integer-less", ELEMENTWISE, a < b) \
+    CODE(LESS_EQUAL, "integer-less-equal", ELEMENTWISE, a <= b) \
+    CODE(EQUAL, "integer-equal", ELEMENTWISE, a == b) \
+    CODE(NOT_EQUAL, "integer-not-equal", ELEMENTWISE, a != b)
 
 /* ---- the contracts that have rules, in the order in which an examiner takes them --- */
 

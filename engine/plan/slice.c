@@ -179,7 +179,7 @@ static uint64_t reach_sharers(const struct slice *slice)
 #define ROW_TENSORS(NAME, text, spec, rules, gradient, plan, ...) [OP_##NAME] = plan,
 
 /* Of kinds with rows what each tensor has per row: 'a' all columns, 'p' parts of a fold, 'r' one
- * number, 'h' a reach, which need not be there; 'c': no rows. */
+ * number, 'w' a WIDTH, 'h' a reach, which need not be there; 'c': no rows. */
 static const char *const row_tensors[OP_KIND_COUNT] = {OP_LIST(ROW_TENSORS)};
 #undef OP_PLAN
 #undef OP_PLAN_ROWS
@@ -220,6 +220,7 @@ static void take_rows(struct cut *cut, uint32_t axis)
     for (uint32_t i = 0; *tensors != '\0'; tensors++) {
         const uint64_t width = *tensors == 'a'   ? columns
                                : *tensors == 'p' ? fold_chunks(columns)
+                               : *tensors == 'w' ? (uint64_t)op->attributes[TAKE_WIDTH]
                                                  : 1;
 
         if (*tensors == 'h' && sharers == 0) {
@@ -410,7 +411,7 @@ static void take_chosen_rows(struct cut *cut, uint32_t axis)
 
 static uint32_t general_dims(const struct op *op)
 {
-    return op->kind == OP_BINARY ? BINARY_DIMS : SELECT_DIMS;
+    return op->kind == OP_SELECT ? SELECT_DIMS : BINARY_DIMS;
 }
 
 /* An operand that repeats along the axis stays whole. */

@@ -106,6 +106,7 @@ enum reads_family {
     READS_PRODUCT,   /* a part of a contraction, or of a row that is quantized */
     READS_EXPONENTS, /* rows of them */
     READS_CHUNK,     /* one chunk of a row, or one part of each */
+    READS_ROW,       /* all that is sorted, or sent to a row */
 };
 
 #define OP_LEDGER(reads, contract)                             READS_##reads
@@ -140,6 +141,10 @@ static void reads_of(struct reads reads[OP_INPUTS_MAX + OP_OUTPUTS_MAX], const s
         break;
     case READS_CHUNK:
         all_read(reads, before, 1, FOLD_CHUNK);
+        break;
+    case READS_ROW:
+        all_read(reads, before, 1,
+                 (uint64_t)op->attributes[op->kind == OP_SORT ? SORT_COLUMNS : SCATTER_WIDTH]);
         break;
     }
 }

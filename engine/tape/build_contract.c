@@ -351,6 +351,32 @@ uint32_t build_contract_chosen_rows(struct builder *builder, uint32_t index, uin
     return op.outputs[0];
 }
 
+uint32_t build_sum_by_index(struct builder *builder, uint32_t index, uint32_t x, uint32_t rank,
+                            const uint64_t *dims)
+{
+    const uint64_t rows = builder_tensor(builder, index)->count;
+    const uint64_t width = builder_tensor(builder, x)->count / rows;
+    struct view view = view_transposed(width, rows);
+    struct quantized q = build_quantize(builder, x, &view, builder->precision);
+    uint32_t inputs[3] = {index, q.q, q.exponents};
+    struct op op = op_begin(OP_CONTRACT_ONEHOT, 3, inputs);
+    struct output_shape shape = {DTYPE_F32, rank, {0}};
+    uint64_t count = 1;
+
+    for (uint32_t axis = 0; axis < rank && axis < TENSOR_RANK_MAX; axis++) {
+        shape.dims[axis] = dims[axis];
+        count *= dims[axis];
+    }
+    op_attribute(&op, width == 0 ? 0 : count / width);
+    op_attribute(&op, width);
+    op_attribute(&op, rows);
+    op_attribute(&op, builder->precision.bits);
+    op_attribute(&op, builder->precision.block);
+    op.output_count = 1;
+    build_op(builder, &op, &shape);
+    return op.outputs[0];
+}
+
 uint32_t build_linear_chosen(struct builder *builder, uint32_t x, uint32_t weight, uint32_t index)
 {
     const struct tensor tensor = *builder_tensor(builder, weight);

@@ -259,6 +259,24 @@ uint32_t build_extreme(struct builder *builder, enum reduce_function function, u
 /* x[r, index[r]] of each row of the last axis, which is dropped. */
 uint32_t build_gather_elements(struct builder *builder, uint32_t x, uint32_t index);
 
+/* x[r, index[r,w]] of each row of the last axis, in the shape of index: so many of each row. */
+uint32_t build_take(struct builder *builder, uint32_t x, uint32_t index);
+/* base, and x[r,w] at index[r,w] of each row: added, or the last one in its place. */
+uint32_t build_scatter(struct builder *builder, enum scatter_function function, uint32_t index,
+                       uint32_t x, uint32_t base);
+
+/* Each row of the last axis in order: where each element goes, where each comes from, and they. */
+struct sorted {
+    uint32_t rank;
+    uint32_t index;
+    uint32_t y;
+};
+void build_sort(struct builder *builder, struct sorted *sorted, uint32_t x, bool descending);
+
+/* Row v of the result is the sum of the rows of x (K, C) whose index is v, exactly: dims (V, C). */
+uint32_t build_sum_by_index(struct builder *builder, uint32_t index, uint32_t x, uint32_t rank,
+                            const uint64_t *dims);
+
 /* Sum of the squares of all elements: one number. */
 uint32_t build_square_sum(struct builder *builder, uint32_t x);
 

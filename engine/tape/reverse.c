@@ -66,23 +66,11 @@ void grad_dropout(struct reverse *reverse, uint32_t dy)
 
 void grad_gather(struct reverse *reverse, uint32_t dy)
 {
-    struct builder *builder = reverse->builder;
-    uint64_t width = attribute_at(reverse, GATHER_WIDTH);
-    uint64_t rows = builder_tensor(builder, dy)->count / width;
-    struct view view = view_transposed(width, rows);
-    struct quantized q = build_quantize(builder, dy, &view, builder->precision);
-    uint32_t inputs[3] = {reverse->op->inputs[1], q.q, q.exponents};
-    struct op op = op_begin(OP_CONTRACT_ONEHOT, 3, inputs);
-    struct output_shape shape = shape_like(builder, reverse->op->inputs[0]);
+    const struct tensor like = *input_tensor(reverse, 0);
 
-    op_attribute(&op, attribute_at(reverse, GATHER_VOCABULARY));
-    op_attribute(&op, width);
-    op_attribute(&op, rows);
-    op_attribute(&op, builder->precision.bits);
-    op_attribute(&op, builder->precision.block);
-    op.output_count = 1;
-    build_op(builder, &op, &shape);
-    reverse_add(reverse, 0, op.outputs[0]);
+    reverse_add(
+        reverse, 0,
+        build_sum_by_index(reverse->builder, reverse->op->inputs[1], dy, like.rank, like.dims));
 }
 
 static uint32_t zeros_like(struct reverse *reverse, uint32_t tensor)
@@ -394,6 +382,34 @@ void grad_contract_chosen(struct reverse *reverse, uint32_t dy)
         add_to(reverse, w,
                build_contract_chosen_rows(builder, index, dy, &rows_n, x, &rows_k, shifts,
                                           shape.rank, shape.dims));
+    }
+}
+
+/* out[v] = sum over k with index[k] == v of x[k] gives dx[k] = dout[index[k]]. */
+void grad_contract_onehot(struct reverse *reverse, uint32_t dy)
+{
+    const struct view rows =
+        view_transposed(attribute_at(reverse, ONEHOT_WIDTH), attribute_at(reverse, ONEHOT_K));
+    struct view view;
+
+    if (!is_quantized(reverse, 1)) {
+        builder_fail(reverse->builder, STATUS_BAD_FORMAT,
+                     "a contraction of what no operation quantized");
+        return;
+    }
+    const uint32_t x = quantize_of(reverse, 1, &view)->inputs[0];
+
+    if (memcmp(&view, &rows, sizeof(view)) != 0) {
+        builder_fail(reverse->builder, STATUS_BAD_FORMAT, "no gradient of rows in another view");
+    } else if (reverse->wanted[x]) {
+        const struct tensor like = *builder_tensor(reverse->builder, x);
+        const uint64_t flat[2] = {attribute_at(reverse, ONEHOT_VOCABULARY), rows.dims[3]};
+        const struct move all = {.dims = {1, 1, 1, 1, (int64_t)(flat[0] * flat[1])},
+                                 .strides = {0, 0, 0, 0, 1}};
+        uint32_t dx = build_move(reverse->builder, dy, &all, 2, flat);
+
+        dx = build_gather(reverse->builder, dx, reverse->op->inputs[0]);
+        add_to(reverse, x, build_reshape(reverse->builder, dx, like.rank, like.dims));
     }
 }
 

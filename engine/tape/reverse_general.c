@@ -532,6 +532,42 @@ void grad_place(struct reverse *reverse, uint32_t dy)
     }
 }
 
+/* ---- several elements of each row ------------------------------------------------------- */
+
+void grad_take(struct reverse *reverse, uint32_t dy)
+{
+    const struct tensor x = *builder_tensor(reverse->builder, reverse->op->inputs[0]);
+    const uint32_t zeros = build_fill(reverse->builder, 0.0f, x.rank, x.dims);
+
+    reverse_add(reverse, 0,
+                build_scatter(reverse->builder, SCATTER_ADD, reverse->op->inputs[1], dy, zeros));
+}
+
+/* What was sent gets the gradient of its place, as PyTorch has it: also what another one replaced. */
+void grad_scatter(struct reverse *reverse, uint32_t dy)
+{
+    struct builder *builder = reverse->builder;
+    const uint32_t index = reverse->op->inputs[0];
+    const bool adds = reverse->op->attributes[SCATTER_FUNCTION] == SCATTER_ADD;
+    const struct tensor x = *builder_tensor(builder, reverse->op->inputs[1]);
+
+    if (reverse_wants(reverse, 1)) {
+        const uint32_t taken = build_take(builder, dy, index);
+
+        reverse_add(reverse, 1, build_reshape(builder, taken, x.rank, x.dims));
+    }
+    if (reverse_wants(reverse, 2)) {
+        const uint32_t zeros = adds ? 0 : build_fill(builder, 0.0f, x.rank, x.dims);
+
+        reverse_add(reverse, 2, adds ? dy : build_scatter(builder, SCATTER_LAST, index, zeros, dy));
+    }
+}
+
+void grad_sort(struct reverse *reverse, uint32_t dy)
+{
+    reverse_add(reverse, 0, build_take(reverse->builder, dy, reverse->op->outputs[0]));
+}
+
 /* ---- CAST ------------------------------------------------------------------------------ */
 
 /* Rounding passes gradients straight through; integers have none. */

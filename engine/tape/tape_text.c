@@ -108,7 +108,9 @@ static void say_op(struct tape_text *text, const struct tape *tape, const struct
         }
     }
     /* The name is the function's. */
-    for (uint32_t i = op->kind == OP_MAP || op->kind == OP_BINARY; i < op->attribute_count; i++) {
+    const bool coded = op->kind == OP_MAP || op->kind == OP_BINARY || op->kind == OP_INTEGER;
+
+    for (uint32_t i = coded; i < op->attribute_count; i++) {
         say_attribute(text, op, i);
     }
     say(text, "\n");

@@ -251,7 +251,9 @@ class Line:
     """A line of the graph that makes a value. shape is the tape's; count its elements."""
 
     def __init__(self, word, operands, numbers, shape, kind, place):
-        self.word, self.operands, self.numbers = word, operands, numbers
+        self.word, self.numbers = word, numbers
+        self.operands = [one.same or one for one in operands]
+        self.same = None     # of a line with another span: the line itself
         self.shape, self.kind, self.place = tuple(shape), kind, place
         self.count = math.prod(self.shape)
         self.hidden = None   # of a masked score: what it was before, and where it is hidden
@@ -259,9 +261,37 @@ class Line:
         self.view = None     # of a move: what it copies
         self.factors = None  # of a product by element: its two sides
         self.turned = None   # of (-second half, first half) of the last axis: the whole
+        self.span = None     # of u32: the least and the largest number that it stands for
+        self.computed = False  # of u32: by calls of integers
+        self.words = None    # of integers as f32: gives the same as u32, or None
 
 
 LOST = object()  # of a tensor that has no line
+WORD, SIGNED, WIDE = (0, 2 ** 32 - 1), (-2 ** 31, 2 ** 31 - 1), (-2 ** 64, 2 ** 64)
+MOVED = {"move", "place", "select", "stop", "take"}  # what they give is what they got
+
+
+def _is_within(span, other):
+    return other[0] <= span[0] and span[1] <= other[1]
+
+
+def _once(function):
+    kept = []
+
+    def made():
+        if not kept:
+            kept.append(function())
+        return kept[0]
+    return made
+
+
+def _spanned(line, low, high):
+    """The line, as what stands for numbers of this span alone."""
+    if line.span == (low, high) or (low, high) == WORD and line.span is None:
+        return line
+    made = copy.copy(line)
+    made.span, made.same = (low, high), line.same or line
+    return made
 
 
 class Value:
@@ -338,10 +368,32 @@ class Graph:
         self.declared, self.place, self.fills, self.constants = [], "loss", {}, {}
         self.frozen = {}  # name: tensor
         self.moves = {}   # by line and view
+        self.cut = {}     # integers that are constants, modulo 2^32
         self.tables = {}  # of rotations, by their numbers
 
     def line(self, word, operands, numbers, sizes, kind="f32"):
-        return Line(word, operands, numbers, tape_shape(sizes), kind, self.place)
+        made = Line(word, operands, numbers, tape_shape(sizes), kind, self.place)
+        moved = [one for one in operands if one.kind == kind] if word in MOVED else []
+        if kind == "u32" and moved:
+            spans = [one.span or WORD for one in moved]
+            made.span = min(low for low, _ in spans), max(high for _, high in spans)
+            made.computed = any(one.computed for one in moved)
+        elif kind == "f32" and moved and any(one.words for one in moved):
+            made.words = _once(lambda: self.moved_words(made))
+        return made
+
+    def moved_words(self, line):
+        """Of what copies integers: the same copy of their words."""
+        operands = []
+        for one in line.operands:
+            if line.word == "select" and not operands:
+                operands.append(one)
+                continue
+            found = self.words(Value(one, one.shape))
+            if found is None:
+                return None
+            operands.append(found.line)
+        return self.line(line.word, operands, line.numbers, line.shape, "u32")
 
     def call(self, word, operands, numbers, sizes, kind="f32"):
         return Value(self.line(word, operands, numbers, sizes, kind), sizes, kind=kind)
@@ -358,6 +410,10 @@ class Graph:
             self.fills[kind, word] = self.line(
                 "fill-integer" if kind == "u32" else "fill", [], [word], (1,), kind)
         return self.fills[kind, word]
+
+    def fill_rows(self, number, sizes):
+        """A tensor full of an integer."""
+        return self.line("fill-integer", [], [number], sizes, "u32")
 
     def number(self, number, sizes=(), kind="f32"):
         return Value(self.fill(number, kind), sizes, (0,) * len(sizes), kind=kind)
@@ -408,15 +464,88 @@ class Graph:
         if value.kind == "constant":
             return self.constant(value, "f32")
         if value.kind == "u32":
-            line = self.line("cast", [value.line], [], value.line.shape)
+            line = self.counted(value.line)
             return Value(line, value.sizes, value.strides, value.offset)
         return value
+
+    def counted(self, word):
+        """The number of a u32, as f32; below 0 where its span says so."""
+        span = word.span or WORD
+        if span[0] >= 0 and span[1] <= WORD[1]:
+            made = self.line("cast", [word], [], word.shape)
+        elif _is_within(span, SIGNED):
+            x = Value(word, word.shape, kind="u32")
+            below = self.integers("less-equal", 2 ** 31, x)
+            size = self.select(below, self.integers("sub", 0, x), x)
+            size = Value(self.line("cast", [size.line], [], word.shape), word.shape)
+            made = self.select(below, self.scale(size, -1), size).line
+        else:
+            refuse("an integer that may pass 32 bits: cut it first, as by `& 0xffffffff` or `% 2**32`")
+        made.words = lambda: word
+        return made
+
+    def words(self, x):
+        """An integer as u32, modulo 2^32, with the span of its line; None where nobody knows it."""
+        if isinstance(x, (bool, int)):
+            line = self.fill(int(x) % 2 ** 32, "u32")
+            return Value(_spanned(line, int(x), int(x)), (), kind="u32")
+        if not isinstance(x, Value) or x.kind == "u32":
+            return x if isinstance(x, Value) else None
+        if x.kind == "constant":
+            if x.tensor.is_floating_point() or not x.tensor.numel():
+                return None
+            tensor = x.tensor.long()
+            made = self.constant(Value(None, tensor.shape, kind="constant",
+                                       tensor=self.cut_constant(x.tensor)), "u32")
+            line = _spanned(made.line, int(tensor.min()), int(tensor.max()))
+            return Value(line, made.sizes, made.strides, made.offset, "u32")
+        if x.kind == "bool" and x.line.words is None:
+            line = self.line("cast-integer", [x.line], [], x.line.shape, "u32")
+            return Value(_spanned(line, 0, 1), x.sizes, x.strides, x.offset, "u32")
+        line = x.line.words() if x.line.words else None
+        return None if line is None else Value(line, x.sizes, x.strides, x.offset, "u32")
+
+    def cut_constant(self, tensor):
+        """Modulo 2^32; the same tensor again, so that it is one constant."""
+        key = tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype
+        if key not in self.cut or self.cut[key][1] != tensor._version:
+            self.cut[key] = tensor, tensor._version, tensor.long() & WORD[1]
+        return self.cut[key][2]
+
+    def sure_words(self, x):
+        """As words(); what is only known as f32 is exact up to 2^24 and may be below 0."""
+        found = self.words(x)
+        if found is None:
+            x = self.whole(self.real(x))
+            size = self.map("abs", x)
+            word = Value(self.line("cast-integer", [size.line], [], size.line.shape, "u32"),
+                         size.sizes, size.strides, kind="u32")
+            word.line.span = 0, EXACT
+            found = self.select(self.binary("less", x, 0), self.integers("sub", 0, word), word)
+            found.line.span = -EXACT, EXACT
+        return found
+
+    def integers(self, word, a, b, span=None):
+        """A call of two integers, modulo 2^32."""
+        a, b = self.words(a), self.words(b)
+        made = self.viewed("integer-" + word, [a, b], torch.broadcast_shapes(a.sizes, b.sizes),
+                           kind="u32")
+        made.line.span, made.line.computed = span, True
+        return made
+
+    def told(self, bit):
+        """A comparison of integers, as bool."""
+        made = Value(self.line("cast", [bit.line], [], bit.line.shape), bit.sizes, bit.strides,
+                     bit.offset, "bool")
+        bit.line.span = 0, 1
+        made.line.words = lambda: bit.line
+        return made
 
     def index(self, value):
         """As u32; what is computed of integers is cut."""
         if value.kind == "constant":
             return self.constant(value, "u32")
-        if value.kind == "u32":
+        if value.kind == "u32" and _is_within(value.line.span or WORD, WORD):
             return value
         x = self.whole(self.real(value))
         return Value(self.line("cast-integer", [x.line], [], x.line.shape, "u32"), x.sizes,
@@ -896,9 +1025,32 @@ def _gelu(g, name, out, x, approximate="none"):
     return g.map("gelu" if approximate == "tanh" else "gelu-erf", x)
 
 
+def _needs_words(x):
+    """Is this an integer that f32 may not hold?"""
+    return isinstance(x, int) and abs(x) > EXACT or isinstance(x, Value) and x.kind == "u32" and \
+        x.line.computed and not _is_within(x.line.span or WORD, (-EXACT, EXACT))
+
+
+def _both_words(g, a, b):
+    """Two integers whose order is that of their words; None: there is no such form."""
+    a, b = g.words(a), g.words(b)
+    if a is None or b is None:
+        return None
+    spans = [one.line.span or WORD for one in (a, b)]
+    if all(_is_within(span, WORD) for span in spans):
+        return a, b
+    if all(_is_within(span, SIGNED) for span in spans):
+        return [g.integers("add", one, 2 ** 31) for one in (a, b)]
+    return None
+
+
 @rule(*COMPARED)
 def _compare(g, name, out, a, b):
     word, turned = COMPARED[name]
+    if _needs_words(a) or _needs_words(b):
+        both = _both_words(g, a, b)
+        if both is not None:
+            return g.told(g.integers(word, *(reversed(both) if turned else both)))
     return g.binary(word, *((b, a) if turned else (a, b)), kind="bool")
 
 
@@ -907,15 +1059,74 @@ def _is_one(x):
         x.tensor.numel() == 1 and x.tensor.item() == 1
 
 
+def _fitted(line, out):
+    """What a type of fewer bits makes of an integer: it comes round."""
+    if out.dtype == torch.int32 and not _is_within(line.span or WORD, SIGNED):
+        line.span = SIGNED
+    return line
+
+
+def _is_integer(out):
+    return isinstance(out, torch.Tensor) and not out.is_floating_point() and \
+        out.dtype not in (torch.bool,) + tuple(SMALL)
+
+
+def _span_of(word, a, b):
+    low, high = zip(a.line.span or WORD, b.line.span or WORD)
+    if word == "add":
+        return low[0] + low[1], high[0] + high[1]
+    if word == "sub":
+        return low[0] - high[1], high[0] - low[1]
+    products = [one * other for one in (low[0], high[0]) for other in (low[1], high[1])]
+    return min(products), max(products)
+
+
+def _worded(g, out, word, a, b, real):
+    """Integers that are added or multiplied: as f32, exact up to 2^24, and beside it modulo 2^32 for
+    whom that matters. Where the first cannot be, the second."""
+    if not _is_integer(out):
+        return real()
+
+    def words():
+        one, other = g.words(a), g.words(b)
+        if one is None or other is None:
+            return None
+        return _fitted(g.integers(word, one, other, _span_of(word, one, other)).line, out)
+    place, words = g.place, _once(words)
+    if _needs_words(a) or _needs_words(b):
+        line = words()
+        if line is not None:
+            return Value(line, out.shape, kind="u32")
+    made = real()
+    dense = made.offset == 0 and made.strides == dense_strides(made.sizes)
+    if dense and made.line.count == math.prod(made.sizes) and made.line.words is None:
+        def placed():
+            kept, g.place = g.place, place
+            line, g.place = words(), kept
+            return line
+        made.line.words = placed
+    return made
+
+
 @rule("add", "sub", "rsub")
 def _add(g, name, out, a, b, alpha=1):
-    if name == "add" and alpha == 1 and isinstance(a, Value) and a.kind == "u32" and _is_one(b) and \
-            a.line.count == math.prod(out.shape) == 1:
+    if name == "rsub":
+        a, b, name = b, a, "sub"
+    if alpha == 1 and not (name == "add" and _counts(a, b, out)):
+        return _worded(g, out, name, a, b, lambda: _added(g, name, out, a, b))
+    return _added(g, name, out, a, b, alpha)
+
+
+def _counts(a, b, out):
+    return isinstance(a, Value) and a.kind == "u32" and _is_one(b) and \
+        a.line.count == math.prod(out.shape) == 1
+
+
+def _added(g, name, out, a, b, alpha=1):
+    if name == "add" and alpha == 1 and _counts(a, b, out):
         return Value(g.line("count", [a.line], [], (1,), "u32"), out.shape, kind="u32")
     if out.dtype == torch.bool:
         return _or(g, name, out, a, b)
-    if name == "rsub":
-        a, b = b, a
     if name == "add" and alpha == 1:
         fused = _added_mask(g, a, b) or _rotary(g, a, b) or _rotary(g, b, a)
         if fused is not None:
@@ -949,6 +1160,10 @@ def _added_mask(g, a, b):
 
 @rule("mul")
 def _mul(g, name, out, a, b):
+    return _worded(g, out, "mul", a, b, lambda: _multiplied(g, a, b))
+
+
+def _multiplied(g, a, b):
     for x, factor in ((a, b), (b, a)):
         if isinstance(factor, (bool, int, float)):
             return g.scale(g.real(x), factor)
@@ -1051,8 +1266,38 @@ def _rotary(g, a, b):
     return None
 
 
+def _is_large(g, x):
+    """May this integer be none that f32 holds, and is it known as a word?"""
+    found = g.words(x) if isinstance(x, Value) else None
+    return found is not None and not _is_within(found.line.span or WORD, (-EXACT, EXACT))
+
+
+def _divided(g, out, word, a, b):
+    """Quotients and rests of integers from 0 to 2^32 - 1, and rests by a power of two of any; None:
+    f32 has it."""
+    if not _is_integer(out) or not _is_large(g, a):
+        return None
+    one, other = g.words(a), g.words(b)
+    if other is None:
+        return None
+    low, high = one.line.span or WORD
+    least, most = other.line.span or WORD
+    if word == "mod" and least == most > 0 and least & (least - 1) == 0 and least <= 2 ** 32:
+        return g.integers("and", one, least - 1, (0, least - 1))
+    if low >= 0 and high <= WORD[1] and least > 0 and most <= WORD[1]:
+        return g.integers(word, one, other, (low // most, high // least) if word == "div" else
+                          (0, most - 1))
+    if max(-low, high) >= 2 ** 36:
+        refuse("an integer that may pass 32 bits: cut it first, as by `& 0xffffffff` or `% 2**32`")
+    return None
+
+
 @rule("div", "true_divide", "floor_divide")
 def _div(g, name, out, a, b, rounding_mode=None):
+    if name == "floor_divide" or rounding_mode is not None:
+        made = _divided(g, out, "div", a, b)
+        if made is not None:
+            return made
     if name == "floor_divide" or rounding_mode is not None:
         made = g.binary("div", a, b)
         return _truncated(g, made) if rounding_mode == "trunc" else g.map("floor", made)
@@ -1074,6 +1319,9 @@ def _trunc(g, name, out, x):
 
 @rule("remainder", "fmod")
 def _remainder(g, name, out, a, b):
+    made = _divided(g, out, "mod", a, b)
+    if made is not None:
+        return made
     parts = g.binary("div", a, b)
     parts = g.map("floor", parts) if name == "remainder" else _truncated(g, parts)
     return g.binary("sub", a, g.binary("mul", parts, b))
@@ -1117,30 +1365,105 @@ def _clamp(g, name, out, x, low=None, high=None, **names):
     return g.binary("min", x, high) if high is not None else x
 
 
+def _bits(g, word, out, a, b):
+    """Of integers bit by bit: what lies in 32 bits, with a sign or without."""
+    a, b = g.sure_words(a), g.sure_words(b)
+    spans = [one.line.span or WORD for one in (a, b)]
+    most = max(high for _, high in spans)
+    capped = [high for low, high in spans if low >= 0 and high <= WORD[1]]
+    if word == "and" and capped:
+        span = 0, min(capped)
+    elif all(_is_within(span, WORD) for span in spans):
+        span = 0, 2 ** most.bit_length() - 1
+    else:
+        span = SIGNED if all(_is_within(span, SIGNED) for span in spans) else WIDE
+    made = g.integers(word, a, b, span)
+    return _small(g, Value(_fitted(made.line, out), made.sizes, made.strides, kind="u32"), out)
+
+
+def _small(g, x, out):
+    """Integers of 8 and 16 bits come round."""
+    if out.dtype not in SMALL or _is_within(x.line.span or WORD, _range_of(out)):
+        return x
+    count, low = SMALL[out.dtype]
+    x = g.integers("and", g.integers("add", x, low), count - 1)
+    return g.integers("sub", x, low, _range_of(out)) if low else _of_span(x, _range_of(out))
+
+
+def _range_of(out):
+    count, low = SMALL[out.dtype]
+    return -low, count - low - 1
+
+
+def _of_span(x, span):
+    x.line.span = span
+    return x
+
+
 @rule("logical_not", "bitwise_not")
 def _not(g, name, out, x):
-    if out.dtype != torch.bool:
-        refuse("bitwise_not of integers")
-    return g.binary("equal", x, 0, kind="bool")
+    if out.dtype == torch.bool:
+        return g.binary("equal", x, 0, kind="bool")
+    x = g.sure_words(x)
+    low, high = x.line.span or WORD
+    return _small(g, g.integers("xor", x, WORD[1], (-1 - high, -1 - low)), out)
 
 
 @rule("logical_and", "bitwise_and", "__and__")
 def _and(g, name, out, a, b):
     if out.dtype != torch.bool:
-        refuse("bitwise_and of integers")
+        return _bits(g, "and", out, a, b)
     return g.binary("mul", _truth(g, a), _truth(g, b), kind="bool")
 
 
 @rule("logical_or", "bitwise_or", "__or__")
 def _or(g, name, out, a, b):
     if out.dtype != torch.bool:
-        refuse("bitwise_or of integers")
+        return _bits(g, "or", out, a, b)
     return g.binary("max", _truth(g, a), _truth(g, b), kind="bool")
+
+
+@rule("logical_xor", "bitwise_xor", "__xor__")
+def _xor(g, name, out, a, b):
+    if out.dtype != torch.bool:
+        return _bits(g, "xor", out, a, b)
+    return g.binary("not-equal", _truth(g, a), _truth(g, b), kind="bool")
+
+
+@rule("bitwise_left_shift", "__lshift__")
+def _shift_left(g, name, out, a, b):
+    if out.is_floating_point():
+        refuse("a shift of what is no integer")
+    a, b = g.sure_words(a), g.sure_words(b)
+    low, high = a.line.span or WORD
+    most = (b.line.span or WORD)[1]
+    span = (min(low << most, low), max(high << most, high)) if most < 64 else WIDE
+    made = g.integers("shift-left", a, b, span)
+    return _small(g, Value(_fitted(made.line, out), made.sizes, made.strides, kind="u32"), out)
+
+
+@rule("bitwise_right_shift", "__rshift__")
+def _shift_right(g, name, out, a, b):
+    if out.is_floating_point():
+        refuse("a shift of what is no integer")
+    a, b = g.sure_words(a), g.sure_words(b)
+    low, high = a.line.span or WORD
+    least = max((b.line.span or WORD)[0], 0)
+    span = low >> least if low > 0 else min(low, 0), max(high, 0) >> least
+    if low >= 0 and high <= WORD[1]:
+        return g.integers("shift-right", a, b, (0, span[1]))
+    if not _is_within((low, high), SIGNED):
+        refuse("a shift to the right of an integer that may pass 32 bits: cut it first, as by "
+               "`& 0xffffffff`")
+    up = g.integers("shift-right", g.integers("add", a, 2 ** 31), b)
+    return g.integers("sub", up, g.integers("shift-right", 2 ** 31, b), span)
 
 
 def _truth(g, x):
     boolean = isinstance(x, Value) and (x.kind == "bool" or x.kind == "constant" and
                                         x.tensor.dtype == torch.bool)
+    if not boolean and _needs_words(x):
+        return g.told(g.integers("not-equal", x, 0))
     return x if boolean else g.binary("not-equal", x, 0, kind="bool")
 
 
@@ -1474,6 +1797,29 @@ def _erfc(g, name, out, x):
     return g.binary("sub", 1, g.map("erf", x))
 
 
+ERFINV = (  # Giles (2010), in w - 2.5 and in sqrt(w) - 3 with w = -log(1 - x*x)
+    (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
+     -0.00417768164, 0.246640727, 1.50140941),
+    (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
+     0.00943887047, 1.00167406, 2.83297682))
+
+
+@rule("erfinv", "special_erfinv")
+def _erfinv(g, name, out, x):
+    """A polynomial, and once more by Newton; its slope is sqrt(pi)/2 exp(y*y)."""
+    x = g.real(x)
+    still = g.stop(x)
+    up, down = (_log1p(g, name, out, one) for one in (still, g.scale(still, -1)))
+    w = g.scale(g.binary("add", up, down), -1)
+    near = _polynomial(g, g.binary("sub", w, 2.5), ERFINV[0])
+    far = _polynomial(g, g.binary("sub", g.map("sqrt", g.binary("max", w, 5)), 3), ERFINV[1])
+    y = g.binary("mul", still, g.select(g.binary("less", w, 5), near, far))
+    slope = g.scale(g.map("exp", g.binary("min", g.binary("mul", y, y), 80)), math.sqrt(math.pi) / 2)
+    inside = g.binary("less", g.map("abs", still), 1)
+    y = g.select(inside, y, g.binary("mul", still, math.inf))
+    return g.binary("add", g.stop(y), g.binary("mul", g.stop(slope), g.binary("sub", x, still)))
+
+
 @rule("hardsigmoid")
 def _hardsigmoid(g, name, out, x):
     return g.binary("min", g.binary("max", g.binary("add", g.scale(g.real(x), 1 / 6), 0.5), 0), 1)
@@ -1528,6 +1874,11 @@ def _cast(g, name, out, x, *more, **names):
     if kind.is_floating_point:
         made = g.real(x)
         return Value(made.line, made.sizes, made.strides, made.offset)
+    if x.kind == "u32" and kind in SMALL:
+        return _small(g, x, out)
+    if x.kind == "u32" and kind == torch.int32 and not _is_within(x.line.span or WORD, SIGNED):
+        line = _spanned(x.line, *SIGNED)
+        return Value(line, x.sizes, x.strides, x.offset, "u32")
     made = _truncated(g, x) if x.kind == "f32" and not x.integer else x
     return _wrapped(g, made, kind)
 
@@ -1800,15 +2151,20 @@ def _index_put(g, name, out, x, indexes, value, accumulate=False):
 def _sent(g, base, index, rows, adds):
     """Rows sent to the places of an index, added there, or over what is there: the last one stays."""
     count, width = base.sizes
-    hot = _hot(g, index, count, 0)  # place, row
+    places = index.sizes[0]
+    index = g.index(index)
     if adds:
-        return g.binary("add", base, g.product(hot, rows))
-    score = g.binary("mul", hot, g.binary("add", _counted(g, index.sizes[0]), 1))
-    last = g.extreme("row-max-index", score, 1, False, "u32")
-    given = g.extreme("row-max", hot, 1, True)
-    taken = Value(g.line("gather", [g.dense(rows, width), last.line], [], [count, width]),
-                  (count, width))
-    return g.select(given, taken, base)
+        return g.binary("add", base, _summed(g, index, rows, count))
+    order = Value(None, (1, places), kind="constant", tensor=torch.arange(places).reshape(1, -1))
+    last = g.line("scatter-last", [g.dense(Value(g.dense(index), (1, places), kind="u32")),
+                                   g.dense(g.words(order)), g.fill_rows(places, (1, count))], [],
+                  (1, count), "u32")
+    last.span = 0, places
+    last = Value(last, (count,), kind="u32")
+    given = g.told(g.integers("less", last, places))
+    taken = g.line("gather", [g.dense(rows, width), g.dense(g.select(given, last, g.words(0)))], [],
+                   [count, width])
+    return g.select(g.view(given, lambda t: t.reshape(count, 1)), Value(taken, (count, width)), base)
 
 
 ONE_HOT_MOST = 2 ** 24  # elements of what an index is compared with
@@ -1837,13 +2193,36 @@ def _gather(g, name, out, x, axis, index, sparse_grad=False):
     if not x.sizes:
         return g.view(g.real(x), lambda t: t.expand(out.shape))
     axis %= len(x.sizes)
-    x = _cut(g, g.real(x), index.sizes, axis)
+    x = _cut(g, x if x.kind == "u32" else g.real(x), index.sizes, axis)
+    if index.kind != "constant" and not _repeats(index) and (index.sizes[axis] > 1 or
+                                                             x.kind == "u32"):
+        return _taken_along(g, x, axis, index)
+    x = g.real(x)
     if index.sizes[axis] == 1:
         line, _ = g.rows(x, axis)
         places = g.dense(g.behind(g.index(index), [axis])[0])
         kept = [n for i, n in enumerate(x.sizes) if i != axis]
         return Value(g.line("gather-elements", [line, places], [], kept), index.sizes)
     return _taken(g, x, axis, index)
+
+
+def _rows_of(g, x, axis):
+    """With the axis last and dense: the line, and how a result of these sizes is seen again."""
+    moved, order = g.behind(x, [axis])
+    back = [order.index(i) for i in range(len(order))]
+
+    def again(line, kind):
+        made = Value(line, [moved.sizes[i] for i in range(len(order) - 1)] + [line.shape[-1]],
+                     kind=kind)
+        return g.view(made, lambda t: t.permute(back))
+    return g.dense(moved, x.sizes[axis]), again
+
+
+def _taken_along(g, x, axis, index):
+    line, _ = _rows_of(g, x, axis)
+    places, again = _rows_of(g, g.index(index), axis)
+    return again(g.line("take", [line, places], [], places.shape, x.kind if x.kind == "u32" else
+                        "f32"), "u32" if x.kind == "u32" else "f32")
 
 
 def _cut(g, x, sizes, axis):
@@ -1914,50 +2293,54 @@ def _scatter(g, name, out, x, axis, index, source, **names):
     if names.get("reduce") not in (None, "add", "sum"):
         refuse("a scatter that reduces by '%s'" % names["reduce"])
     part = _cut(g, x, index.sizes, axis)
-    hot = _hot(g, index, x.sizes[axis], axis)  # count before the places
     if isinstance(source, Value):
         source = g.real(source)
         source = _cut(g, source, index.sizes, -1) if len(source.sizes) else source
-        source = g.view(g.view(source, lambda t: t.expand(index.sizes)), lambda t: t.unsqueeze(axis))
-    if not adds and index.sizes[axis] > 1:
-        tail = [1] * (len(x.sizes) - 1 - axis)
-        order = g.binary("add", g.view(_counted(g, index.sizes[axis]), lambda t: t.view([-1] + tail)), 1)
-        score = g.binary("mul", hot, order)
-        last = g.extreme("row-max", score, axis + 1, True)
-        hot = g.binary("mul", hot, g.binary("equal", score, last))
-    sent = g.sum(g.binary("mul", hot, source), [axis + 1])
-    made = g.binary("add", part, sent) if adds else g.select(g.sum(hot, [axis + 1]), sent, part)
+    else:
+        source = g.number(source)
+    source = g.view(source, lambda t: t.expand(index.sizes))
+    places, _ = _rows_of(g, g.index(index), axis)
+    base, again = _rows_of(g, part, axis)
+    made = again(g.line("scatter-add" if adds else "scatter-last",
+                        [places, _rows_of(g, source, axis)[0], base], [], base.shape), "f32")
     return made if made.sizes == x.sizes else g.over(x, made)
 
 
 @rule("index_add")
 def _index_add(g, name, out, x, axis, index, source, alpha=1):
-    """A product with the places: as exact as the job's products."""
+    """Rows that are summed by their index: as exact as the job's products."""
     x, source = g.real(x), g.scale(g.real(source), alpha)
     axis %= len(x.sizes)
-    hot = _hot(g, index, x.sizes[axis], 0)
     moved, order = g.behind(source, [i for i in range(len(x.sizes)) if i != axis])
     width = math.prod(x.sizes) // x.sizes[axis]
-    flat = g.view(moved, lambda t: t.reshape(source.sizes[axis], width))
-    made = g.product(hot, flat)
+    made = _summed(g, g.index(index), Value(g.dense(moved), (source.sizes[axis], width)),
+                   x.sizes[axis])
     sizes = [x.sizes[i] for i in order]
     back = [order.index(i) for i in range(len(order))]
     return g.binary("add", x, g.view(Value(made.line, sizes), lambda t: t.permute(back)))
 
 
-@rule("cumsum", "cumprod")
+def _summed(g, index, rows, count):
+    """Row v: the sum of the rows whose index is v."""
+    width = rows.sizes[1]
+    return Value(g.line("sum-by-index", [g.dense(index), g.dense(rows, width)], [],
+                        [count, width]), (count, width))
+
+
+@rule("cumsum", "cumprod", "logcumsumexp")
 def _scan(g, name, out, x, axis, dtype=None, **names):
     """By doubling: each element takes in what lies 1, 2, 4 ... places before it."""
     x = g.real(x)
     if not x.sizes:
         return x
     axis %= len(x.sizes)
-    word, neutral = ("add", 0) if name == "cumsum" else ("mul", 1)
+    word, neutral = {"cumsum": ("add", 0), "cumprod": ("mul", 1),
+                     "logcumsumexp": (None, HIDDEN)}[name]
     step = 1
     while step < x.sizes[axis]:
         before = g.view(x, lambda t: t.narrow(axis, 0, t.shape[axis] - step))
         moved = g.place_at([before], [step], list(x.sizes), axis, g.fill(neutral))
-        x = g.binary(word, x, moved)
+        x = g.binary(word, x, moved) if word else _logaddexp(g, name, out, x, moved)
         step *= 2
     return x
 
@@ -2004,43 +2387,83 @@ def _searchsorted(g, name, out, a, b, out_int32=False, right=False, side=None, s
     return g.sum(g.binary(word, table, x), [-1])
 
 
-@rule("sort", "argsort", "topk")
-def _sort(g, name, out, x, *more, **names):
-    """Each element goes to the place that comparisons with all others of its row count."""
-    x = g.real(x)
-    wanted = None
-    if name == "topk":
-        wanted, more = more[0], more[1:]
-        axis = more[0] if more else names.get("dim", -1)
-        downward = (list(more) + [-1, True])[1] if len(more) > 1 else names.get("largest", True)
-    else:
-        flags = [one for one in more if not isinstance(one, bool)] or [names.get("dim", -1)]
-        axis = flags[0] if flags else -1
-        booleans = [one for one in more if isinstance(one, bool)]
-        downward = names.get("descending", booleans[-1] if booleans else False)
-    axis %= len(x.sizes)
-    count = x.sizes[axis]
-    if math.prod(x.sizes) * count > ONE_HOT_MOST:
-        refuse("a sort of rows of %d elements" % count)
-    moved, order = g.behind(x, [axis])
-    back = [order.index(i) for i in range(len(order))]
-    moved = Value(g.dense(moved), moved.sizes)
-    one = g.view(moved, lambda t: t.unsqueeze(-1))
-    other = g.view(moved, lambda t: t.unsqueeze(-2))
-    before = g.binary("less", *((one, other) if downward else (other, one)), kind="bool")
-    places = _counted(g, count)
-    earlier = g.binary("less", places, g.view(places, lambda t: t.view(-1, 1)))
-    alike = g.binary("mul", g.binary("equal", other, one), earlier)
-    rank = g.sum(g.binary("add", before, alike), [len(x.sizes)])
-    hot = _hot(g, rank, count, len(x.sizes) - 1)  # ..., place, element
-    found = g.sum(g.binary("mul", hot, other), [len(x.sizes)])
-    index = g.sum(g.binary("mul", hot, places), [len(x.sizes)])
+SORT_MOST = 4096  # of a row that is sorted
 
-    def again(value):
-        if wanted is not None:
-            value = g.view(value, lambda t: t[..., :wanted])
-        return g.view(value, lambda t: t.permute(back))
-    return again(index) if name == "argsort" else (again(found), again(index))
+
+def _in_order(g, x, axis, descending):
+    """Along an axis in order, and where each element comes from."""
+    axis %= max(len(x.sizes), 1)
+    if not x.sizes:
+        x = g.view(x, lambda t: t.reshape(1))
+    if x.sizes[axis] > SORT_MOST:
+        refuse("a sort of rows of %d elements: at most %d; topk() takes longer ones" % (
+            x.sizes[axis], SORT_MOST))
+    line, again = _rows_of(g, x, axis)
+    index = g.line("sort-index", [line], [int(descending)], line.shape, "u32")
+    index.span = 0, x.sizes[axis] - 1
+    return again(g.line("sort", [line], [int(descending)], line.shape), "f32"), \
+        again(index, "u32")
+
+
+def _flags(more, names, axis=-1):
+    """The axis and the direction of a sort, with and without `stable`."""
+    numbers = [one for one in more if not isinstance(one, bool) and one is not None]
+    booleans = [one for one in more if isinstance(one, bool)]
+    return names.get("dim", numbers[0] if numbers else axis), names.get(
+        "descending", booleans[-1] if booleans else False)
+
+
+@rule("sort", "argsort")
+def _sort(g, name, out, x, *more, **names):
+    found, index = _in_order(g, g.real(x), *_flags(more, names))
+    return index if name == "argsort" else (found, index)
+
+
+@rule("topk")
+def _topk(g, name, out, x, count, axis=-1, largest=True, in_order=True):
+    """Of a row that is too long the best of each piece, and of these the best."""
+    x = g.real(x)
+    axis %= max(len(x.sizes), 1)
+    if not x.sizes:
+        return x, g.words(0)
+    if x.sizes[axis] > SORT_MOST:
+        found, index = _best_of_pieces(g, x, count, axis, largest)
+        made, places = _topk(g, name, out, found, count, axis, largest)
+        return made, _taken_along(g, index, axis, places)
+    return [g.view(one, lambda t: t.narrow(axis, 0, count)) for one in _in_order(g, x, axis,
+                                                                                largest)]
+
+
+def _best_of_pieces(g, x, count, axis, largest):
+    pieces = [(at, min(SORT_MOST, x.sizes[axis] - at)) for at in range(0, x.sizes[axis], SORT_MOST)]
+    if len(pieces) * count >= x.sizes[axis]:
+        refuse("the best %d of rows of %d" % (count, x.sizes[axis]))
+    best = []
+    for at, size in pieces:
+        part = g.view(x, lambda t: t.narrow(axis, at, size))
+        found, index = _topk(g, "topk", None, part, min(count, size), axis, largest)
+        best.append((found, g.integers("add", index, at, (at, at + size - 1))))
+    return [g.join([one[i] for one in best], axis) for i in (0, 1)]
+
+
+@rule("kthvalue", "median.dim", "nanmedian.dim")
+def _kth(g, name, out, x, *more, **names):
+    """The lower one of two in the middle."""
+    x = g.real(x)
+    place = more[0] - 1 if name == "kthvalue" else None
+    more = more[1:] if name == "kthvalue" else more
+    axis = (more[0] if more else names.get("dim", -1)) % max(len(x.sizes), 1)
+    keep = more[1] if len(more) > 1 else names.get("keepdim", False)
+    if not x.sizes:
+        return x, g.words(0)
+    place = (x.sizes[axis] - 1) // 2 if place is None else place
+    return [g.view(one, lambda t: t.narrow(axis, place, 1) if keep else t.select(axis, place))
+            for one in _in_order(g, x, axis, False)]
+
+
+@rule("median")
+def _median(g, name, out, x):
+    return _kth(g, "median.dim", out, g.view(g.real(x), lambda t: t.reshape(-1)), 0)[0]
 
 
 # -- sums, norms, losses
@@ -2780,6 +3203,12 @@ class Recorder(TorchDispatchMode):
         value.integer = not tensor.is_floating_point()
         if value.integer and value.kind == "f32" and tensor.numel() and \
                 int(tensor.abs().max()) >= EXACT:
+            words = self.graph.words(value)
+            if words is not None:
+                words.stopped, words.integer = value.stopped, True
+                self.table[id(tensor)] = tensor, words
+                self.shared.setdefault(_storage(tensor), {})[id(tensor)] = tensor
+                return
             refuse("an integer of %d: what is computed is exact up to 2^24" % int(
                 tensor.abs().max()))
         self.table[id(tensor)] = tensor, value
@@ -2862,6 +3291,7 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         place = self.where()
+        args = _with_tensors(func, args)
         try:
             return self.record(func, args, kwargs or {}, place)
         except Refused as error:
@@ -3125,6 +3555,15 @@ class Calls(TorchFunctionMode):
         return out
 
 
+def _with_tensors(func, args):
+    """Calls bit by bit get numbers where they take tensors, and then refuse them: as tensors."""
+    if not func._schema.name.startswith("aten::bitwise"):
+        return args
+    wanted = [str(one.type) == "Tensor" for one in func._schema.arguments]
+    return [torch.tensor(one) if is_tensor and isinstance(one, (bool, int, float)) else one
+            for one, is_tensor in zip(args, wanted)] + list(args[len(wanted):])
+
+
 class Reference(TorchDispatchMode):
     """The program in binary64, also where it names other types; random numbers are the example's."""
 
@@ -3135,6 +3574,7 @@ class Reference(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
+        args = _with_tensors(func, args)
         whole = func._schema.name.split("::")[1]
         inside = whole.endswith("_") and not whole.endswith("__")
         name = whole[:-1] if inside else whole
@@ -3318,12 +3758,36 @@ def _find_training(module, loss, batch):
     return _found(program, ((True, False),) * large + ((True, True), (False, False)))
 
 
+def _found_in_bfloat16(module, loss, batch, gradients):
+    """How far the worst gradient of autocast to bfloat16 is from these, as graph_check.c counts it: by
+    this a job of fewer than 22 bits is judged. None: it does not run so, or the module is large."""
+    if sum(one.numel() for one in module.parameters()) >= LEAN_FROM:
+        return None
+    try:
+        with _Borrowed(module, False, False), torch.enable_grad(), Calls(None), Reference(False):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                out = loss(module, **{key: _example(one, False) for key, one in batch.items()})
+            found = _gradients(module, out.float())
+    except Exception:  # noqa: B902 - all that a program of another's raises
+        return None
+    least = 0.01 * math.sqrt(sum(one[0] ** 2 for one in gradients.values()))
+    worst = 0.0
+    for name, one in gradients.items():
+        if name not in found:
+            return None
+        sums = sum((a - b) ** 2 for a, b in zip(one[1:], found[name][1:])) / (len(one) - 1)
+        off = max(abs(one[0] - found[name][0]), math.sqrt(sums))
+        worst = max(worst, off / max(one[0], least, 1e-300))
+    return worst if math.isfinite(worst) else None
+
+
 # -- the recording of a whole step
 
 def _state_kind(tensor):
-    """A counter is an integer of one element; what else is computed is f32."""
-    return "u32" if tensor.numel() == 1 and not tensor.is_floating_point() and \
-        tensor.dtype != torch.bool else "f32"
+    """Integers are tried as such first; where that is not what is computed of them, f32."""
+    if tensor.is_floating_point() or tensor.dtype == torch.bool or not tensor.numel():
+        return "f32"
+    return "u32" if tensor.dtype == torch.int32 or int(tensor.min()) >= 0 else "f32"
 
 
 class _NoCounter(Exception):
@@ -3335,17 +3799,41 @@ def _declare_states(graph, recorder, states, kinds):
     lines = {}
     for name, tensor in states.items():
         kind = kinds.setdefault(name, _state_kind(tensor))
+        if kind == "u32" and tensor.dtype == torch.int32 and int(tensor.min()) < 0:
+            kinds["signed", name] = True
         lines[name] = graph.declare("state", name, tensor.shape, kind)
+        if ("signed", name) in kinds:
+            lines[name].span = SIGNED
         recorder.know(tensor, lines[name], kind)
     return lines
 
 
-def _after(graph, taken, name, line, value, kinds):
+def _state_words(graph, name, tensor, value, kinds):
+    """A state that is computed as an integer of 32 bits, as u32; None: as f32."""
+    words = graph.words(value)
+    if words is None or ("kept", name) in kinds:
+        return None
+    span = words.line.span or WORD
+    if tensor.dtype == torch.int32 and span[0] < 0:
+        kinds["signed", name] = True
+        return words
+    return words if _is_within(span, (0, WORD[1] + EXACT)) else None  # what counts ends at 2^32
+
+
+def _after(graph, taken, name, line, value, kinds, tensor):
     """The line that makes the next value of a state: a call of its own."""
-    if value.kind != line.kind and line.kind == "u32":
-        kinds[name] = "f32"
+    words = _state_words(graph, name, tensor, value, kinds) if line.kind == "u32" or \
+        value.kind == "u32" else None
+    if (words is not None) != (line.kind == "u32") or ("signed", name) in kinds and \
+            line.span is None:
+        if words is None:
+            kinds["kept", name] = True
+            kinds.pop(("signed", name), None)
+        kinds[name] = "u32" if words is not None else "f32"
         raise _NoCounter
+    value = words or value
     made = graph.dense(value if line.kind == "u32" else graph.real(value))
+    made = made.same or made
     if made.word in Graph.RANKS or id(made) in taken or made.shape != line.shape:
         made = graph.line("move", [made], padded([made.count], MOVE_AXES, 1) +
                           padded([1], MOVE_AXES, 0) + [0], line.shape, line.kind)
@@ -3360,7 +3848,7 @@ def _next_states(graph, recorder, lines, tensors, kinds):
         if value.kind == "constant":
             graph.place = "loss"
             value = graph.constant(value, line.kind)
-        afters.append((line, _after(graph, taken, name, line, value, kinds)))
+        afters.append((line, _after(graph, taken, name, line, value, kinds, tensors[name])))
     return afters
 
 
@@ -3471,7 +3959,11 @@ def _record_once(module, loss, batch, reached, written, evaluate, kinds):
 
 def _first(tensor, kind):
     """The first value of a state, as the job has it."""
-    return tensor.detach().reshape(1).int() if kind == "u32" else _as_held(tensor)
+    if kind != "u32":
+        return _as_held(tensor)
+    whole = tensor.detach().long() & WORD[1]
+    whole = torch.where(whole > 2 ** 31 - 1, whole - 2 ** 32, whole).int()
+    return whole.reshape(tape_shape(tensor.shape))
 
 
 def _as_held(tensor):
@@ -3510,7 +4002,7 @@ def _compare(one, other, what):
                       "or a draw became a constant" % what)
 
 
-def _write(made, name, batch, expected, precision):
+def _write(made, name, batch, expected, precision, coarse=None):
     """The graph, and beside it what is given: weights, first states, what is frozen, the example."""
     _check_names(set(made.lines) & (set(made.weights) | set(made.frozen)) | set(batch), batch)
     examples = {} if not expected else {
@@ -3524,6 +4016,8 @@ def _write(made, name, batch, expected, precision):
         for line, numbers in expected:
             file.write("expect %%%d %s\n" % (made.number[id(line)],
                                             " ".join(_exact(number) for number in numbers)))
+        if coarse is not None:
+            file.write("expect bfloat16 %s\n" % _exact(coarse))
 
 
 def export(module, loss, batch, name, evaluate=True, check=True):
@@ -3544,7 +4038,8 @@ def export(module, loss, batch, name, evaluate=True, check=True):
     _compare(made, again, "the rows of the batch are in another order")
     expected = [(made.loss, [value])] + [
         (made.lines[key], {**gradients, **states}[key]) for key in made.weights]
-    _write(made, name, batch, expected if check else [], precision)
+    coarse = _found_in_bfloat16(module, loss, batch, gradients) if check else None
+    _write(made, name, batch, expected if check else [], precision, coarse)
     return made.without
 
 
@@ -3572,7 +4067,8 @@ def export_step(function, state, name, batch=None, check=True):
         with Calls(None), Reference(double):
             made = called({key: _example(one, double) for key, one in state.items()},
                           {key: _example(one, double) for key, one in batch.items()})
-        return {key: _measure(made[key]) for key in state}
+        return {key: (_measure(made[key]), made[key].is_floating_point() or _measure(
+            made[key].long() & WORD[1])) for key in state}
     found, precision = _found(program)
     kinds = {}
 
@@ -3602,5 +4098,5 @@ def export_step(function, state, name, batch=None, check=True):
     made = recorded(batch)
     again = recorded({key: tensor.roll(1, 0) for key, tensor in batch.items()})
     _compare(made, again, "it is run once more")
-    _write(made, name, batch, [(made.lines[key], found[key]) for key in state] if check else [],
-           precision)
+    _write(made, name, batch, [(made.lines[key], found[key][kinds[key] == "u32"]) for key in state]
+           if check else [], precision)

@@ -587,6 +587,31 @@ def siamese():
 
 # -- what is refused
 
+def in_order():
+    """Sorted losses, several elements of each row, sums by an index, a scan of log-sum-exp."""
+    def loss(module, x, index, group):
+        out = module(x)
+        ranked = (out.sort(-1).values * torch.arange(6.)).sum() + out.topk(2).values.exp().mean()
+        taken = out.gather(1, index).pow(2).mean() + out.gather(1, out.argsort(1)[:, :3]).sin().sum()
+        sent = torch.zeros(6, 4).scatter_add(1, (out * 3).floor().long().clamp(0, 3), out).pow(2).sum()
+        sums = torch.zeros(3, 6).index_add(0, group, out).pow(2).sum()
+        put = torch.zeros(7, 6).index_put((torch.arange(6),), out).exp().sum()
+        return ranked + taken + sent + sums + put + torch.logcumsumexp(out, 1).sum() + \
+            out.median(1).values.sum() + out.kthvalue(2, 1).values.pow(2).sum()
+    return nn.Sequential(nn.Linear(8, 12), nn.Tanh(), nn.Linear(12, 6)), loss, {
+        "x": torch.randn(6, 8), "index": torch.randint(0, 6, (6, 4)), "group": torch.randint(0, 3, (6,))}
+
+
+def quantiles_of_a_normal():
+    """erfinv and its slope, log1p and expm1 of what is small, softplus, atan."""
+    def loss(module, x):
+        out = module(x)
+        unit = torch.tanh(out)
+        return torch.erfinv(unit).pow(2).mean() + torch.log1p(1e-4 * out ** 2).sum() + \
+            torch.expm1(1e-3 * out).pow(2).sum() + F.softplus(out).mean() + torch.atan(3 * out).sum()
+    return nn.Sequential(nn.Linear(8, 12), nn.Tanh(), nn.Linear(12, 6)), loss, {"x": torch.randn(6, 8)}
+
+
 def fno():
     class Spectral(nn.Module):
         def __init__(self):
@@ -639,7 +664,7 @@ def change_at_a_computed_place():
     return nn.Linear(4, 5), loss, {"x": torch.randn(6, 4)}
 
 
-LOSSES = (models.dcgan, models.wgan_gp, models.ddpm, models.ppo, models.a2c_continuous, models.dqn, models.sac,
+LOSSES = (in_order, quantiles_of_a_normal, models.dcgan, models.wgan_gp, models.ddpm, models.ppo, models.a2c_continuous, models.dqn, models.sac,
           models.reinforce_bandit, models.gat, models.gcn, models.nerf, models.deeponet, models.realnvp,
           models.mdn, models.word2vec, models.supcon, models.barlow_twins, models.seq2seq, models.tcn,
           models.capsules, models.kan, mamba, rwkv, convnext, mobilenet, yolo, crf, mae, swin,

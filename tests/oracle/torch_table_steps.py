@@ -338,6 +338,54 @@ def sandpile():
     return step, {"z": torch.randint(0, 7, (8, 8)), "grains": torch.tensor(0)}
 
 
-STEPS = (gray_scott, ising, life_by_convolution, life_of_bytes, pi_of_a_million, gan_by_hand, module_and_adam,
+def generators():
+    """Random numbers of one's own: a linear congruence, a xorshift, a hash of a counter."""
+    def step(state):
+        x = (state["x"] * 1664525 + 1013904223) % 2 ** 32
+        y = state["y"] ^ (state["y"] << 13) & 0xffffffff
+        y = y ^ (y >> 17)
+        y = (y ^ (y << 5)) & 0xffffffff
+        hashed = state["count"] * 2654435761 & 0xffffffff
+        return {"x": x, "y": y, "unit": y.float() / 2 ** 32, "count": state["count"] + 1,
+                "bucket": (hashed >> 20) % 7, "tens": torch.div(hashed, 10, rounding_mode="floor"),
+                "large": torch.where(hashed > 2 ** 31, hashed - 2 ** 31, hashed)}
+    zeros = torch.zeros(4, dtype=torch.long)
+    return step, {"x": torch.tensor([1, 2, 3, 4000000000]), "y": torch.tensor([1, 7, 12345, 3]),
+                  "unit": torch.zeros(4), "count": torch.arange(4), "bucket": zeros,
+                  "tens": zeros, "large": zeros}
+
+
+def words_with_signs():
+    """int32 comes round, shifts keep the sign."""
+    def step(state):
+        return {"x": state["x"] * 1103515245 + 12345, "half": (state["half"] ^ -5) >> 1,
+                "other": ~state["other"] | 1}
+    return step, {"x": torch.tensor([1, -7], dtype=torch.int32), "half": torch.tensor([100, -30]),
+                  "other": torch.tensor([4, 5])}
+
+
+def elementary_automaton():
+    """Wolfram's rule 30 by its bits."""
+    def step(state):
+        c = state["cells"]
+        return {"cells": (30 >> (torch.roll(c, 1) * 4 + c * 2 + torch.roll(c, -1))) & 1}
+    return step, {"cells": (torch.arange(33) == 16).long()}
+
+
+def order_statistics():
+    def step(state):
+        x, long = state["x"], state["long"]
+        return {"x": 0.9 * x.sort(descending=True, stable=True).values.roll(1) + 0.1 * x,
+                "ranks": x.argsort().argsort(), "middle": x.median(), "third": x.kthvalue(3).values,
+                "long": long.roll(1) * 1.01, "best": long.topk(3).indices,
+                "least": long.topk(3, largest=False).values,
+                "counts": state["counts"].scatter_add(0, x.argsort() % 10, torch.ones(50))}
+    index = torch.zeros(50, dtype=torch.long)
+    return step, {"x": torch.randn(50), "ranks": index, "middle": torch.zeros(()), "third": torch.zeros(()),
+                  "long": torch.randn(10000), "best": index[:3], "least": torch.zeros(3),
+                  "counts": torch.zeros(10)}
+
+
+STEPS = (generators, words_with_signs, elementary_automaton, order_statistics, gray_scott, ising, life_by_convolution, life_of_bytes, pi_of_a_million, gan_by_hand, module_and_adam,
          q_learning, black_scholes, double_pendulum, k_means, epidemic, rule_110, particle_swarm,
          evolution_strategy, boltzmann_machine, hamiltonian, burgers, sandpile)

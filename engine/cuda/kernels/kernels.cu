@@ -21,6 +21,7 @@
 #include "engine/ops/scalar.c"
 
 #include "engine/rules/rules_general.c"
+#include "engine/rules/rules_integers.c"
 #include "engine/rules/rules_index.c"
 #include "engine/rules/rules_reduce.c"
 #include "engine/rules/rules_rows.c"

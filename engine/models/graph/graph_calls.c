@@ -43,7 +43,7 @@ static uint32_t call_kind(struct graph_writer *graph, const struct call *call, e
     struct op op = op_begin(kind, operands, call->operands);
     struct output_shape shape = {dtype, call->line->rank, {0}};
 
-    if (kind == OP_BINARY) {
+    if (kind == OP_BINARY || kind == OP_INTEGER) {
         op_attribute(&op, call->code);
     }
     for (uint32_t i = 0; i < numbers; i++) {
@@ -73,6 +73,11 @@ static uint32_t call_map(struct graph_writer *graph, const struct call *call)
 static uint32_t call_binary(struct graph_writer *graph, const struct call *call)
 {
     return call_kind(graph, call, OP_BINARY, 2, 12, DTYPE_F32);
+}
+
+static uint32_t call_integer(struct graph_writer *graph, const struct call *call)
+{
+    return call_kind(graph, call, OP_INTEGER, 2, 12, DTYPE_U32);
 }
 
 static uint32_t call_scale(struct graph_writer *graph, const struct call *call)
@@ -114,6 +119,60 @@ static uint32_t call_gather(struct graph_writer *graph, const struct call *call)
 static uint32_t call_gather_elements(struct graph_writer *graph, const struct call *call)
 {
     return build_gather_elements(graph->builder, call->operands[0], call->operands[1]);
+}
+
+static uint32_t call_take(struct graph_writer *graph, const struct call *call)
+{
+    return build_take(graph->builder, call->operands[0], call->operands[1]);
+}
+
+static uint32_t call_scatter_add(struct graph_writer *graph, const struct call *call)
+{
+    return build_scatter(graph->builder, SCATTER_ADD, call->operands[0], call->operands[1],
+                         call->operands[2]);
+}
+
+static uint32_t call_scatter_last(struct graph_writer *graph, const struct call *call)
+{
+    return build_scatter(graph->builder, SCATTER_LAST, call->operands[0], call->operands[1],
+                         call->operands[2]);
+}
+
+/* Rows apart by an index, and summed. */
+static uint32_t call_sum_by_index(struct graph_writer *graph, const struct call *call)
+{
+    return build_sum_by_index(graph->builder, call->operands[0], call->operands[1],
+                              call->line->rank, call->line->dims);
+}
+
+/* The lines of one x in the same order are one operation's. */
+static const struct sorted *sorted_of(struct graph_writer *graph, const struct call *call)
+{
+    const uint32_t x = call->operands[0];
+    const bool descending = call->numbers[0] != 0;
+
+    if (!graph->sort.is_there || graph->sort.x != x || graph->sort.descending != descending) {
+        build_sort(graph->builder, &graph->sort.made, x, descending);
+        graph->sort.x = x;
+        graph->sort.descending = descending;
+        graph->sort.is_there = true;
+    }
+    return &graph->sort.made;
+}
+
+static uint32_t call_sort(struct graph_writer *graph, const struct call *call)
+{
+    return sorted_of(graph, call)->y;
+}
+
+static uint32_t call_sort_index(struct graph_writer *graph, const struct call *call)
+{
+    return sorted_of(graph, call)->index;
+}
+
+static uint32_t call_sort_rank(struct graph_writer *graph, const struct call *call)
+{
+    return sorted_of(graph, call)->rank;
 }
 
 static uint32_t call_row_max(struct graph_writer *graph, const struct call *call)
@@ -366,6 +425,13 @@ static const struct call_row call_rows[] = {
     {"cast-integer", 1, 0, false, call_cast_integer},
     {"gather", 2, 0, false, call_gather},
     {"gather-elements", 2, 0, false, call_gather_elements},
+    {"take", 2, 0, false, call_take},
+    {"scatter-add", 3, 0, false, call_scatter_add},
+    {"scatter-last", 3, 0, false, call_scatter_last},
+    {"sum-by-index", 2, 0, true, call_sum_by_index},
+    {"sort", 1, 1, false, call_sort},
+    {"sort-index", 1, 1, false, call_sort_index},
+    {"sort-rank", 1, 1, false, call_sort_rank},
     {"row-max", 1, 0, false, call_row_max},
     {"row-min", 1, 0, false, call_row_min},
     {"row-max-index", 1, 0, false, call_row_max_index},
@@ -390,31 +456,36 @@ static const struct call_row call_rows[] = {
 
 static const struct call_row map_row = {"", 1, 0, false, call_map};
 static const struct call_row binary_row = {"", 2, 12, true, call_binary};
+static const struct call_row integer_row = {"", 2, 12, true, call_integer};
 
 #define CALL_WORD(NAME, text, ...) text,
+
+static bool find_code(uint32_t *code, const char *word, const char *const *words, uint32_t count)
+{
+    for (*code = 0; *code < count; ++*code) {
+        if (strcmp(words[*code], word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /* The row of a word, and its code where it is that of a function; NULL: none. */
 static const struct call_row *find_call(uint32_t *code, const char *word)
 {
     static const char *const maps[] = {OP_MAP_CODES(CALL_WORD)};
     static const char *const binaries[] = {OP_BINARY_CODES(CALL_WORD)};
+    static const char *const integers[] = {OP_INTEGER_CODES(CALL_WORD)};
 
     for (size_t i = 0; i < sizeof(call_rows) / sizeof(call_rows[0]); i++) {
         if (strcmp(call_rows[i].word, word) == 0) {
             return &call_rows[i];
         }
     }
-    for (*code = 0; *code < MAP_FUNCTION_COUNT; ++*code) {
-        if (strcmp(maps[*code], word) == 0) {
-            return &map_row;
-        }
-    }
-    for (*code = 0; *code < BINARY_FUNCTION_COUNT; ++*code) {
-        if (strcmp(binaries[*code], word) == 0) {
-            return &binary_row;
-        }
-    }
-    return NULL;
+    return find_code(code, word, maps, MAP_FUNCTION_COUNT)           ? &map_row
+           : find_code(code, word, binaries, BINARY_FUNCTION_COUNT)  ? &binary_row
+           : find_code(code, word, integers, INTEGER_FUNCTION_COUNT) ? &integer_row
+                                                                     : NULL;
 }
 
 /* The words of a call: operands, then numbers. */

@@ -133,6 +133,20 @@ static enum status take_precision(struct graph_expected *expected, const struct 
     return STATUS_OK;
 }
 
+/* What a job of fewer than 22 bits is measured by. */
+static enum status take_bfloat16(struct graph_expected *expected, const struct graph_line *line,
+                                 struct error *error)
+{
+    if (expected->bfloat16 != 0.0) {
+        return error_set(error, STATUS_BAD_FORMAT, "line %u: two lines 'expect bfloat16'",
+                         line->number);
+    }
+    TRY(graph_double(&expected->bfloat16, line, 2, error));
+    return expected->bfloat16 >= 0.0
+               ? STATUS_OK
+               : error_set(error, STATUS_BAD_FORMAT, "line %u: an error below 0", line->number);
+}
+
 static enum status take_expected(struct expectation *reader, const struct graph_line *line,
                                  struct error *error)
 {
@@ -142,6 +156,10 @@ static enum status take_expected(struct expectation *reader, const struct graph_
         return take_precision(reader->expected, line, error);
     }
 
+    if (!line->made && line->rank == 0 && line->count == 3 &&
+        strcmp(line->words[1], "bfloat16") == 0) {
+        return take_bfloat16(reader->expected, line, error);
+    }
     if (line->made || line->rank != 0 || line->count < 3) {
         return error_set(error, STATUS_BAD_FORMAT, "line %u: 'expect' takes a value and numbers",
                          line->number);

@@ -38,6 +38,12 @@ struct graph_writer {
         uint64_t widths[OP_OUTPUTS_MAX];
         uint32_t parts[OP_OUTPUTS_MAX];
     } split; /* the last one: its parts are lines of their own */
+    struct graph_sort {
+        bool is_there;
+        bool descending;
+        uint32_t x;
+        struct sorted made;
+    } sort; /* likewise */
     char place[GRAPH_PLACE_MAX + 1];
     struct buffer places; /* of the model */
     bool placed;          /* the last line of them is no "end" */

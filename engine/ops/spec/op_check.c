@@ -464,14 +464,28 @@ static uint64_t check_dims(struct op_checker *checker, uint32_t dims_at, uint32_
     return total;
 }
 
+_Static_assert((int)INTEGER_D0 == (int)BINARY_D0 && (int)INTEGER_B3 == (int)BINARY_B3,
+               "an INTEGER has a BINARY's views");
+
+/* One of so many functions of two operands of a type. */
+static void check_two(struct op_checker *checker, uint64_t functions, uint32_t dtypes)
+{
+    (void)check_attribute(checker, BINARY_FUNCTION, 0, functions - 1);
+    check_input(checker, 0, dtypes,
+                check_view(checker, VIEW_AXES, BINARY_DIMS, BINARY_A_STRIDES, true));
+    check_input(checker, 1, dtypes,
+                check_view(checker, VIEW_AXES, BINARY_DIMS, BINARY_B_STRIDES, true));
+    check_output(checker, 0, dtypes, check_dims(checker, BINARY_DIMS, VIEW_AXES));
+}
+
 void op_check_binary(struct op_checker *checker)
 {
-    (void)check_attribute(checker, BINARY_FUNCTION, 0, BINARY_FUNCTION_COUNT - 1);
-    check_input(checker, 0, DTYPES_F32,
-                check_view(checker, VIEW_AXES, BINARY_DIMS, BINARY_A_STRIDES, true));
-    check_input(checker, 1, DTYPES_F32,
-                check_view(checker, VIEW_AXES, BINARY_DIMS, BINARY_B_STRIDES, true));
-    check_output(checker, 0, DTYPES_F32, check_dims(checker, BINARY_DIMS, VIEW_AXES));
+    check_two(checker, BINARY_FUNCTION_COUNT, DTYPES_F32);
+}
+
+void op_check_integer(struct op_checker *checker)
+{
+    check_two(checker, INTEGER_FUNCTION_COUNT, DTYPES_U32);
 }
 
 void op_check_select(struct op_checker *checker)

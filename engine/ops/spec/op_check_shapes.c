@@ -210,6 +210,40 @@ void op_check_gather_elements_grad(struct op_checker *checker)
     check_output(checker, 0, DTYPES_F32, shape.all);
 }
 
+/* ---- several elements of each row ---------------------------------------- */
+
+/* TAKE and SCATTER: an index and numbers (R,W), whole rows (R,N). What is added is no integer. */
+void op_check_sent(struct op_checker *checker)
+{
+    const bool takes = checker->op->kind == OP_TAKE;
+    const struct rows_shape shape = check_rows(checker);
+    const uint64_t most = takes ? UINT32_MAX : SCATTER_WIDTH_MAX;
+    const uint64_t width = check_attribute(checker, TAKE_WIDTH, 1, most);
+    const uint64_t sent = check_product(checker, shape.rows, width);
+    const bool moves = takes || check_attribute(checker, SCATTER_FUNCTION, 0, SCATTER_LAST) != 0;
+    const bool words = checker->tensors[checker->op->outputs[0]].dtype == DTYPE_U32;
+    const uint32_t dtypes = moves && words ? DTYPES_U32 : DTYPES_F32;
+
+    check_input(checker, takes, DTYPES_U32, sent);
+    check_input(checker, !takes, dtypes, takes ? shape.all : sent);
+    if (!takes) {
+        check_input(checker, 2, dtypes, shape.all);
+    }
+    check_output(checker, 0, dtypes, takes ? sent : shape.all);
+}
+
+void op_check_sort(struct op_checker *checker)
+{
+    const struct rows_shape shape = check_rows(checker);
+
+    (void)check_attribute(checker, COLUMNS, 1, SORT_COLUMNS_MAX);
+    (void)check_attribute(checker, SORT_DESCENDING, 0, 1);
+    check_input(checker, 0, DTYPES_F32, shape.all);
+    check_output(checker, 0, DTYPES_U32, shape.all);
+    check_output(checker, 1, DTYPES_U32, shape.all);
+    check_output(checker, 2, DTYPES_F32, shape.all);
+}
+
 /* ---- exact contraction -------------------------------------------------- */
 
 /* Checks bits and block of a contraction over k elements, and that its sum fits 64 bits. */

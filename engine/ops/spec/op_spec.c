@@ -37,12 +37,16 @@ const char *op_name(const struct op *op)
 {
     static const char *const maps[MAP_FUNCTION_COUNT] = {OP_MAP_CODES(CODE_NAME)};
     static const char *const binaries[BINARY_FUNCTION_COUNT] = {OP_BINARY_CODES(CODE_NAME)};
+    static const char *const integers[INTEGER_FUNCTION_COUNT] = {OP_INTEGER_CODES(CODE_NAME)};
 
     if (op->kind == OP_MAP) {
         return maps[op->attributes[MAP_FUNCTION]];
     }
     if (op->kind == OP_BINARY) {
         return binaries[op->attributes[BINARY_FUNCTION]];
+    }
+    if (op->kind == OP_INTEGER) {
+        return integers[op->attributes[INTEGER_FUNCTION]];
     }
     return op_kind_name(op->kind);
 }

@@ -28,6 +28,7 @@ struct forms {
     bool kinds[OP_KIND_COUNT];
     bool maps[MAP_FUNCTION_COUNT];
     bool binaries[BINARY_FUNCTION_COUNT];
+    bool integers[INTEGER_FUNCTION_COUNT];
     bool orders[2];
 };
 
@@ -65,6 +66,28 @@ static void into_loss(struct text *text, uint32_t value, uint32_t count)
 }
 
 #define WORD(NAME, word, ...) word,
+
+static void add_integers(struct text *text, uint32_t p, uint32_t y)
+{
+    static const char *const integers[] = {OP_INTEGER_CODES(WORD)};
+    const uint32_t drawn = say(text, "uniform 1 = 4 6");
+    const uint32_t other = say(text, "uniform 2 = 4 6");
+    const uint32_t index = say(text, "sort-index %%%u 1 = 4 6", p);
+    const uint32_t some = say(text, "move %%%u 1 1 1 4 2 0 0 0 6 1 0 = 4 2", index);
+    const uint32_t taken = say(text, "take %%%u %%%u = 4 2", p, some);
+
+    for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++) {
+        (void)say(text, "%s %%%u %%%u " SAME " = 4 6", integers[i], drawn, other);
+    }
+    (void)say(text, "sort-rank %%%u 0 = 4 6", p);
+    (void)say(text, "take %%%u %%%u = 4 2", drawn, some);
+    (void)say(text, "scatter-last %%%u %%%u %%%u = 4 6", index, drawn, other);
+    into_loss(text, taken, 8);
+    into_loss(text, say(text, "sort %%%u 1 = 4 6", p), 24);
+    into_loss(text, say(text, "scatter-add %%%u %%%u %%%u = 4 6", some, taken, p), 24);
+    into_loss(text, say(text, "scatter-last %%%u %%%u %%%u = 4 6", some, taken, p), 24);
+    into_loss(text, say(text, "sum-by-index %%%u %%%u = 5 6", y, p), 30);
+}
 
 static void add_functions(struct text *text, uint32_t p, uint32_t x)
 {
@@ -164,6 +187,7 @@ static void write_calls(struct text *text)
     const uint32_t count = say(text, "count %%%u = 1", n);
 
     add_functions(text, p, x);
+    add_integers(text, p, y);
     buffer_add_format(&text->bytes, "after %%%u %%%u\nafter %%%u %%%u\nloss %%%u\n", s, mixed, n,
                       count, text->loss);
 }
@@ -178,7 +202,8 @@ static uint64_t form_of(const struct op *op)
         int attribute;
     } choosing[] = {{OP_MAP, MAP_FUNCTION},         {OP_BINARY, BINARY_FUNCTION},
                     {OP_REDUCE, REDUCE_FUNCTION},   {OP_BATCH_ROWS, BATCH_ROWS_ORDER},
-                    {OP_CONTRACT, CONTRACT_CAUSAL}, {OP_ROTARY, ROTARY_INVERSE}};
+                    {OP_CONTRACT, CONTRACT_CAUSAL}, {OP_ROTARY, ROTARY_INVERSE},
+                    {OP_INTEGER, INTEGER_FUNCTION}, {OP_SCATTER, SCATTER_FUNCTION}};
 
     for (size_t i = 0; i < sizeof(choosing) / sizeof(choosing[0]); i++) {
         if (choosing[i].kind == op->kind) {
@@ -204,6 +229,8 @@ static bool is_new(struct forms *forms, const struct op *op)
         forms->maps[op->attributes[MAP_FUNCTION]] = true;
     } else if (op->kind == OP_BINARY) {
         forms->binaries[op->attributes[BINARY_FUNCTION]] = true;
+    } else if (op->kind == OP_INTEGER) {
+        forms->integers[op->attributes[INTEGER_FUNCTION]] = true;
     } else if (op->kind == OP_BATCH_ROWS) {
         forms->orders[op->attributes[BATCH_ROWS_ORDER] != 0] = true;
     }
@@ -419,6 +446,9 @@ static void check_all(const struct forms *forms)
     }
     for (uint32_t i = 0; i < BINARY_FUNCTION_COUNT; i++) {
         assert_true(forms->binaries[i]);
+    }
+    for (int i = 0; i < INTEGER_FUNCTION_COUNT; i++) {
+        assert_true(forms->integers[i]);
     }
     assert_true(forms->orders[0] && forms->orders[1]);
 }

@@ -672,7 +672,9 @@ static uint64_t view_of_operand(struct maker *maker, const uint64_t dims[VIEW_AX
 static void make_viewed(struct maker *maker, uint32_t operands)
 {
     static const enum dtype conditions[3] = {DTYPE_F32, DTYPE_U8, DTYPE_U32};
-    enum dtype dtype = operands == 3 && below(maker, 3) == 0 ? DTYPE_U32 : DTYPE_F32;
+    enum dtype dtype = maker->op->kind == OP_INTEGER           ? DTYPE_U32
+                       : operands == 3 && below(maker, 3) == 0 ? DTYPE_U32
+                                                               : DTYPE_F32;
     uint64_t dims[VIEW_AXES];
     uint64_t count = 1;
 
@@ -774,6 +776,47 @@ static void make_binary(struct maker *maker)
 {
     attribute(maker, below(maker, BINARY_FUNCTION_COUNT));
     make_viewed(maker, 2);
+}
+
+static void make_integer(struct maker *maker)
+{
+    attribute(maker, below(maker, INTEGER_FUNCTION_COUNT));
+    make_viewed(maker, 2);
+}
+
+/* TAKE and SCATTER: rows of the one side, with few places in each of the other. */
+static void make_sent(struct maker *maker)
+{
+    const bool takes = maker->op->kind == OP_TAKE;
+    uint64_t rows = attribute(maker, from(maker, 1, 12));
+    uint64_t all = rows * attribute(maker, from(maker, 1, 60));
+    uint64_t sent = rows * attribute(maker, from(maker, 1, 40));
+    bool adds = !takes && attribute(maker, below(maker, SCATTER_LAST + 1)) == SCATTER_ADD;
+    enum dtype dtype = !adds && below(maker, 3) == 0 ? DTYPE_U32 : DTYPE_F32;
+
+    if (takes) {
+        input(maker, dtype, all);
+        input(maker, DTYPE_U32, sent);
+        output(maker, dtype, sent);
+    } else {
+        input(maker, DTYPE_U32, sent);
+        input(maker, dtype, sent);
+        input(maker, dtype, all);
+        output(maker, dtype, all);
+    }
+}
+
+static void make_sort(struct maker *maker)
+{
+    bool wide = below(maker, 8) == 0;
+    uint64_t rows = attribute(maker, wide ? 1 : from(maker, 1, 12));
+    uint64_t count = rows * attribute(maker, wide ? 300 + below(maker, 900) : from(maker, 1, 40));
+
+    attribute(maker, below(maker, 2));
+    input(maker, DTYPE_F32, count);
+    output(maker, DTYPE_U32, count);
+    output(maker, DTYPE_U32, count);
+    output(maker, DTYPE_F32, count);
 }
 
 /* ---- all of them -------------------------------------------------------- */

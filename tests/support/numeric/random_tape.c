@@ -385,6 +385,24 @@ static uint32_t make_experts(struct maker *maker)
     return build_linear_chosen(maker->builder, x, weights, maker->index);
 }
 
+/* Elements of each row in another order: its own, or that of another one, or spread and gathered. */
+static uint32_t make_sorted(struct maker *maker)
+{
+    const uint32_t x = reshaped(maker, any(maker), 0);
+    const uint32_t other = reshaped(maker, any(maker), 0);
+    struct sorted sorted;
+
+    build_sort(maker->builder, &sorted, other, below(maker, 2) == 0);
+    switch (below(maker, maker->smooth ? 1 : 3)) {
+    case 0:
+        return build_take(maker->builder, x, sorted.index);
+    case 1:
+        return build_scatter(maker->builder, SCATTER_ADD, sorted.rank, x, other);
+    default:
+        return sorted.y;
+    }
+}
+
 /* Scaled to a norm of one, as in gradient clipping. */
 static uint32_t make_clip(struct maker *maker)
 {
@@ -406,7 +424,8 @@ static uint32_t make_one(struct maker *maker)
         make_softmax,  make_linear,      make_dropout, make_gather,  make_split_and_concat,
         make_expand,   make_pool,        make_linear,  make_norm,    make_products,
         make_distance, make_map,         make_pair,    make_choice,  make_move,
-        make_place,    make_one_of_rows, make_cast,    make_experts, make_clip};
+        make_place,    make_one_of_rows, make_cast,    make_experts, make_sorted,
+        make_clip};
     uint32_t count = (uint32_t)(sizeof(makers) / sizeof(makers[0])) - (maker->smooth ? 1 : 0);
 
     return makers[below(maker, count)](maker);

@@ -429,6 +429,10 @@ static reference_function *const functions[OP_KIND_COUNT] = {
     [OP_GATHER_ELEMENTS] = reference_gather_elements,
     [OP_GATHER_ELEMENTS_GRAD] = reference_gather_elements_grad,
     [OP_CAST] = reference_cast,
+    [OP_INTEGER] = reference_integer,
+    [OP_TAKE] = reference_take,
+    [OP_SCATTER] = reference_scatter,
+    [OP_SORT] = reference_sort,
 };
 
 struct reference *reference_new(const struct tape *tape, enum reference_mode mode)

@@ -166,6 +166,64 @@ void reference_binary(const struct reference_op *run)
     }
 }
 
+/* Integers of up to 32 bits are exact in a double; what does not fit comes round. */
+static double function_of_integers(enum integer_function function, double a, double b)
+{
+    const double span = 4294967296.0;
+    double low = 0.0;
+
+    switch (function) {
+    case INTEGER_ADD:
+        return fmod(a + b, span);
+    case INTEGER_SUB:
+        return fmod(a - b + span, span);
+    case INTEGER_MUL: /* 16 bits of b at a time */
+        low = fmod(a * fmod(b, 65536.0), span);
+        return fmod(fmod(a * floor(b / 65536.0), 65536.0) * 65536.0 + low, span);
+    case INTEGER_DIV:
+        return b == 0.0 ? span - 1.0 : (a - fmod(a, b)) / b;
+    case INTEGER_MOD:
+        return b == 0.0 ? a : fmod(a, b);
+    case INTEGER_AND:
+    case INTEGER_OR:
+    case INTEGER_XOR:
+        for (int bit = 0; bit < 32; bit++) {
+            const bool one = fmod(floor(ldexp(a, -bit)), 2.0) != 0.0;
+            const bool other = fmod(floor(ldexp(b, -bit)), 2.0) != 0.0;
+            const bool set = function == INTEGER_AND  ? one && other
+                             : function == INTEGER_OR ? one || other
+                                                      : one != other;
+
+            low += set ? ldexp(1.0, bit) : 0.0;
+        }
+        return low;
+    case INTEGER_SHIFT_LEFT:
+        return b >= 32.0 ? 0.0 : fmod(ldexp(a, (int)b), span);
+    case INTEGER_SHIFT_RIGHT:
+        return b >= 32.0 ? 0.0 : floor(ldexp(a, -(int)b));
+    case INTEGER_LESS:
+        return a < b;
+    case INTEGER_LESS_EQUAL:
+        return a <= b;
+    case INTEGER_EQUAL:
+        return a == b;
+    case INTEGER_NOT_EQUAL:
+        return a != b;
+    case INTEGER_FUNCTION_COUNT:
+        break;
+    }
+    abort();
+}
+
+void reference_integer(const struct reference_op *run)
+{
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        run->out[0][i] =
+            function_of_integers((enum integer_function)run->attributes[INTEGER_FUNCTION],
+                                 viewed(run, 0, BINARY_DIMS, i), viewed(run, 1, BINARY_DIMS, i));
+    }
+}
+
 void reference_select(const struct reference_op *run)
 {
     for (int64_t i = 0; i < run->out_count[0]; i++) {

@@ -1,5 +1,6 @@
 /* reference_rows.c - sums, norms, softmax and cross-entropy in double precision. */
 #include <math.h>
+#include <string.h>
 
 #include "tests/support/reference/reference_core.h"
 
@@ -183,6 +184,58 @@ void reference_gather_elements_grad(const struct reference_op *run)
         int64_t row = i / columns;
 
         run->out[0][i] = run->in[0][row] == (double)(i % columns) ? run->in[1][row] : 0.0;
+    }
+}
+
+void reference_take(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        double column = run->in[1][i];
+        int64_t row = i / run->attributes[TAKE_WIDTH];
+
+        run->out[0][i] =
+            column < (double)columns ? run->in[0][row * columns + (int64_t)column] : NAN;
+    }
+}
+
+void reference_scatter(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+
+    memcpy(run->out[0], run->in[2], (size_t)run->out_count[0] * sizeof(double));
+    for (int64_t i = 0; i < run->in_count[0]; i++) {
+        int64_t row = i / run->attributes[SCATTER_WIDTH];
+
+        if (run->in[0][i] < (double)columns) {
+            double *place = &run->out[0][row * columns + (int64_t)run->in[0][i]];
+
+            *place = run->attributes[SCATTER_FUNCTION] == SCATTER_ADD ? *place + run->in[1][i]
+                                                                      : run->in[1][i];
+        }
+    }
+}
+
+/* Each element goes behind those that are before it. */
+void reference_sort(const struct reference_op *run)
+{
+    int64_t columns = run->attributes[COLUMNS];
+    double sign = run->attributes[SORT_DESCENDING] != 0 ? -1.0 : 1.0;
+
+    for (int64_t i = 0; i < run->out_count[0]; i++) {
+        int64_t first = i / columns * columns;
+        double own = sign * run->in[0][i];
+        int64_t place = 0;
+
+        for (int64_t at = first; at < first + columns; at++) {
+            double other = sign * run->in[0][at];
+
+            place += other < own || (other == own && at < i);
+        }
+        run->out[0][i] = (double)place;
+        run->out[1][first + place] = (double)(i - first);
+        run->out[2][first + place] = run->in[0][i];
     }
 }
 

@@ -69,6 +69,16 @@ static const struct sample samples[] = {
      {2, 3, 4, 20, 14, 16},
      {{U, 20}, {E, 60}, {E, 6}, {E, 80}, {E, 8}},
      {{F, 24}}},
+    {OP_INTEGER,
+     13,
+     {INTEGER_DIV, 2, 3, 4, 5, 1, 2, 6, 24, 0, 20, 5, 1},
+     {{U, 120}, {U, 60}},
+     {{U, 120}}},
+    {OP_TAKE, 3, {3, 5, 2}, {{F, 15}, {U, 6}}, {{F, 6}}},
+    {OP_TAKE, 3, {3, 5, 2}, {{U, 15}, {U, 6}}, {{U, 6}}},
+    {OP_SCATTER, 4, {3, 5, 2, SCATTER_ADD}, {{U, 6}, {F, 6}, {F, 15}}, {{F, 15}}},
+    {OP_SCATTER, 4, {3, 5, 2, SCATTER_LAST}, {{U, 6}, {U, 6}, {U, 15}}, {{U, 15}}},
+    {OP_SORT, 3, {3, 5, 1}, {{F, 15}}, {{U, 15}, {U, 15}, {F, 15}}},
     {OP_ROW_SUM, 2, {2, 1030}, {{F, 2060}}, {{F, 4}, {F, 2}}},
     {OP_LAYER_NORM,
      3,
@@ -348,7 +358,8 @@ static void test_tensor_of_another_type_is_named(void **state)
                 if (run_check(&scene) != STATUS_OK) {
                     /* What is selected or moved has the type of the output. */
                     bool moved = scene.op.kind == OP_MOVE || scene.op.kind == OP_PLACE ||
-                                 scene.op.kind == OP_CAST || scene.op.kind == OP_BATCH_ROWS;
+                                 scene.op.kind == OP_CAST || scene.op.kind == OP_BATCH_ROWS ||
+                                 scene.op.kind == OP_TAKE || scene.op.kind == OP_SCATTER;
 
                     assert_refused(&scene, moved || (select && id == 3) ? "'tensor"
                                                                         : scene.tensors[id].name);
