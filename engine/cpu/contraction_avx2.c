@@ -682,4 +682,44 @@ static const struct contraction_isa avx2 = {
     .finish_row = finish_row,
 };
 
-CONTRACTION_KERNELS(avx2, &avx2)
+static void run_unpack(void *q, const void *packed, const struct op *quantize, int thread_count)
+{
+    contraction_unpack(&avx2, q, packed, quantize, thread_count);
+}
+
+static void run_quantize(const struct kernel_call *call)
+{
+    contraction_quantize(&avx2, call);
+}
+
+static void run_contract(const struct kernel_call *call)
+{
+    contraction_contract(&avx2, call);
+}
+
+static void run_ones(const struct kernel_call *call)
+{
+    contraction_ones(&avx2, call);
+}
+
+static void run_onehot(const struct kernel_call *call)
+{
+    contraction_onehot(&avx2, call);
+}
+
+static void run_chosen(const struct kernel_call *call)
+{
+    contraction_chosen(&avx2, call);
+}
+
+static void run_chosen_rows(const struct kernel_call *call)
+{
+    contraction_chosen_rows(&avx2, call);
+}
+
+void contraction_kernels_avx2(struct kernel_table *table)
+{
+    contraction_table(table,
+                      &(struct contraction_runs){run_unpack, run_quantize, run_contract, run_ones,
+                                                 run_onehot, run_chosen, run_chosen_rows});
+}

@@ -635,4 +635,44 @@ static const struct contraction_isa avx512 = {
     .finish_row = finish_row,
 };
 
-CONTRACTION_KERNELS(avx512, &avx512)
+static void run_unpack(void *q, const void *packed, const struct op *quantize, int thread_count)
+{
+    contraction_unpack(&avx512, q, packed, quantize, thread_count);
+}
+
+static void run_quantize(const struct kernel_call *call)
+{
+    contraction_quantize(&avx512, call);
+}
+
+static void run_contract(const struct kernel_call *call)
+{
+    contraction_contract(&avx512, call);
+}
+
+static void run_ones(const struct kernel_call *call)
+{
+    contraction_ones(&avx512, call);
+}
+
+static void run_onehot(const struct kernel_call *call)
+{
+    contraction_onehot(&avx512, call);
+}
+
+static void run_chosen(const struct kernel_call *call)
+{
+    contraction_chosen(&avx512, call);
+}
+
+static void run_chosen_rows(const struct kernel_call *call)
+{
+    contraction_chosen_rows(&avx512, call);
+}
+
+void contraction_kernels_avx512(struct kernel_table *table)
+{
+    contraction_table(table,
+                      &(struct contraction_runs){run_unpack, run_quantize, run_contract, run_ones,
+                                                 run_onehot, run_chosen, run_chosen_rows});
+}

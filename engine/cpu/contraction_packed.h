@@ -367,32 +367,4 @@ void contraction_table(struct kernel_table *table, const struct contraction_runs
 void contraction_unpack(const struct contraction_isa *isa, void *q, const void *packed,
                         const struct op *quantize, int thread_count);
 
-/* The entry of an instruction set into the table of kernels. isa: an expression; it may look at
- * `op`, the operation that runs. */
-#define CONTRACTION_RUN(name, isa)                                                                 \
-    static void run_##name(const struct kernel_call *call)                                         \
-    {                                                                                              \
-        const struct op *op = call->op;                                                            \
-                                                                                                   \
-        (void)op;                                                                                  \
-        contraction_##name(isa, call);                                                             \
-    }
-#define CONTRACTION_KERNELS(set, isa)                                                              \
-    static void run_unpack(void *q, const void *packed, const struct op *op, int thread_count)     \
-    {                                                                                              \
-        contraction_unpack(isa, q, packed, op, thread_count);                                      \
-    }                                                                                              \
-    CONTRACTION_RUN(quantize, isa)                                                                 \
-    CONTRACTION_RUN(contract, isa)                                                                 \
-    CONTRACTION_RUN(ones, isa)                                                                     \
-    CONTRACTION_RUN(onehot, isa)                                                                   \
-    CONTRACTION_RUN(chosen, isa)                                                                   \
-    CONTRACTION_RUN(chosen_rows, isa)                                                              \
-    void contraction_kernels_##set(struct kernel_table *table)                                     \
-    {                                                                                              \
-        contraction_table(table, &(struct contraction_runs){run_unpack, run_quantize,              \
-                                                            run_contract, run_ones, run_onehot,    \
-                                                            run_chosen, run_chosen_rows});         \
-    }
-
 #endif /* ENGINE_CPU_CONTRACTION_PACKED_H */

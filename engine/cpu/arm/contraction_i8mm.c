@@ -282,4 +282,44 @@ static const struct contraction_isa *table_for(const struct op *op)
     return contraction_shape_of(op).bits == BYTES_BITS ? &i8mm : &contraction_neon;
 }
 
-CONTRACTION_KERNELS(i8mm, table_for(op))
+static void run_unpack(void *q, const void *packed, const struct op *quantize, int thread_count)
+{
+    contraction_unpack(table_for(quantize), q, packed, quantize, thread_count);
+}
+
+static void run_quantize(const struct kernel_call *call)
+{
+    contraction_quantize(table_for(call->op), call);
+}
+
+static void run_contract(const struct kernel_call *call)
+{
+    contraction_contract(table_for(call->op), call);
+}
+
+static void run_ones(const struct kernel_call *call)
+{
+    contraction_ones(table_for(call->op), call);
+}
+
+static void run_onehot(const struct kernel_call *call)
+{
+    contraction_onehot(table_for(call->op), call);
+}
+
+static void run_chosen(const struct kernel_call *call)
+{
+    contraction_chosen(table_for(call->op), call);
+}
+
+static void run_chosen_rows(const struct kernel_call *call)
+{
+    contraction_chosen_rows(table_for(call->op), call);
+}
+
+void contraction_kernels_i8mm(struct kernel_table *table)
+{
+    contraction_table(table,
+                      &(struct contraction_runs){run_unpack, run_quantize, run_contract, run_ones,
+                                                 run_onehot, run_chosen, run_chosen_rows});
+}

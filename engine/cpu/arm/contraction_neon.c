@@ -565,4 +565,44 @@ const struct contraction_isa contraction_neon = {
     .finish_row = neon_finish_row,
 };
 
-CONTRACTION_KERNELS(neon, &contraction_neon)
+static void run_unpack(void *q, const void *packed, const struct op *quantize, int thread_count)
+{
+    contraction_unpack(&contraction_neon, q, packed, quantize, thread_count);
+}
+
+static void run_quantize(const struct kernel_call *call)
+{
+    contraction_quantize(&contraction_neon, call);
+}
+
+static void run_contract(const struct kernel_call *call)
+{
+    contraction_contract(&contraction_neon, call);
+}
+
+static void run_ones(const struct kernel_call *call)
+{
+    contraction_ones(&contraction_neon, call);
+}
+
+static void run_onehot(const struct kernel_call *call)
+{
+    contraction_onehot(&contraction_neon, call);
+}
+
+static void run_chosen(const struct kernel_call *call)
+{
+    contraction_chosen(&contraction_neon, call);
+}
+
+static void run_chosen_rows(const struct kernel_call *call)
+{
+    contraction_chosen_rows(&contraction_neon, call);
+}
+
+void contraction_kernels_neon(struct kernel_table *table)
+{
+    contraction_table(table,
+                      &(struct contraction_runs){run_unpack, run_quantize, run_contract, run_ones,
+                                                 run_onehot, run_chosen, run_chosen_rows});
+}

@@ -247,7 +247,9 @@ static void look_back(struct virtual_ledger *ledger)
 {
     for (uint32_t i = 0; i < ledger->outbox_count; i++) {
         struct virtual_intent *intent = &ledger->outbox[i];
-        bool final = intent->sent && is_final(ledger, &ledger->chain->moves[intent->number]);
+        const struct virtual_move *move = &ledger->chain->moves[intent->number];
+        /* What was done, and is refused in the blocks that came instead, is taken back too. */
+        bool final = intent->sent && is_final(ledger, move) && !move->refused;
 
         ledger->reopened += intent->final && !final;
         intent->final = final;
