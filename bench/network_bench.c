@@ -162,7 +162,7 @@ static uint64_t show_rival(uint32_t attackers, uint32_t panel, const struct netw
     return network.voids;
 }
 
-/* What a keeper vouched is never void, whoever denies it. */
+/* What a keeper vouched is never void. */
 static bool show_rivals(void)
 {
     static const uint32_t panels[][2] = {{4, 12},  {5, 12},   {8, 24},   {10, 24},

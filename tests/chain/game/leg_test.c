@@ -105,8 +105,8 @@ static void test_a_void_burns_the_same_price_on_both_sides(void **state)
     assert_int_equal(lost.each, 10);
 }
 
-/* Whatever the other terms are: all that deny have no more of a void than a reward, and whoever
- * asks all that may be asked pays no more than a conviction brings. */
+/* Under all terms: the seats that deny have no more of a void than one reward, and a claimant that
+ * makes all of its queries pays no more than a conviction brings. */
 static void test_a_query_fee_pays_no_panel_and_prices_no_lie(void **state)
 {
     uint64_t random = 20261129;
