@@ -7,7 +7,7 @@
 
 #include "engine/plan/slice.h"
 
-/* ---- tensors ------------------------------------------------------------------------------------ */
+/* ---- tensors ---------------------------------------------------------------------------- */
 
 uint32_t tape_cutter_add(struct tape_cutter *cutter, uint32_t like, enum role role)
 {
@@ -104,7 +104,7 @@ static uint32_t part_of(struct tape_cutter *cutter, uint32_t tensor)
     return parts[tensor];
 }
 
-/* ---- operations ---------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------- */
 
 void tape_cutter_put(struct tape_cutter *cutter, const struct op *op)
 {

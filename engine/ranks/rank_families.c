@@ -1,6 +1,7 @@
 /* rank_families.c - see rank_families.h. */
 #include "engine/ranks/rank_families.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,7 @@ void rank_families_in_body(bool *in_body, const struct tape *whole)
     }
 }
 
-/* ---- sets of tensors --------------------------------------------------------------------- */
+/* ---- sets of tensors -------------------------------------------------------------------- */
 
 static uint32_t root_of(struct family_finder *finder, uint32_t tensor)
 {
@@ -95,7 +96,7 @@ static void join_clusters(struct family_finder *finder, uint32_t a, uint32_t b)
     finder->members[one < other ? other : one].cluster = one < other ? one : other;
 }
 
-/* ---- what can be cut ---------------------------------------------------------------------- */
+/* ---- what can be cut -------------------------------------------------------------------- */
 
 static bool is_product(enum op_kind kind)
 {
@@ -236,7 +237,7 @@ static void join_all(struct family_finder *finder)
     }
 }
 
-/* ---- what ranks have parts of ---------------------------------------------------------------- */
+/* ---- what ranks have parts of ----------------------------------------------------------- */
 
 static void mark_parts(struct family_finder *finder, uint32_t tensor)
 {
@@ -337,7 +338,7 @@ static void find_parts(struct family_finder *finder)
     }
 }
 
-/* ---- where families are cut -------------------------------------------------------------------- */
+/* ---- where families are cut ------------------------------------------------------------- */
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
@@ -355,6 +356,7 @@ static void need_unit(struct member *root, uint64_t unit)
 {
     const uint64_t times = unit / common_divisor(root->unit, unit);
 
+    assert(times > 0);
     root->unit = root->unit > root->count / times ? root->count + 1 : root->unit * times;
 }
 
@@ -398,7 +400,7 @@ static void find_units(struct family_finder *finder)
     }
 }
 
-/* ---- families by number ------------------------------------------------------------------------ */
+/* ---- families by number ----------------------------------------------------------------- */
 
 static enum status make_families(struct family_finder *finder, uint64_t **sizes,
                                  struct error *error)
@@ -497,7 +499,7 @@ out:
     return status;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------- */
 
 static void list_sums(struct rank_places *places)
 {

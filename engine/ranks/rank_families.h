@@ -1,6 +1,6 @@
 /*
- * rank_families.h - the first half of the table of ranks: which tensors behind the body are cut alike,
- * which operations run on shards, and which families are whole on one rank.
+ * rank_families.h - the first half of the table of ranks: which tensors behind the body are cut
+ * alike, which operations run on shards, and which families are whole on one rank.
  */
 #ifndef ENGINE_RANKS_RANK_FAMILIES_H
 #define ENGINE_RANKS_RANK_FAMILIES_H

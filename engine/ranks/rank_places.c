@@ -7,7 +7,7 @@
 #include "engine/plan/slice.h"
 #include "engine/ranks/rank_families.h"
 
-/* ---- what is read in parts ------------------------------------------------------------------- */
+/* ---- what is read in parts -------------------------------------------------------------- */
 
 uint64_t rank_places_first(const struct rank_places *places, uint32_t tensor, uint32_t rank)
 {
@@ -45,7 +45,7 @@ bool rank_places_reads_part(const struct rank_places *places, uint32_t op, uint3
            places->family[family].owner == places->family[place->family].owner;
 }
 
-/* ---- states ------------------------------------------------------------------------------------ */
+/* ---- states ----------------------------------------------------------------------------- */
 
 /* Marks the tensors that an operation behind the body reads whole. */
 static void mark_read_whole(bool *read_whole, const struct rank_places *places)
@@ -93,7 +93,7 @@ static enum status find_states(struct rank_places *places, struct error *error)
     return STATUS_OK;
 }
 
-/* ---- stages and arrivals ----------------------------------------------------------------------- */
+/* ---- stages and arrivals ---------------------------------------------------------------- */
 
 /* The stage before which a tensor can arrive that is made in parts. */
 static uint32_t arrival_stage(const uint32_t *stages, uint32_t tensor)
@@ -193,7 +193,7 @@ static enum status list_arrivals(struct rank_places *places, const uint32_t *sta
     return STATUS_OK;
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------- */
 
 enum status rank_places_build(struct rank_places *places, const struct tape *whole, uint32_t ranks,
                               struct error *error)
@@ -244,7 +244,7 @@ void rank_places_release(struct rank_places *places)
     *places = (struct rank_places){.whole = NULL};
 }
 
-/* ---- shards ------------------------------------------------------------------------------------ */
+/* ---- shards ----------------------------------------------------------------------------- */
 
 static enum status begin_shards(struct ranks_shards *shards, const struct rank_places *places,
                                 uint32_t count, struct error *error)

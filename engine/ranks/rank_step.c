@@ -4,7 +4,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-/* ---- opening ----------------------------------------------------------------------------- */
+/* ---- opening ---------------------------------------------------------------------------- */
 
 static enum status build_plan(struct rank_step *step, uint32_t ranks, struct error *error)
 {
@@ -218,7 +218,7 @@ enum status rank_step_wire(struct rank_wire *wire, const struct tape *whole, uin
     return status;
 }
 
-/* ---- where tensors lie ------------------------------------------------------------------- */
+/* ---- where tensors lie ------------------------------------------------------------------ */
 
 uint64_t rank_step_first(const struct rank_step *step, uint32_t tensor, uint32_t rank)
 {
@@ -236,7 +236,7 @@ void rank_step_holding(struct rank_holding *holding, const struct rank_step *ste
                               .is_shared = step->bounded[tensor] != TENSOR_NONE};
 }
 
-/* ---- a step ------------------------------------------------------------------------------ */
+/* ---- a step ----------------------------------------------------------------------------- */
 
 static enum status write_counter(struct rank_step *step, uint32_t input, uint32_t state,
                                  uint32_t plus, struct error *error)

@@ -7,7 +7,7 @@
 #include "engine/ops/float_control.h"
 #include "engine/ops/view.h"
 
-/* ---- places ------------------------------------------------------------------------------ */
+/* ---- places ----------------------------------------------------------------------------- */
 
 static uint64_t shard_size(const struct rank_sums *sums, uint32_t sum, uint32_t owner)
 {
@@ -93,7 +93,7 @@ const float *rank_sums_shard(const struct rank_sums *sums, uint32_t sum)
     return sums->slots + before_sum(sums, sums->rank, sum);
 }
 
-/* ---- the exchange ------------------------------------------------------------------------ */
+/* ---- the exchange ----------------------------------------------------------------------- */
 
 static void add_transfer(struct rank_sums *sums, uint32_t *count, uint32_t peer, uint32_t tag,
                          bool sends, float *elements, uint64_t size)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what a tape has --------------------------------------------------------------------- */
+/* ---- what a tape has -------------------------------------------------------------------- */
 
 uint32_t rank_tape_groups(const struct tape *whole)
 {
@@ -55,7 +55,7 @@ enum status rank_tape_check(const struct tape *whole, struct error *error)
     return STATUS_OK;
 }
 
-/* ---- which operations -------------------------------------------------------------------- */
+/* ---- which operations ------------------------------------------------------------------- */
 
 /* The groups below a node of the tree. */
 static void groups_of_node(uint32_t *first, uint32_t *end, uint32_t node, uint32_t groups)
@@ -94,7 +94,7 @@ static bool is_own(const struct tape_cutter *cutter, uint32_t at)
             end <= ranks_first_group(cutter->rank + 1, plan->rank_count, plan->group_count));
 }
 
-/* ---- tensors ----------------------------------------------------------------------------- */
+/* ---- tensors ---------------------------------------------------------------------------- */
 
 /* What lasts is whole here, but the states of which each rank has its shard. */
 static void add_lasting(struct tape_cutter *cutter)
@@ -126,7 +126,7 @@ static void add_lasting(struct tape_cutter *cutter)
     }
 }
 
-/* ---- operations -------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------- */
 
 /* Is it the operation that makes a carry's value after the last micro-batch of a group, or a join?
  * Then *k is the carry and *node the node of the tree. */
@@ -353,7 +353,7 @@ static void take_states(struct tape_cutter *cutter)
     tape->loss = whole->loss == TENSOR_NONE ? TENSOR_NONE : tape_cutter_whole(cutter, whole->loss);
 }
 
-/* ---- all of it --------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------- */
 
 static bool make_tables(struct tape_cutter *cutter)
 {
@@ -459,7 +459,7 @@ void rank_tape_release(struct rank_tape *own)
     *own = (struct rank_tape){.tape = NULL};
 }
 
-/* ---- the legs ---------------------------------------------------------------------------- */
+/* ---- the legs --------------------------------------------------------------------------- */
 
 /* Of each tensor of the rank's tape the leg that makes it, or before which it arrives. */
 static uint32_t *find_legs(const struct rank_tape *own, const struct rank_places *places)

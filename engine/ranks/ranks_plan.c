@@ -7,7 +7,7 @@
 
 #define LEVELS_MAX 32
 
-/* ---- the tree ---------------------------------------------------------------------------- */
+/* ---- the tree --------------------------------------------------------------------------- */
 
 uint32_t ranks_first_group(uint32_t rank, uint32_t ranks, uint32_t groups)
 {
@@ -109,7 +109,7 @@ uint32_t ranks_first_subtree(const struct ranks_plan *plan, uint32_t rank)
     return at;
 }
 
-/* ---- shards ------------------------------------------------------------------------------ */
+/* ---- shards ----------------------------------------------------------------------------- */
 
 enum status ranks_deal(uint32_t *owners, const uint64_t *sizes, uint32_t count, uint32_t ranks,
                        struct error *error)

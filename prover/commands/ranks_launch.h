@@ -41,8 +41,8 @@ MUST_CHECK enum status ranks_launch_read(struct ranks_launch *launch,
                                          struct machine_options *machine,
                                          const struct options *options, struct error *error);
 
-/* Refuses by name a job that so many ranks cannot share, and a machine that cannot run parts. Rank 0
- * says which ranks are spare. */
+/* Refuses by name a job that so many ranks cannot share, and a machine that cannot run parts. Rank
+ * 0 says how many ranks are spare. */
 struct log;
 MUST_CHECK enum status ranks_launch_check(const struct ranks_launch *launch, const struct job *job,
                                           const struct machine_options *machine,

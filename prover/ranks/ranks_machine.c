@@ -59,7 +59,7 @@ static uint32_t rank_count(const struct ranks_machine *ranks)
     return ranks->tcp->link.rank_count;
 }
 
-/* ---- its life ---------------------------------------------------------------------------- */
+/* ---- its life --------------------------------------------------------------------------- */
 
 static enum status say_word(struct ranks_machine *ranks, enum word_kind kind, uint32_t number,
                             struct error *error);
@@ -140,7 +140,7 @@ struct machine_options ranks_machine_options(const struct ranks_machine_plan *pl
                                     .thread_count = plan->own.thread_count};
 }
 
-/* ---- what is said ------------------------------------------------------------------------ */
+/* ---- what is said ----------------------------------------------------------------------- */
 
 /* A failure leaves the ranks at several places. */
 static enum status move_all(struct ranks_machine *ranks, const struct ranks_transfer *transfers,
@@ -196,7 +196,7 @@ static enum status hear_first(struct ranks_machine *ranks, uint32_t tag, void *b
     return move_all(ranks, &heard, 1, error);
 }
 
-/* ---- tensors ----------------------------------------------------------------------------- */
+/* ---- tensors ---------------------------------------------------------------------------- */
 
 static bool can_be_read(const struct machine *machine, uint32_t tensor)
 {
@@ -366,7 +366,7 @@ static const void *ranks_peek(struct machine *machine, uint32_t tensor)
     return holding.in_parts ? NULL : inner->backend->peek(inner, holding.id);
 }
 
-/* ---- a step ------------------------------------------------------------------------------ */
+/* ---- a step ----------------------------------------------------------------------------- */
 
 /* A rank that fails here leaves the others waiting: nobody goes on. */
 static enum status run_step(struct ranks_machine *ranks, struct error *error)
@@ -396,7 +396,7 @@ static enum status ranks_step(struct machine *machine, const struct observer *ob
     return run_step(ranks, error);
 }
 
-/* ---- roots ------------------------------------------------------------------------------- */
+/* ---- roots ------------------------------------------------------------------------------ */
 
 /* Rank 0 gathers what each has found: roots in the order of the list. */
 static enum status gather_roots(struct ranks_machine *ranks, struct digest *found,
@@ -542,7 +542,7 @@ const struct backend backend_ranks = {
     .leaves_roots = ranks_leaves_roots,
 };
 
-/* ---- the other ranks --------------------------------------------------------------------- */
+/* ---- the other ranks -------------------------------------------------------------------- */
 
 static enum status follow_roots(struct ranks_machine *ranks, uint32_t count, struct error *error)
 {

@@ -2,8 +2,8 @@
  * ranks_machine.h - the ranks of a run as one machine: rank 0 calls it as any other, and the others
  * follow what it does.
  *
- * States lie on the ranks as engine/ranks/rank_places.h has it. What rank 0 writes into a state goes
- * to those that hold it, and what it reads comes from them. Each rank hashes its share of the
+ * States lie on the ranks as engine/ranks/rank_places.h has it. What rank 0 writes into a state
+ * goes to those that hold it, and what it reads comes from them. Each rank hashes its share of the
  * leaves, and rank 0 joins them.
  */
 #ifndef PROVER_RANKS_RANKS_MACHINE_H

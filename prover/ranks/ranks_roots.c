@@ -27,7 +27,7 @@ void ranks_roots_close(struct ranks_roots *roots)
     *roots = (struct ranks_roots){.step = NULL};
 }
 
-/* ---- who hashes what ------------------------------------------------------------------------ */
+/* ---- who hashes what -------------------------------------------------------------------- */
 
 static bool is_shared(const struct ranks_roots *roots, uint32_t tensor)
 {
@@ -83,7 +83,7 @@ size_t ranks_roots_count(const struct ranks_roots *roots, const uint32_t *list, 
     return digests;
 }
 
-/* ---- hashing ---------------------------------------------------------------------------------- */
+/* ---- hashing ---------------------------------------------------------------------------- */
 
 /* The bytes of a tensor of the rank's tape: *copy is to be freed. */
 static enum status take_bytes(const uint8_t **bytes, void **copy, const struct ranks_roots *roots,
@@ -185,7 +185,7 @@ enum status ranks_roots_find(struct digest *findings, const struct ranks_roots *
     return STATUS_OK;
 }
 
-/* ---- joining ---------------------------------------------------------------------------------- */
+/* ---- joining ---------------------------------------------------------------------------- */
 
 enum status ranks_roots_join(struct digest *found, bool *finite, const struct ranks_roots *roots,
                              const uint32_t *list, uint32_t count, struct digest *const *findings,

@@ -245,7 +245,7 @@ static void test_held_out_batches_are_those_of_one_machine(void **state)
     check_model(&model, 4, 2);
 }
 
-/* ---- the plan ---------------------------------------------------------------------------- */
+/* ---- the plan --------------------------------------------------------------------------- */
 
 /* The sums of squares of rows: what clipping gathers. */
 static uint64_t rows_of(const struct model *model)
@@ -372,7 +372,7 @@ static void test_no_two_ranks_make_a_product(void **state)
     }
 }
 
-/* ---- refusals ---------------------------------------------------------------------------- */
+/* ---- refusals --------------------------------------------------------------------------- */
 
 static void check_refused(const struct tape *tape, uint32_t ranks, const char *text)
 {
