@@ -71,6 +71,7 @@ static struct confined_plan plan_of(const struct command_context *context,
                                  .falsifies = options_given(options, "falsify"),
                                  .falsify = options_number(options, "falsify"),
                                  .ranks = attempt->launch.place.rank_count,
+                                 .mpi = attempt->launch.place.mpi,
                                  .listener = attempt->launch.listener};
 
     (void)snprintf(plan.folder, sizeof(plan.folder), "%s", bundle_path(attempt->bundle));

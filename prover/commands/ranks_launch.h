@@ -19,7 +19,7 @@
      .heading = "machine",                                                                         \
      .kind = OPTION_TEXT,                                                                          \
      .value = "N",                                                                                 \
-     .help = "train on N processes of this machine, with the roots of one; or slurm, under srun",  \
+     .help = "train on N processes of this machine, with the roots of one; or mpi, slurm",         \
      .command_line_only = true},                                                                   \
     {                                                                                              \
         .name = "ranks-at", .heading = "machine", .kind = OPTION_TEXT, .value = "HOST:PORT",       \

@@ -33,7 +33,7 @@ struct word {
 
 struct ranks_machine {
     struct machine machine;
-    struct ranks_tcp *tcp;
+    struct ranks_team *team;
     struct machine_options own;
     struct rank_step step;
     bool *written;           /* per state: other ranks do not have it yet */
@@ -59,7 +59,7 @@ static struct machine *inner_of(struct ranks_machine *ranks)
 
 static uint32_t rank_count(const struct ranks_machine *ranks)
 {
-    return ranks->tcp->link.rank_count;
+    return ranks->team->link.rank_count;
 }
 
 /* ---- its life ---------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static void ranks_close(struct machine *machine)
         return;
     }
     error_init(&error);
-    if (ranks->tcp->link.rank == 0 && !ranks->lost) {
+    if (ranks->team->link.rank == 0 && !ranks->lost) {
         (void)!say_word(ranks, WORD_END, 0, &error);
     }
     rank_step_close(&ranks->step);
@@ -104,7 +104,7 @@ static enum status open_all(struct ranks_machine *ranks, const struct tape *tape
         ranks->owners == NULL || ranks->sizes == NULL || ranks->findings == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
-    return rank_step_open(&ranks->step, tape, &ranks->own, &ranks->tcp->link, error);
+    return rank_step_open(&ranks->step, tape, &ranks->own, &ranks->team->link, error);
 }
 
 static enum status ranks_open(struct machine **machine, const struct tape *tape,
@@ -118,12 +118,12 @@ static enum status ranks_open(struct machine **machine, const struct tape *tape,
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
     ranks->machine = (struct machine){.backend = &backend_ranks, .tape = tape};
-    ranks->tcp = plan->tcp;
+    ranks->team = plan->team;
     ranks->own = plan->own;
     ranks->own.spare = options->spare;
     ranks->own.spare_context = options->spare_context;
     ranks->lost = true;
-    status = ranks_agree(ranks->tcp, &plan->job, open_all(ranks, tape, error), error);
+    status = ranks_agree(ranks->team, &plan->job, open_all(ranks, tape, error), error);
     if (status != STATUS_OK) {
         ranks_close(&ranks->machine);
         return status;
@@ -138,7 +138,7 @@ static enum status ranks_size(uint64_t *size, const struct tape *tape,
 {
     const struct ranks_machine_plan *plan = options->backend_plan;
 
-    return rank_step_size(size, tape, &plan->own, plan->tcp->link.rank_count, error);
+    return rank_step_size(size, tape, &plan->own, plan->team->link.rank_count, error);
 }
 
 struct machine_options ranks_machine_options(const struct ranks_machine_plan *plan)
@@ -160,7 +160,7 @@ static enum status move_all(struct ranks_machine *ranks, const struct ranks_tran
     if (ranks->lost) {
         return error_set(error, STATUS_RANK_LOST, "the ranks of this run are at several places");
     }
-    status = ranks->tcp->link.exchange(ranks->tcp->link.context, transfers, count, error);
+    status = ranks->team->link.exchange(ranks->team->link.context, transfers, count, error);
     ranks->lost = status != STATUS_OK;
     return status;
 }
@@ -293,7 +293,7 @@ static enum status move_states(struct ranks_machine *ranks, const uint32_t *list
             return error_set(error, STATUS_NO_MEMORY, "no memory for the state '%s'",
                              tape->tensors[id].name);
         }
-        if (ranks->tcp->link.rank == 0) {
+        if (ranks->team->link.rank == 0) {
             status = ranks_read(&ranks->machine, id, bytes, error);
             status = status == STATUS_OK ? say_all(ranks, TAG_STATE, bytes, size, error) : status;
         } else {
@@ -346,9 +346,9 @@ static enum status run_step(struct ranks_machine *ranks, struct error *error)
         return status == STATUS_RANK_LOST ? status
                                           : error_set(error, STATUS_RANK_LOST,
                                                       "rank %u (this one) cannot make its step: %s",
-                                                      ranks->tcp->link.rank, error->text);
+                                                      ranks->team->link.rank, error->text);
     }
-    ranks_tcp_stepped(ranks->tcp, steady_ns() - start);
+    ranks_team_stepped(ranks->team, steady_ns() - start);
     return STATUS_OK;
 }
 
@@ -380,7 +380,7 @@ static enum status hash_own(struct ranks_machine *ranks, const uint32_t *list, u
         struct merkle_leaves leaves;
         const void *bytes;
 
-        if (ranks->owners[i] != ranks->tcp->link.rank) {
+        if (ranks->owners[i] != ranks->team->link.rank) {
             continue;
         }
         if (inner->backend->leaves_roots != NULL) {
@@ -582,7 +582,7 @@ static enum status follow_list(struct ranks_machine *ranks, const struct word *w
         TRY_OUT(deal_list(ranks, list, word->count, error));
         TRY_OUT(hash_own(ranks, list, word->count, error));
         roots.bytes = ranks->findings;
-        roots.size = (owned_by(ranks, word->count, ranks->tcp->link.rank) + (size_t)1) *
+        roots.size = (owned_by(ranks, word->count, ranks->team->link.rank) + (size_t)1) *
                      sizeof(struct digest);
         TRY_OUT(move_all(ranks, &roots, 1, error));
     }
