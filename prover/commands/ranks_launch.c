@@ -36,6 +36,12 @@ enum status ranks_launch_read(struct ranks_launch *launch, struct machine_option
 
     TRY(ranks_place_read(place, options_text(options, "ranks"), options_text(options, "ranks-at"),
                          error));
+    launch->cross_check = options_number(options, "cross-check");
+    if (options_given(options, "cross-check") &&
+        (place->rank_count == 1 || launch->cross_check == 0)) {
+        return error_set(error, STATUS_USAGE,
+                         "--cross-check takes a number of steps, and two ranks at least");
+    }
     if (place->rank_count == 1) {
         return STATUS_OK;
     }
@@ -206,6 +212,7 @@ enum status ranks_launch_follow(const struct ranks_launch *launch, const struct 
     const struct confined_plan confined = {.machine = *machine,
                                            .on_cuda = machine->backend == &backend_cuda,
                                            .ranks = place->rank_count,
+                                           .cross_check = launch->cross_check,
                                            .mpi = place->mpi,
                                            .data_count = data->count};
     struct ranks_team team = {.peers = NULL};

@@ -40,6 +40,8 @@ void confined_child_confine(const struct confined_plan *plan, const char *const 
     struct sandbox_plan sandbox = {.network = false};
     const uint64_t memory = plan->machine.memory_max;
 
+    quarters += plan->cross_check > 0 ? 4 : 0; /* a second machine, for a while */
+
     sandbox_forget_passphrases();
     limit_resource(RLIMIT_CORE, 0);
     limit_resource(RLIMIT_NOFILE, FILES_MAX + (uint64_t)plan->ranks); /* a connection each */

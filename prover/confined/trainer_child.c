@@ -165,8 +165,10 @@ static enum status open_run(struct trainer_child *child, struct error *error)
     enum status status;
 
     if (has_ranks(child)) {
-        child->plan =
-            (struct ranks_machine_plan){.team = &child->team, .job = job->id, .own = plan->machine};
+        child->plan = (struct ranks_machine_plan){.team = &child->team,
+                                                  .job = job->id,
+                                                  .cross_check = plan->cross_check,
+                                                  .own = plan->machine};
         options = ranks_machine_options(&child->plan);
     }
     status = run_open(&child->run, job, child->base.paths, plan->data_count, &options, error);

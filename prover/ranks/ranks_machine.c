@@ -10,6 +10,7 @@
 #include "proofs/commit/element.h"
 #include "proofs/hash/merkle.h"
 #include "prover/ranks/ranks_agree.h"
+#include "prover/ranks/ranks_cross.h"
 
 /* Tags beside those of the sums. */
 enum {
@@ -29,13 +30,16 @@ enum word_kind {
 struct word {
     uint32_t kind;
     uint32_t count;
+    struct ranks_drawn drawn; /* of a step */
 };
 
 struct ranks_machine {
     struct machine machine;
     struct ranks_team *team;
     struct machine_options own;
+    uint64_t cross_check; /* as in the plan */
     struct rank_step step;
+    const void **data;       /* per tensor: what is bound */
     bool *written;           /* per state: other ranks do not have it yet */
     struct digest *known;    /* per state that no step changes: the root of its leaves */
     bool *is_known;          /* per state */
@@ -80,6 +84,7 @@ static void ranks_close(struct machine *machine)
         (void)!say_word(ranks, WORD_END, 0, &error);
     }
     rank_step_close(&ranks->step);
+    free(ranks->data);
     free(ranks->written);
     free(ranks->known);
     free(ranks->is_known);
@@ -94,14 +99,16 @@ static enum status open_all(struct ranks_machine *ranks, const struct tape *tape
 {
     const size_t states = (size_t)tape->state_count + 1;
 
+    ranks->data = calloc((size_t)tape->tensor_count + 1, sizeof(*ranks->data));
     ranks->written = calloc(states, sizeof(*ranks->written));
     ranks->known = calloc(states, sizeof(*ranks->known));
     ranks->is_known = calloc(states, sizeof(*ranks->is_known));
     ranks->owners = calloc(states, sizeof(*ranks->owners));
     ranks->sizes = calloc(states, sizeof(*ranks->sizes));
     ranks->findings = calloc(states, sizeof(*ranks->findings));
-    if (ranks->written == NULL || ranks->known == NULL || ranks->is_known == NULL ||
-        ranks->owners == NULL || ranks->sizes == NULL || ranks->findings == NULL) {
+    if (ranks->data == NULL || ranks->written == NULL || ranks->known == NULL ||
+        ranks->is_known == NULL || ranks->owners == NULL || ranks->sizes == NULL ||
+        ranks->findings == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
     return rank_step_open(&ranks->step, tape, &ranks->own, &ranks->team->link, error);
@@ -120,6 +127,7 @@ static enum status ranks_open(struct machine **machine, const struct tape *tape,
     ranks->machine = (struct machine){.backend = &backend_ranks, .tape = tape};
     ranks->team = plan->team;
     ranks->own = plan->own;
+    ranks->cross_check = plan->cross_check;
     ranks->own.spare = options->spare;
     ranks->own.spare_context = options->spare_context;
     ranks->lost = true;
@@ -138,7 +146,9 @@ static enum status ranks_size(uint64_t *size, const struct tape *tape,
 {
     const struct ranks_machine_plan *plan = options->backend_plan;
 
-    return rank_step_size(size, tape, &plan->own, plan->team->link.rank_count, error);
+    TRY(rank_step_size(size, tape, &plan->own, plan->team->link.rank_count, error));
+    *size *= plan->cross_check > 0 ? 2 : 1; /* the machine that makes another rank's sums too */
+    return STATUS_OK;
 }
 
 struct machine_options ranks_machine_options(const struct ranks_machine_plan *plan)
@@ -191,7 +201,7 @@ static enum status say_all(struct ranks_machine *ranks, uint32_t tag, const void
 static enum status say_word(struct ranks_machine *ranks, enum word_kind kind, uint32_t count,
                             struct error *error)
 {
-    const struct word word = {(uint32_t)kind, count};
+    const struct word word = {.kind = (uint32_t)kind, .count = count};
 
     return say_all(ranks, TAG_WORD, &word, sizeof(word), error);
 }
@@ -251,6 +261,7 @@ static enum status ranks_bind(struct machine *machine, uint32_t tensor, const vo
     if (tensor >= machine->tape->tensor_count || machine->tape->tensors[tensor].role != ROLE_DATA) {
         return error_set(error, STATUS_USAGE, "tensor %u is no data", tensor);
     }
+    ranks->data[tensor] = bytes;
     return inner->backend->bind(inner, ranks->step.own.ids[tensor], bytes, error);
 }
 
@@ -335,32 +346,42 @@ out:
 /* ---- a step ------------------------------------------------------------------------------ */
 
 /* A rank that fails here leaves the others waiting: nobody goes on. */
-static enum status run_step(struct ranks_machine *ranks, struct error *error)
+static enum status run_step(struct ranks_machine *ranks, const struct ranks_drawn *drawn,
+                            struct error *error)
 {
     const uint64_t start = steady_ns();
-    enum status status = rank_step_run(&ranks->step, error);
+    struct digest again = {{0}};
+    enum status status =
+        ranks_cross_before(&again, drawn, &ranks->step, ranks->data, &ranks->own, error);
 
+    status = status == STATUS_OK ? rank_step_run(&ranks->step, error) : status;
     ranks->finite_known = false;
     if (status != STATUS_OK) {
         ranks->lost = true;
-        return status == STATUS_RANK_LOST ? status
-                                          : error_set(error, STATUS_RANK_LOST,
-                                                      "rank %u (this one) cannot make its step: %s",
-                                                      ranks->team->link.rank, error->text);
+        if (status != STATUS_RANK_LOST) {
+            (void)error_wrap(error, "rank %u (this one) cannot make its step",
+                             ranks->team->link.rank);
+            error->status = STATUS_RANK_LOST;
+        }
+        return STATUS_RANK_LOST;
     }
+    status = ranks_cross_after(ranks->team, drawn, &ranks->step, &again, error);
+    ranks->lost = status == STATUS_RANK_LOST;
     ranks_team_stepped(ranks->team, steady_ns() - start);
-    return STATUS_OK;
+    return status;
 }
 
 static enum status ranks_step(struct machine *machine, const struct observer *observer,
                               struct error *error)
 {
     struct ranks_machine *ranks = ranks_of(machine);
+    struct word word = {.kind = WORD_STEP};
 
     assert(observer == NULL); /* a trace is one machine's */
     TRY(send_written(ranks, error));
-    TRY(say_word(ranks, WORD_STEP, 0, error));
-    return run_step(ranks, error);
+    TRY(ranks_cross_draw(&word.drawn, ranks->team, &ranks->step.plan, ranks->cross_check, error));
+    TRY(say_all(ranks, TAG_WORD, &word, sizeof(word), error));
+    return run_step(ranks, &word.drawn, error);
 }
 
 /* ---- roots ------------------------------------------------------------------------------- */
@@ -601,8 +622,8 @@ enum status ranks_machine_follow(struct machine *machine, struct error *error)
         if (word.kind == WORD_END) {
             return STATUS_OK;
         }
-        if (word.kind == WORD_STEP) {
-            TRY(run_step(ranks, error));
+        if (word.kind == WORD_STEP && ranks_cross_is_sound(&word.drawn, &ranks->step.plan)) {
+            TRY(run_step(ranks, &word.drawn, error));
         } else if (word.kind == WORD_STATES || word.kind == WORD_ROOTS) {
             TRY(follow_list(ranks, &word, error));
         } else {

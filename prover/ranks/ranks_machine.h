@@ -16,6 +16,7 @@
 struct ranks_machine_plan {
     struct ranks_team *team;
     struct digest job;
+    uint64_t cross_check;       /* in every so many steps ranks check each other; 0: never */
     struct machine_options own; /* of each rank's own machine */
 };
 

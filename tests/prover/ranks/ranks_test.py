@@ -368,6 +368,14 @@ def refused(text, *words, wanted=1, environment=None):
     assert text in said, said
 
 
+def test_ranks_that_check_each_other_have_the_same_roots():
+    for ranks, every in (2, 1), (3, 2), (4, 5):
+        bundle = path("crossed.%d" % ranks)
+        call(*run_words("run", path("gpt2.job"), bundle, [DATA], ranks), "--threads", "1",
+             "--cross-check", str(every))
+        assert roots(bundle) == roots(path("gpt2.1"))
+
+
 def test_what_ranks_cannot_share_is_refused_by_name():
     plain = path("plain.job")
     ask("job", "new", "--model", "gpt2", *TEXT, *COURSE, "--out", plain)
@@ -380,6 +388,8 @@ def test_what_ranks_cannot_share_is_refused_by_name():
     refused("a number from 1 to 1024, mpi or slurm",
             *run_words("run", job, path("never.run"), [DATA], "many"), wanted=3)
     one = run_words("run", job, path("never.run"), [DATA], None)
+    refused("--cross-check takes a number of steps, and two ranks at least", *one,
+            "--cross-check", "2", wanted=3)
     mpi = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}
     refused("no launcher of MPI has started this", *one, "--ranks", "mpi", wanted=3)
     refused("give one of them", *one, "--ranks", "mpi", "--ranks-at", "127.0.0.1:1", wanted=3,
@@ -438,6 +448,7 @@ if __name__ == "__main__":
         test_through_mpich_ranks_that_differ_refuse_each_other,
         test_ranks_that_differ_refuse_each_other_by_name,
         test_a_size_that_does_not_agree_is_refused,
+        test_ranks_that_check_each_other_have_the_same_roots,
         test_what_ranks_cannot_share_is_refused_by_name,
         test_too_few_open_files_are_refused_with_the_number,
         test_slurm_counts_only_where_the_options_say_so,
