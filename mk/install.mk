@@ -45,6 +45,7 @@ install: $(BUILD)/lockstep $(BUILD)/liblockstep_tape.a $(cuda_here) ## install b
 	install -d $(doc_dir)/history
 	install -m 644 docs/history/*.md $(doc_dir)/history/
 	install -m 644 packaging/examples/*.conf $(doc_dir)/examples/
+	install -m 755 packaging/slurm/run.sh $(doc_dir)/examples/
 	install -d $(share_dir)/lockstep
 	install -m 644 share/lockstep/*.py share/lockstep/*.c $(share_dir)/lockstep/
 	for room in $(tape_rooms); do install -d $(include_dir)/$$room && \
