@@ -71,4 +71,7 @@ deb: | $(BUILD)/setup/deb.ok ## pack build/lockstep_VERSION_ARCHITECTURE.deb
 	+$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb PREFIX=/usr
 	scripts/deb $(BUILD)/deb $(BUILD) $(version)
 
-.PHONY: install uninstall deb
+container: $(BUILD)/lockstep ## the files of a container image in build/container; IMAGE=NAME builds it with buildah or podman
+	scripts/container $(BUILD)/lockstep $(BUILD)/container $(IMAGE)
+
+.PHONY: install uninstall deb container
