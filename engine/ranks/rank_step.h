@@ -51,8 +51,8 @@ MUST_CHECK enum status rank_step_first_leg(struct rank_step *step, struct error 
 /*
  * The sums of one subtree once more, on a machine of their own that has the states of the step as
  * they are now: what a rank makes to check another one. A group's sums leave a rank only in the
- * largest subtree that holds it. data: per tensor of the whole tape the training data that is bound.
- * close() as of a step. elements: room for the largest sum.
+ * largest subtree that holds it. data: per tensor of the whole tape the training data that is
+ * bound. close() as of a step. elements: room for the largest sum.
  */
 MUST_CHECK enum status rank_step_open_again(struct rank_step *again, const struct rank_step *step,
                                             uint32_t subtree, const void *const *data,

@@ -41,7 +41,8 @@ struct ranks_place {
 MUST_CHECK enum status ranks_place_read(struct ranks_place *place, const char *option,
                                         const char *at, struct error *error);
 
-/* The secret that ranks share over TCP, not shorter than RANKS_SECRET_LEAST; the rank that starts the others makes one if there is none. */
+/* The secret that ranks share over TCP, not shorter than RANKS_SECRET_LEAST; the rank that starts
+ * the others makes one if there is none. */
 MUST_CHECK enum status ranks_place_secret(const char **secret, const struct ranks_place *place,
                                           struct error *error);
 

@@ -4,8 +4,8 @@
  * step is checked.
  *
  * Method: each rank is a thread with the machine of all ranks, as the program has it; messages go
- * through memory. A planted fault flips one bit of one sum that a rank sends, in every step. What is
- * drawn in 600 steps is counted.
+ * through memory. A planted fault flips one bit of one sum that a rank sends, in every step. What
+ * is drawn in 600 steps is counted.
  */
 #include <pthread.h>
 #include <stdio.h>
