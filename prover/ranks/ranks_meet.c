@@ -198,6 +198,29 @@ static enum status listen_at(int *listener, uint16_t *port, struct sockaddr_stor
     return STATUS_OK;
 }
 
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+
+    if (address->ss_family == AF_INET6) {
+        return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == 127);
+    }
+    return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+/* Is the text an address, and a loopback one? */
+static bool is_loopback_text(const char *host)
+{
+    struct sockaddr_storage address = {.ss_family = AF_INET};
+
+    if (inet_pton(AF_INET, host, &((struct sockaddr_in *)&address)->sin_addr) == 1) {
+        return is_loopback(&address);
+    }
+    address.ss_family = AF_INET6;
+    return inet_pton(AF_INET6, host, &((struct sockaddr_in6 *)&address)->sin6_addr) == 1 &&
+           is_loopback(&address);
+}
+
 /* "HOST:PORT" or "[ADDRESS]:PORT" apart. */
 static bool split_place(char host[RANKS_PLACE_MAX], char port[8], const char *at)
 {
@@ -639,6 +662,21 @@ static enum status hear_table(struct meeting *meeting, const uint8_t nonce[NONCE
     return STATUS_OK;
 }
 
+/* A rank on rank 0's machine may have come to it by loopback: a rank of another machine finds it at
+ * the place at which it found rank 0. */
+static const char *host_for_us(const struct ranks_team *team, uint32_t rank)
+{
+    struct sockaddr_storage own = {0};
+    socklen_t size = sizeof(own);
+    const char *told = team->peers[rank].host;
+
+    return is_loopback_text(told) &&
+                   getsockname(team->peers[0].socket, (struct sockaddr *)&own, &size) == 0 &&
+                   !is_loopback(&own)
+               ? team->peers[0].host
+               : told;
+}
+
 static enum status call_lower(struct meeting *meeting, const uint8_t nonce[NONCE_SIZE],
                               struct error *error)
 {
@@ -648,14 +686,28 @@ static enum status call_lower(struct meeting *meeting, const uint8_t nonce[NONCE
         char port[8];
 
         (void)snprintf(port, sizeof(port), "%u", meeting->ports[rank]);
-        TRY(call_rank(&team->peers[rank].socket, meeting, rank, team->peers[rank].host, port,
+        TRY(call_rank(&team->peers[rank].socket, meeting, rank, host_for_us(team, rank), port,
                       error));
         TRY(greet_rank(meeting, team->peers[rank].socket, rank, 0, nonce, error));
     }
     return STATUS_OK;
 }
 
-/* Calls rank 0, and listens at the address from which it reaches rank 0. */
+/* Where the name of rank 0's machine means its loopback, others come from outside. */
+static void listen_outside(struct sockaddr_storage *address, const char *host)
+{
+    if (!is_loopback(address) || is_loopback_text(host)) {
+        return;
+    }
+    if (address->ss_family == AF_INET6) {
+        ((struct sockaddr_in6 *)address)->sin6_addr = in6addr_any;
+    } else {
+        ((struct sockaddr_in *)address)->sin_addr.s_addr = htonl(INADDR_ANY);
+    }
+}
+
+/* Calls rank 0, and listens at the address from which it reaches rank 0; at all of them where that
+ * is its loopback by a name. */
 static enum status call_first(struct meeting *meeting, const char *at, uint16_t *own_port,
                               struct error *error)
 {
@@ -675,6 +727,7 @@ static enum status call_first(struct meeting *meeting, const char *at, uint16_t 
         return error_set_errno(error, "the connection to rank 0");
     }
     *port_in(&address) = 0;
+    listen_outside(&address, host);
     return listen_at(&meeting->listener, own_port, &address, error);
 }
 

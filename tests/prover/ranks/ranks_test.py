@@ -213,6 +213,53 @@ def test_ranks_of_mpirun_are_those_of_its_variables():
     assert roots(path("mpi.run")) == roots(path("gpt2.1"))
 
 
+def two_networks():
+    """Name spaces "a" and "b" with a line between them, in which "nodea" is the first: to itself its
+    loopback, as many machines' own names are."""
+    names = ["ls%d%s" % (os.getpid(), letter) for letter in "ab"]
+    lines = ["netns add %s" % name for name in names]
+    lines += ["link add %sv type veth peer name %sv netns %s" % (names[0], names[1], names[1]),
+              "link set %sv netns %s" % (names[0], names[0])]
+    for number, name in enumerate(names, 1):
+        lines += ["-n %s addr add 10.77.0.%d/24 dev %sv" % (name, number, name),
+                  "-n %s link set %sv up" % (name, name), "-n %s link set lo up" % name]
+        os.makedirs("/etc/netns/%s" % name)
+        with open("/etc/netns/%s/hosts" % name, "w") as hosts:
+            hosts.write("127.0.0.1 localhost\n%s nodea\n" % ("127.0.1.1" if number == 1 else "10.77.0.1"))
+    for line in lines:
+        subprocess.run(["ip", *line.split()], check=True, stderr=subprocess.PIPE)
+    return names
+
+
+def no_networks(names):
+    for name in names:
+        subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
+        shutil.rmtree("/etc/netns/%s" % name, ignore_errors=True)
+
+
+def test_a_rank_beside_rank_0_is_found_from_another_machine():
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        raise tap.Skip("only root makes networks, with iproute2")
+    names = ["ls%d%s" % (os.getpid(), letter) for letter in "ab"]
+    try:
+        try:
+            two_networks()
+        except (OSError, subprocess.CalledProcessError) as why:
+            raise tap.Skip("no networks can be made here: %s" % why)
+        started = []
+        for rank, name in enumerate((names[0], names[0], names[1])):
+            environment = {**os.environ, "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "3",
+                           "LOCKSTEP_RANKS_SECRET": SECRET}
+            started.append(processes.start(["ip", "netns", "exec", name, *run_on("", "apart.run"),
+                                            "--ranks-at", "nodea:7590"], stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment))
+        said = [(process.communicate(timeout=WAIT_MAX_S + 60), process.returncode) for process in started]
+        assert [code for _, code in said] == [0, 0, 0], said
+        assert roots(path("apart.run")) == roots(path("gpt2.1"))
+    finally:
+        no_networks(names)
+
+
 MPI_RUNS = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "mpich": ["mpirun.mpich"]}
 MPI_RANK = {"openmpi": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK"}
 MPI_LIBRARY = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
@@ -438,6 +485,7 @@ if __name__ == "__main__":
         test_rank_0_dies_and_leaves_nobody,
         test_a_rank_dies_with_who_started_it,
         test_ranks_of_mpirun_are_those_of_its_variables,
+        test_a_rank_beside_rank_0_is_found_from_another_machine,
         test_ranks_of_open_mpi_send_over_tcp_where_a_place_is_said,
         test_ranks_of_mpich_send_over_tcp_where_a_place_is_said,
         test_through_open_mpi_ranks_have_the_roots_of_one_process,
