@@ -45,6 +45,7 @@ install: $(BUILD)/lockstep $(BUILD)/liblockstep_tape.a $(cuda_here) ## install b
 	install -d $(doc_dir)/history
 	install -m 644 docs/history/*.md $(doc_dir)/history/
 	install -m 644 packaging/examples/*.conf $(doc_dir)/examples/
+	install -m 755 packaging/slurm/run.sh $(doc_dir)/examples/
 	install -d $(share_dir)/lockstep
 	install -m 644 share/lockstep/*.py share/lockstep/*.c $(share_dir)/lockstep/
 	for room in $(tape_rooms); do install -d $(include_dir)/$$room && \
@@ -70,4 +71,7 @@ deb: | $(BUILD)/setup/deb.ok ## pack build/lockstep_VERSION_ARCHITECTURE.deb
 	+$(MAKE) --no-print-directory install DESTDIR=$(BUILD)/deb PREFIX=/usr
 	scripts/deb $(BUILD)/deb $(BUILD) $(version)
 
-.PHONY: install uninstall deb
+container: $(BUILD)/lockstep ## the files of a container image in build/container; IMAGE=NAME builds it with buildah or podman
+	scripts/container $(BUILD)/lockstep $(BUILD)/container $(IMAGE)
+
+.PHONY: install uninstall deb container

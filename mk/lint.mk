@@ -55,7 +55,7 @@ lint-globals: $(BUILD)/liblockstep.a $(BUILD)/lockstep.o
 	$(Q)scripts/check-walks $(BUILD) $(rooms)
 
 lint-scripts: | $(BUILD)/setup/lint.ok
-	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(shell grep -l '^.!/bin/sh' scripts/*) .ci/run; \
+	$(Q)if command -v shellcheck >/dev/null; then shellcheck $(shell grep -l '^.!/bin/sh' scripts/*) packaging/slurm/*.sh .ci/run; \
 	    else echo "lint: skipped: shellcheck is not installed"; fi
 
 .PHONY: lint lint-turn lint-format lint-tidy lint-source lint-globals lint-scripts

@@ -36,7 +36,7 @@ $(BUILD)/setup/evm.ok: tests/evm/package.json tests/evm/package-lock.json
 
 # Programs and libraries that judge our results and are too heavy for every newcomer. "make test"
 # asks those that are here and says which it skipped.
-judges: $(BUILD)/setup/judges.ok $(BUILD)/setup/evm.ok ## install the independent judges: PyTorch, numpy, ONNX, promtool, Chromium, EVM nodes, zsh, fish, lintian
+judges: $(BUILD)/setup/judges.ok $(BUILD)/setup/evm.ok ## install the independent judges: PyTorch, numpy, ONNX, promtool, Chromium, EVM nodes, zsh, fish, lintian, Open MPI, MPICH
 	@echo "judges: all are here; make test asks them"
 
 .PHONY: judges

@@ -364,14 +364,23 @@ static enum status run_stage(struct rank_step *step, uint32_t stage, struct erro
         stage + 1 < legs ? step->legs[stage + 1] : step->machine->tape->op_count, NULL, error);
 }
 
+/* Where the first leg ends. */
+static uint32_t first_end(const struct rank_step *step)
+{
+    return step->own.leg_count > 1 ? step->legs[1] : step->machine->tape->op_count;
+}
+
+enum status rank_step_first_leg(struct rank_step *step, struct error *error)
+{
+    TRY(write_counters(step, error));
+    return step->machine->backend->run(step->machine, 0, first_end(step), NULL, error);
+}
+
 enum status rank_step_run(struct rank_step *step, struct error *error)
 {
     const uint32_t legs = step->own.leg_count;
-    const struct backend *backend = step->machine->backend;
 
-    TRY(write_counters(step, error));
-    TRY(backend->run(step->machine, 0, legs > 1 ? step->legs[1] : step->machine->tape->op_count,
-                     NULL, error));
+    TRY(rank_step_first_leg(step, error));
     TRY(put_parts(step, error));
     TRY(rank_sums_join(&step->sums, step->link, error));
     TRY(take_sums(step, error));
@@ -382,4 +391,92 @@ enum status rank_step_run(struct rank_step *step, struct error *error)
         TRY(visit_arrivals(step, stage, take_state, error));
     }
     return STATUS_OK;
+}
+
+/* ---- a part of a step once more ---------------------------------------------------------- */
+
+/* As many ranks as the tree is wide where the subtree stands: one of them has it alone. */
+static enum status build_again(struct rank_step *again, const struct rank_step *step,
+                               uint32_t subtree, struct error *error)
+{
+    const uint32_t node = step->plan.subtrees[subtree].node;
+    uint32_t wide = 1;
+
+    while (2 * wide <= node) {
+        wide *= 2;
+    }
+    TRY(ranks_plan_build(&again->plan, wide, step->plan.group_count, error));
+    TRY(rank_places_build(&again->places, step->whole, wide, error));
+    return rank_tape_build(&again->own, &again->places, &again->plan, node - wide, error);
+}
+
+static enum status copy_tensor(struct rank_step *again, const struct rank_step *step,
+                               const struct tensor *tensor, uint32_t to, uint32_t from,
+                               struct error *error)
+{
+    const struct backend *backend = step->machine->backend;
+    const void *bytes = backend->peek(step->machine, from);
+    void *copy;
+    enum status status;
+
+    if (backend->take != NULL) {
+        return backend->take(again->machine, to, step->machine, from, error);
+    }
+    if (bytes != NULL) {
+        return backend->write(again->machine, to, bytes, error);
+    }
+    copy = malloc(tensor_size(tensor) + 1);
+    if (copy == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for '%s'", tensor->name);
+    }
+    status = backend->read(step->machine, from, copy, error);
+    status = status == STATUS_OK ? backend->write(again->machine, to, copy, error) : status;
+    free(copy);
+    return status;
+}
+
+static enum status copy_all(struct rank_step *again, const struct rank_step *step,
+                            const void *const *data, struct error *error)
+{
+    const struct tape *whole = step->whole;
+
+    for (uint32_t id = 0; id < whole->tensor_count; id++) {
+        const uint32_t to = again->own.ids[id];
+
+        /* What lies in shards no first leg reads. */
+        if (to == TENSOR_NONE || step->own.ids[id] == TENSOR_NONE ||
+            role_is_made(whole->tensors[id].role)) {
+            continue;
+        }
+        if (whole->tensors[id].role == ROLE_DATA) {
+            TRY(again->machine->backend->bind(again->machine, to, data[id], error));
+        } else {
+            TRY(copy_tensor(again, step, &whole->tensors[id], to, step->own.ids[id], error));
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status rank_step_open_again(struct rank_step *again, const struct rank_step *step,
+                                 uint32_t subtree, const void *const *data,
+                                 const struct machine_options *options, struct error *error)
+{
+    enum status status;
+
+    *again = (struct rank_step){.whole = step->whole};
+    TRY_OUT(build_again(again, step, subtree, error));
+    TRY_OUT(open_machine(again, options, error));
+    TRY_OUT(copy_all(again, step, data, error));
+    TRY_OUT(rank_step_first_leg(again, error));
+out:
+    if (status != STATUS_OK) {
+        rank_step_close(again);
+    }
+    return status;
+}
+
+enum status rank_step_again_sum(float *elements, const struct rank_step *again, uint32_t sum,
+                                struct error *error)
+{
+    return again->machine->backend->read(again->machine, again->own.outputs[sum], elements, error);
 }

@@ -52,6 +52,22 @@ struct rank_wire {
 MUST_CHECK enum status rank_step_wire(struct rank_wire *wire, const struct tape *whole,
                                       uint32_t ranks, struct error *error);
 
+/* The first leg alone: it makes the sums of the rank's subtrees. */
+MUST_CHECK enum status rank_step_first_leg(struct rank_step *step, struct error *error);
+
+/*
+ * The sums of one subtree once more, on a machine of their own that has the states of the step as
+ * they are now: what a rank makes to check another one. A group's sums leave a rank only in the
+ * largest subtree that holds it. data: per tensor of the whole tape the training data that is
+ * bound. close() as of a step. elements: room for the largest sum.
+ */
+MUST_CHECK enum status rank_step_open_again(struct rank_step *again, const struct rank_step *step,
+                                            uint32_t subtree, const void *const *data,
+                                            const struct machine_options *options,
+                                            struct error *error);
+MUST_CHECK enum status rank_step_again_sum(float *elements, const struct rank_step *again,
+                                           uint32_t sum, struct error *error);
+
 MUST_CHECK enum status rank_step_run(struct rank_step *step, struct error *error);
 
 /* Where a state, data or a constant lies on the ranks: a tensor of the whole tape. */

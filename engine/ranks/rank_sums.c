@@ -72,18 +72,36 @@ void rank_sums_close(struct rank_sums *sums)
     *sums = (struct rank_sums){.plan = NULL};
 }
 
+/* Where the owner's shard of a sum of the rank's own subtree lies. before: elements of the shards of
+ * the owners before. */
+static uint64_t part_place(const struct rank_sums *sums, uint32_t owner, uint64_t before,
+                           uint32_t subtree, uint32_t sum)
+{
+    return before * subtrees_of(sums, sums->rank) +
+           ranks_shard_count(sums->shards, owner) * subtree + before_sum(sums, owner, sum);
+}
+
 void rank_sums_put(struct rank_sums *sums, uint32_t subtree, uint32_t sum, const float *elements)
 {
-    const uint32_t count = subtrees_of(sums, sums->rank);
     uint64_t before = 0;
 
     for (uint32_t owner = 0; owner < sums->plan->rank_count; owner++) {
-        const uint64_t own = ranks_shard_count(sums->shards, owner);
-        const uint64_t place = before * count + own * subtree + before_sum(sums, owner, sum);
-
-        memcpy(sums->parts + place, elements + ranks_shard_first(sums->shards, sum, owner),
+        memcpy(sums->parts + part_place(sums, owner, before, subtree, sum),
+               elements + ranks_shard_first(sums->shards, sum, owner),
                shard_size(sums, sum, owner) * sizeof(float));
-        before += own;
+        before += ranks_shard_count(sums->shards, owner);
+    }
+}
+
+void rank_sums_part(float *elements, const struct rank_sums *sums, uint32_t subtree, uint32_t sum)
+{
+    uint64_t before = 0;
+
+    for (uint32_t owner = 0; owner < sums->plan->rank_count; owner++) {
+        memcpy(elements + ranks_shard_first(sums->shards, sum, owner),
+               sums->parts + part_place(sums, owner, before, subtree, sum),
+               shard_size(sums, sum, owner) * sizeof(float));
+        before += ranks_shard_count(sums->shards, owner);
     }
 }
 

@@ -36,6 +36,9 @@ void rank_sums_close(struct rank_sums *sums); /* a zero-filled one is allowed */
 /* A sum of the rank's own subtree number `subtree`. */
 void rank_sums_put(struct rank_sums *sums, uint32_t subtree, uint32_t sum, const float *elements);
 
+/* What was put there last: what the owners got of it. */
+void rank_sums_part(float *elements, const struct rank_sums *sums, uint32_t subtree, uint32_t sum);
+
 /* The exchange and the additions behind it. */
 MUST_CHECK enum status rank_sums_join(struct rank_sums *sums, const struct ranks_link *link,
                                       struct error *error);

@@ -71,6 +71,8 @@ static struct confined_plan plan_of(const struct command_context *context,
                                  .falsifies = options_given(options, "falsify"),
                                  .falsify = options_number(options, "falsify"),
                                  .ranks = attempt->launch.place.rank_count,
+                                 .mpi = attempt->launch.place.mpi,
+                                 .cross_check = attempt->launch.cross_check,
                                  .listener = attempt->launch.listener};
 
     (void)snprintf(plan.folder, sizeof(plan.folder), "%s", bundle_path(attempt->bundle));

@@ -17,6 +17,8 @@
 #include "prover/confined/confined_child.h"
 #include "prover/ranks/ranks_agree.h"
 #include "prover/ranks/ranks_machine.h"
+#include "prover/ranks/ranks_mpi.h"
+#include "prover/ranks/ranks_tcp.h"
 
 enum {
     WORDS_MAX = 1024,
@@ -35,6 +37,12 @@ enum status ranks_launch_read(struct ranks_launch *launch, struct machine_option
 
     TRY(ranks_place_read(place, options_text(options, "ranks"), options_text(options, "ranks-at"),
                          error));
+    launch->cross_check = options_number(options, "cross-check");
+    if (options_given(options, "cross-check") &&
+        (place->rank_count == 1 || launch->cross_check == 0)) {
+        return error_set(error, STATUS_USAGE,
+                         "--cross-check takes a number of steps, and two ranks at least");
+    }
     if (place->rank_count == 1) {
         return STATUS_OK;
     }
@@ -132,7 +140,7 @@ enum status ranks_launch_begin(struct ranks_launch *launch, struct error *error)
     char at[RANKS_PLACE_MAX];
     const char *secret;
 
-    if (launch->place.rank_count == 1) {
+    if (launch->place.rank_count == 1 || launch->place.mpi != RANKS_MPI_NONE) {
         return STATUS_OK;
     }
     TRY(ranks_place_secret(&secret, &launch->place, error));
@@ -174,22 +182,35 @@ void ranks_launch_end(struct ranks_launch *launch)
 
 /* ---- the others -------------------------------------------------------------------------- */
 
-static enum status follow_run(struct ranks_tcp *tcp, const struct job *job,
+static enum status follow_run(struct ranks_team *team, const struct job *job,
                               const struct data_paths *data, const struct machine_options *machine,
                               struct error *error)
 {
-    const struct ranks_machine_plan plan = {.tcp = tcp, .job = job->id, .own = *machine};
+    const struct ranks_machine_plan plan = {.team = team, .job = job->id, .own = *machine};
     const struct machine_options options = ranks_machine_options(&plan);
     struct run run = {.machine = NULL};
     enum status status =
         run_open(&run, job, (const char *const *)data->of, data->count, &options, error);
 
     if (status != STATUS_OK) {
-        return tcp->agreed ? status : ranks_agree(tcp, &job->id, status, error);
+        return team->agreed ? status : ranks_agree(team, &job->id, status, error);
     }
     status = ranks_machine_follow(run.machine, error);
     run_close(&run);
     return status;
+}
+
+static enum status meet_others(struct ranks_team *team, const struct ranks_place *place,
+                               struct error *error)
+{
+    const char *secret;
+
+    if (place->mpi != RANKS_MPI_NONE) {
+        return ranks_mpi_open(team, place, error);
+    }
+    TRY(ranks_place_secret(&secret, place, error));
+    TRY(ranks_tcp_open(team, place->rank, place->rank_count, error));
+    return ranks_meet_call(team, place->at, secret, error);
 }
 
 enum status ranks_launch_follow(const struct ranks_launch *launch, const struct job *job,
@@ -200,17 +221,16 @@ enum status ranks_launch_follow(const struct ranks_launch *launch, const struct 
     const struct confined_plan confined = {.machine = *machine,
                                            .on_cuda = machine->backend == &backend_cuda,
                                            .ranks = place->rank_count,
+                                           .cross_check = launch->cross_check,
+                                           .mpi = place->mpi,
                                            .data_count = data->count};
-    struct ranks_tcp tcp = {.peers = NULL};
-    const char *secret;
+    struct ranks_team team = {.peers = NULL};
     enum status status;
 
-    TRY(ranks_place_secret(&secret, place, error));
-    TRY_OUT(ranks_tcp_open(&tcp, place->rank, place->rank_count, error));
-    TRY_OUT(ranks_meet_call(&tcp, place->at, secret, error));
+    TRY_OUT(meet_others(&team, place, error));
     confined_child_confine(&confined, (const char *const *)data->of, QUARTERS);
-    status = follow_run(&tcp, job, data, machine, error);
+    status = follow_run(&team, job, data, machine, error);
 out:
-    ranks_tcp_close(&tcp);
+    ranks_team_close(&team);
     return status == STATUS_OK ? status : error_wrap(error, "rank %u", place->rank);
 }

@@ -19,8 +19,15 @@
      .heading = "machine",                                                                         \
      .kind = OPTION_TEXT,                                                                          \
      .value = "N",                                                                                 \
-     .help = "train on N processes of this machine, with the roots of one; or slurm, under srun",  \
+     .help = "train on N processes of this machine, with the roots of one; or mpi, slurm",         \
      .command_line_only = true},                                                                   \
+        {.name = "cross-check",                                                                    \
+         .heading = "machine",                                                                     \
+         .kind = OPTION_INTEGER,                                                                   \
+         .value = "K",                                                                             \
+         .help =                                                                                   \
+             "in every K-th step a second rank computes a drawn group too; a difference ends it",  \
+         .command_line_only = true},                                                               \
     {                                                                                              \
         .name = "ranks-at", .heading = "machine", .kind = OPTION_TEXT, .value = "HOST:PORT",       \
         .help =                                                                                    \
@@ -31,7 +38,8 @@
 /* The ranks that this process started, and the place where it listens. */
 struct ranks_launch {
     struct ranks_place place;
-    int listener; /* -1: none */
+    uint64_t cross_check; /* 0: never */
+    int listener;         /* -1: none */
     pid_t *others;
     uint32_t other_count;
 };

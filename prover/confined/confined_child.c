@@ -40,10 +40,13 @@ void confined_child_confine(const struct confined_plan *plan, const char *const 
     struct sandbox_plan sandbox = {.network = false};
     const uint64_t memory = plan->machine.memory_max;
 
+    quarters += plan->cross_check > 0 ? 4 : 0; /* a second machine, for a while */
+
     sandbox_forget_passphrases();
     limit_resource(RLIMIT_CORE, 0);
     limit_resource(RLIMIT_NOFILE, FILES_MAX + (uint64_t)plan->ranks); /* a connection each */
-    if (plan->on_cuda) { /* the drivers of a GPU want more */
+    /* The drivers of a GPU want more, and so do the networks behind MPI. */
+    if (plan->on_cuda || plan->mpi != RANKS_MPI_NONE) {
         return;
     }
 #ifndef __SANITIZE_ADDRESS__ /* its shadow alone is larger than any limit */

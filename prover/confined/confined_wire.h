@@ -14,6 +14,7 @@
 
 #include "engine/plan/backend.h"
 #include "proofs/bundle/bundle.h"
+#include "prover/ranks/ranks_place.h"
 
 /* The child's one argument: what it is for. */
 #define CONFINED_TRAINER "--lockstep-trainer"
@@ -35,8 +36,10 @@ struct confined_plan {
     uint64_t every;
     bool falsifies;
     uint64_t falsify;
-    uint32_t ranks; /* that train together, this one the first; 0 or 1: it trains alone */
-    int listener;   /* where the others call; the child has it as SPAWN_FURTHER */
+    uint32_t ranks;       /* that train together, this one the first; 0 or 1: it trains alone */
+    uint64_t cross_check; /* as ranks_machine.h has it */
+    enum ranks_mpi mpi;   /* through which they meet, or over TCP */
+    int listener;         /* where the others call; the child has it as SPAWN_FURTHER */
 
     /* Of a tracer. */
     uint64_t step;

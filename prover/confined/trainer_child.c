@@ -14,7 +14,8 @@
 #include "prover/confined/confined_child.h"
 #include "prover/ranks/ranks_agree.h"
 #include "prover/ranks/ranks_machine.h"
-#include "prover/ranks/ranks_place.h"
+#include "prover/ranks/ranks_mpi.h"
+#include "prover/ranks/ranks_tcp.h"
 #include "prover/train/gpu_meter.h"
 #include "prover/train/train.h"
 
@@ -27,7 +28,7 @@ struct trainer_child {
     struct run run;
     struct stop stop;
     struct gpu_meter meter;
-    struct ranks_tcp tcp;           /* where ranks train together */
+    struct ranks_team team;         /* where ranks train together */
     struct ranks_machine_plan plan; /* likewise */
     uint64_t steps;
     uint64_t final; /* segments, as the command said last */
@@ -138,16 +139,20 @@ static bool has_ranks(const struct trainer_child *child)
 /* The other ranks come before this process is confined: it makes no connection later. */
 static enum status meet_ranks(struct trainer_child *child, struct error *error)
 {
-    const struct ranks_place place = {.rank_count = child->base.plan.ranks};
+    const struct ranks_place place = {.rank_count = child->base.plan.ranks,
+                                      .mpi = child->base.plan.mpi};
     const char *secret;
     enum status status;
 
     if (!has_ranks(child)) {
         return STATUS_OK;
     }
+    if (place.mpi != RANKS_MPI_NONE) {
+        return ranks_mpi_open(&child->team, &place, error);
+    }
     TRY(ranks_place_secret(&secret, &place, error));
-    TRY(ranks_tcp_open(&child->tcp, 0, place.rank_count, error));
-    status = ranks_meet_all(&child->tcp, SPAWN_FURTHER, secret, CONFINED_CHILD_SOCKET, error);
+    TRY(ranks_tcp_open(&child->team, 0, place.rank_count, error));
+    status = ranks_meet_all(&child->team, SPAWN_FURTHER, secret, CONFINED_CHILD_SOCKET, error);
     (void)close(SPAWN_FURTHER); /* nobody calls later */
     return status;
 }
@@ -161,13 +166,15 @@ static enum status open_run(struct trainer_child *child, struct error *error)
     enum status status;
 
     if (has_ranks(child)) {
-        child->plan =
-            (struct ranks_machine_plan){.tcp = &child->tcp, .job = job->id, .own = plan->machine};
+        child->plan = (struct ranks_machine_plan){.team = &child->team,
+                                                  .job = job->id,
+                                                  .cross_check = plan->cross_check,
+                                                  .own = plan->machine};
         options = ranks_machine_options(&child->plan);
     }
     status = run_open(&child->run, job, child->base.paths, plan->data_count, &options, error);
-    return status != STATUS_OK && has_ranks(child) && !child->tcp.agreed
-               ? ranks_agree(&child->tcp, &job->id, status, error)
+    return status != STATUS_OK && has_ranks(child) && !child->team.agreed
+               ? ranks_agree(&child->team, &job->id, status, error)
                : status;
 }
 
@@ -268,7 +275,7 @@ int trainer_child_serve(void)
         say_done(child, &result, &error);
         gpu_meter_close(&child->meter);
         run_close(&child->run);
-        ranks_tcp_close(&child->tcp);
+        ranks_team_close(&child->team);
         bundle_close(child->bundle);
     }
     if (child != NULL) {

@@ -33,11 +33,11 @@ static enum status status_of(const struct ranks_word *word)
 }
 
 /* What rank 0 finds in the word of another one. */
-static enum status compare_word(const struct ranks_tcp *tcp, uint32_t rank,
+static enum status compare_word(const struct ranks_team *team, uint32_t rank,
                                 const struct digest *job, struct ranks_word *word,
                                 struct error *error)
 {
-    const char *host = tcp->peers[rank].host;
+    const char *host = team->peers[rank].host;
     char theirs[HEX_SIZE(DIGEST_SIZE)];
     char own[HEX_SIZE(DIGEST_SIZE)];
 
@@ -67,10 +67,10 @@ static enum status compare_word(const struct ranks_tcp *tcp, uint32_t rank,
     return STATUS_OK;
 }
 
-static enum status hear_all(struct ranks_tcp *tcp, const struct digest *job, enum status own,
+static enum status hear_all(struct ranks_team *team, const struct digest *job, enum status own,
                             struct error *error)
 {
-    const uint32_t ranks = tcp->link.rank_count;
+    const uint32_t ranks = team->link.rank_count;
     struct ranks_word *words = calloc(ranks, sizeof(*words));
     enum status status = STATUS_OK;
 
@@ -85,10 +85,10 @@ static enum status hear_all(struct ranks_tcp *tcp, const struct digest *job, enu
                                              .bytes = &words[rank],
                                              .size = sizeof(words[rank])};
 
-        TRY_OUT(tcp->link.exchange(tcp->link.context, &heard, 1, error));
+        TRY_OUT(team->link.exchange(team->link.context, &heard, 1, error));
     }
     for (uint32_t rank = 1; rank < ranks && status == STATUS_OK && own == STATUS_OK; rank++) {
-        status = compare_word(tcp, rank, job, &words[rank], error);
+        status = compare_word(team, rank, job, &words[rank], error);
     }
     own = own != STATUS_OK ? own : status;
     write_word(&words[0], job, own, error);
@@ -101,7 +101,7 @@ static enum status hear_all(struct ranks_tcp *tcp, const struct digest *job, enu
         struct error gone;
 
         error_init(&gone);
-        (void)!tcp->link.exchange(tcp->link.context, &said, 1, &gone);
+        (void)!team->link.exchange(team->link.context, &said, 1, &gone);
     }
     status = own;
 out:
@@ -109,7 +109,7 @@ out:
     return status;
 }
 
-static enum status say_own(struct ranks_tcp *tcp, const struct digest *job, enum status own,
+static enum status say_own(struct ranks_team *team, const struct digest *job, enum status own,
                            struct error *error)
 {
     struct ranks_word words[2];
@@ -121,10 +121,10 @@ static enum status say_own(struct ranks_tcp *tcp, const struct digest *job, enum
     error_init(&heard);
     write_word(&words[0], job, own, error);
     if (own != STATUS_OK) { /* our own reason stands */
-        (void)!tcp->link.exchange(tcp->link.context, transfers, 2, &heard);
+        (void)!team->link.exchange(team->link.context, transfers, 2, &heard);
         return own;
     }
-    TRY(tcp->link.exchange(tcp->link.context, transfers, 2, error));
+    TRY(team->link.exchange(team->link.context, transfers, 2, error));
     end_texts(&words[1]);
     if (status_of(&words[1]) != STATUS_OK) {
         (void)error_set(error, status_of(&words[1]), "%s", words[1].text);
@@ -135,11 +135,11 @@ static enum status say_own(struct ranks_tcp *tcp, const struct digest *job, enum
     return status_of(&words[1]);
 }
 
-enum status ranks_agree(struct ranks_tcp *tcp, const struct digest *job, enum status own,
+enum status ranks_agree(struct ranks_team *team, const struct digest *job, enum status own,
                         struct error *error)
 {
-    tcp->agreed = true;
-    TRY(tcp->link.rank == 0 ? hear_all(tcp, job, own, error) : say_own(tcp, job, own, error));
-    tcp->job = *job;
+    team->agreed = true;
+    TRY(team->link.rank == 0 ? hear_all(team, job, own, error) : say_own(team, job, own, error));
+    team->job = *job;
     return STATUS_OK;
 }

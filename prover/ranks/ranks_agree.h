@@ -9,7 +9,7 @@
 #ifndef PROVER_RANKS_RANKS_AGREE_H
 #define PROVER_RANKS_RANKS_AGREE_H
 
-#include "prover/ranks/ranks_tcp.h"
+#include "prover/ranks/ranks_team.h"
 
 #define RANKS_BYTE_ORDER   0x01020304u
 #define RANKS_VERSION_SIZE 64
@@ -31,7 +31,7 @@ struct ranks_word {
 
 /* own: STATUS_OK, or why this rank cannot begin, which is returned then. Afterwards all messages
  * carry the job's id. */
-MUST_CHECK enum status ranks_agree(struct ranks_tcp *tcp, const struct digest *job, enum status own,
-                                   struct error *error);
+MUST_CHECK enum status ranks_agree(struct ranks_team *team, const struct digest *job,
+                                   enum status own, struct error *error);
 
 #endif /* PROVER_RANKS_RANKS_AGREE_H */

@@ -31,8 +31,11 @@ void ranks_frame_write(uint8_t *head, const struct ranks_frame *frame, const str
     endian_store_be64(head + NUMBER_AT, frame->number);
     endian_store_be64(head + SIZE_AT, frame->size);
     memcpy(head + JOB_AT, frame->job.bytes, DIGEST_SIZE);
-    ranks_seal_hmac(&seal, key, head, SEAL_AT, bytes, frame->size);
-    memcpy(head + SEAL_AT, seal.bytes, DIGEST_SIZE);
+    memset(head + SEAL_AT, 0, DIGEST_SIZE);
+    if (key != NULL) {
+        ranks_seal_hmac(&seal, key, head, SEAL_AT, bytes, frame->size);
+        memcpy(head + SEAL_AT, seal.bytes, DIGEST_SIZE);
+    }
 }
 
 bool ranks_frame_read(struct ranks_frame *frame, const uint8_t *head)

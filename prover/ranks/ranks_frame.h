@@ -11,7 +11,8 @@
  *     32     8    number of the message, from that rank to this one
  *     40     8    bytes that follow the head
  *     48     32   job id
- *     80     32   HMAC-SHA-256 of the head up to here and of the bytes that follow
+ *     80     32   HMAC-SHA-256 of the head up to here and of the bytes that follow;
+ *                 zero through MPI
  */
 #ifndef PROVER_RANKS_RANKS_FRAME_H
 #define PROVER_RANKS_RANKS_FRAME_H
@@ -31,6 +32,7 @@ struct ranks_frame {
     struct digest job;
 };
 
+/* key: NULL: no seal. */
 void ranks_frame_write(uint8_t *head, const struct ranks_frame *frame, const struct ranks_key *key,
                        const void *bytes);
 

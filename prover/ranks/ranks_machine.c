@@ -8,6 +8,7 @@
 #include "base/steady.h"
 #include "engine/ranks/rank_step.h"
 #include "prover/ranks/ranks_agree.h"
+#include "prover/ranks/ranks_cross.h"
 #include "prover/ranks/ranks_roots.h"
 
 /* Tags beside those of the sums. */
@@ -28,15 +29,18 @@ enum word_kind {
 
 struct word {
     uint32_t kind;
-    uint32_t number; /* a tensor of the job's tape, or how many */
+    uint32_t number;          /* a tensor of the job's tape, or how many */
+    struct ranks_drawn drawn; /* of a step */
 };
 
 struct ranks_machine {
     struct machine machine;
-    struct ranks_tcp *tcp;
+    struct ranks_team *team;
     struct machine_options own;
+    uint64_t cross_check; /* as in the plan */
     struct rank_step step;
     struct ranks_roots roots;
+    const void **data;    /* per tensor: what is bound */
     struct digest *known; /* per state that no step changes: the root of its leaves */
     bool *is_known;       /* per state */
     bool finite;          /* as the last hash found */
@@ -56,7 +60,7 @@ static struct machine *inner_of(struct ranks_machine *ranks)
 
 static uint32_t rank_count(const struct ranks_machine *ranks)
 {
-    return ranks->tcp->link.rank_count;
+    return ranks->team->link.rank_count;
 }
 
 /* ---- its life --------------------------------------------------------------------------- */
@@ -73,11 +77,12 @@ static void ranks_close(struct machine *machine)
         return;
     }
     error_init(&error);
-    if (ranks->tcp->link.rank == 0 && !ranks->lost) {
+    if (ranks->team->link.rank == 0 && !ranks->lost) {
         (void)!say_word(ranks, WORD_END, 0, &error);
     }
     rank_step_close(&ranks->step);
     ranks_roots_close(&ranks->roots);
+    free(ranks->data);
     free(ranks->known);
     free(ranks->is_known);
     free(ranks);
@@ -88,14 +93,15 @@ static enum status open_all(struct ranks_machine *ranks, const struct tape *tape
 {
     const size_t states = (size_t)tape->state_count + 1;
 
+    ranks->data = calloc((size_t)tape->tensor_count + 1, sizeof(*ranks->data));
     ranks->known = calloc(states, sizeof(*ranks->known));
     ranks->is_known = calloc(states, sizeof(*ranks->is_known));
-    if (ranks->known == NULL || ranks->is_known == NULL) {
+    if (ranks->data == NULL || ranks->known == NULL || ranks->is_known == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
     TRY(ranks_roots_open(&ranks->roots, &ranks->step, tape->state_count, ranks->own.thread_count,
                          error));
-    return rank_step_open(&ranks->step, tape, &ranks->own, &ranks->tcp->link, error);
+    return rank_step_open(&ranks->step, tape, &ranks->own, &ranks->team->link, error);
 }
 
 static enum status ranks_open(struct machine **machine, const struct tape *tape,
@@ -109,12 +115,13 @@ static enum status ranks_open(struct machine **machine, const struct tape *tape,
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
     ranks->machine = (struct machine){.backend = &backend_ranks, .tape = tape};
-    ranks->tcp = plan->tcp;
+    ranks->team = plan->team;
     ranks->own = plan->own;
+    ranks->cross_check = plan->cross_check;
     ranks->own.spare = options->spare;
     ranks->own.spare_context = options->spare_context;
     ranks->lost = true;
-    status = ranks_agree(ranks->tcp, &plan->job, open_all(ranks, tape, error), error);
+    status = ranks_agree(ranks->team, &plan->job, open_all(ranks, tape, error), error);
     if (status != STATUS_OK) {
         ranks_close(&ranks->machine);
         return status;
@@ -129,7 +136,9 @@ static enum status ranks_size(uint64_t *size, const struct tape *tape,
 {
     const struct ranks_machine_plan *plan = options->backend_plan;
 
-    return rank_step_size(size, tape, &plan->own, plan->tcp->link.rank_count, error);
+    TRY(rank_step_size(size, tape, &plan->own, plan->team->link.rank_count, error));
+    *size *= plan->cross_check > 0 ? 2 : 1; /* the machine that makes another rank's sums too */
+    return STATUS_OK;
 }
 
 struct machine_options ranks_machine_options(const struct ranks_machine_plan *plan)
@@ -151,7 +160,7 @@ static enum status move_all(struct ranks_machine *ranks, const struct ranks_tran
     if (ranks->lost) {
         return error_set(error, STATUS_RANK_LOST, "the ranks of this run are at several places");
     }
-    status = ranks->tcp->link.exchange(ranks->tcp->link.context, transfers, count, error);
+    status = ranks->team->link.exchange(ranks->team->link.context, transfers, count, error);
     ranks->lost = status != STATUS_OK;
     return status;
 }
@@ -182,7 +191,7 @@ static enum status say_all(struct ranks_machine *ranks, uint32_t tag, const void
 static enum status say_word(struct ranks_machine *ranks, enum word_kind kind, uint32_t number,
                             struct error *error)
 {
-    const struct word word = {(uint32_t)kind, number};
+    const struct word word = {.kind = (uint32_t)kind, .number = number};
 
     return say_all(ranks, TAG_WORD, &word, sizeof(word), error);
 }
@@ -245,7 +254,7 @@ static bool find_own(uint32_t *id, uint64_t *first, const struct ranks_machine *
 
     rank_step_holding(&holding, &ranks->step, tensor);
     *id = holding.id;
-    *first = range_of(ranks, tensor, ranks->tcp->link.rank).first;
+    *first = range_of(ranks, tensor, ranks->team->link.rank).first;
     return holding.id != TENSOR_NONE;
 }
 
@@ -317,7 +326,7 @@ static enum status ranks_write(struct machine *machine, uint32_t tensor, const v
         return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
     }
     note_write(ranks, tensor);
-    if (ranks->tcp->link.rank == 0 && is_state(machine, tensor)) {
+    if (ranks->team->link.rank == 0 && is_state(machine, tensor)) {
         TRY(say_word(ranks, WORD_WRITE, tensor, error));
         TRY(move_parts(ranks, tensor, (uint8_t *)(uintptr_t)bytes, true, error));
     }
@@ -333,6 +342,7 @@ static enum status ranks_bind(struct machine *machine, uint32_t tensor, const vo
     if (tensor >= machine->tape->tensor_count || machine->tape->tensors[tensor].role != ROLE_DATA) {
         return error_set(error, STATUS_USAGE, "tensor %u is no data", tensor);
     }
+    ranks->data[tensor] = bytes;
     return inner->backend->bind(inner, ranks->step.own.ids[tensor], bytes, error);
 }
 
@@ -369,31 +379,41 @@ static const void *ranks_peek(struct machine *machine, uint32_t tensor)
 /* ---- a step ----------------------------------------------------------------------------- */
 
 /* A rank that fails here leaves the others waiting: nobody goes on. */
-static enum status run_step(struct ranks_machine *ranks, struct error *error)
+static enum status run_step(struct ranks_machine *ranks, const struct ranks_drawn *drawn,
+                            struct error *error)
 {
     const uint64_t start = steady_ns();
-    enum status status = rank_step_run(&ranks->step, error);
+    struct digest again = {{0}};
+    enum status status =
+        ranks_cross_before(&again, drawn, &ranks->step, ranks->data, &ranks->own, error);
 
+    status = status == STATUS_OK ? rank_step_run(&ranks->step, error) : status;
     ranks->finite_known = false;
     if (status != STATUS_OK) {
         ranks->lost = true;
-        return status == STATUS_RANK_LOST ? status
-                                          : error_set(error, STATUS_RANK_LOST,
-                                                      "rank %u (this one) cannot make its step: %s",
-                                                      ranks->tcp->link.rank, error->text);
+        if (status != STATUS_RANK_LOST) {
+            (void)error_wrap(error, "rank %u (this one) cannot make its step",
+                             ranks->team->link.rank);
+            error->status = STATUS_RANK_LOST;
+        }
+        return STATUS_RANK_LOST;
     }
-    ranks_tcp_stepped(ranks->tcp, steady_ns() - start);
-    return STATUS_OK;
+    status = ranks_cross_after(ranks->team, drawn, &ranks->step, &again, error);
+    ranks->lost = status == STATUS_RANK_LOST;
+    ranks_team_stepped(ranks->team, steady_ns() - start);
+    return status;
 }
 
 static enum status ranks_step(struct machine *machine, const struct observer *observer,
                               struct error *error)
 {
     struct ranks_machine *ranks = ranks_of(machine);
+    struct word word = {.kind = WORD_STEP};
 
     assert(observer == NULL); /* a trace is one machine's */
-    TRY(say_word(ranks, WORD_STEP, 0, error));
-    return run_step(ranks, error);
+    TRY(ranks_cross_draw(&word.drawn, ranks->team, &ranks->step.plan, ranks->cross_check, error));
+    TRY(say_all(ranks, TAG_WORD, &word, sizeof(word), error));
+    return run_step(ranks, &word.drawn, error);
 }
 
 /* ---- roots ------------------------------------------------------------------------------ */
@@ -567,7 +587,7 @@ static enum status follow_roots(struct ranks_machine *ranks, uint32_t count, str
         }
     }
     TRY_OUT(ranks_roots_deal(&ranks->roots, list, count, error));
-    digests = ranks_roots_count(&ranks->roots, list, count, ranks->tcp->link.rank);
+    digests = ranks_roots_count(&ranks->roots, list, count, ranks->team->link.rank);
     found.size = digests * sizeof(struct digest);
     found.bytes = malloc(found.size);
     if (found.bytes == NULL) {
@@ -593,7 +613,7 @@ static enum status follow_state(struct ranks_machine *ranks, const struct word *
     if (!is_state(&ranks->machine, word->number)) {
         return error_set(error, STATUS_RANK_LOST, "rank 0 speaks of a state that is none");
     }
-    held = range_of(ranks, word->number, ranks->tcp->link.rank);
+    held = range_of(ranks, word->number, ranks->team->link.rank);
     if (held.size == 0) {
         return STATUS_OK;
     }
@@ -630,8 +650,8 @@ enum status ranks_machine_follow(struct machine *machine, struct error *error)
         if (word.kind == WORD_END) {
             return STATUS_OK;
         }
-        if (word.kind == WORD_STEP) {
-            TRY(run_step(ranks, error));
+        if (word.kind == WORD_STEP && ranks_cross_is_sound(&word.drawn, &ranks->step.plan)) {
+            TRY(run_step(ranks, &word.drawn, error));
         } else if (word.kind == WORD_WRITE || word.kind == WORD_READ) {
             TRY(follow_state(ranks, &word, error));
         } else if (word.kind == WORD_ROOTS) {

@@ -10,12 +10,13 @@
 #define PROVER_RANKS_RANKS_MACHINE_H
 
 #include "engine/plan/backend.h"
-#include "prover/ranks/ranks_tcp.h"
+#include "prover/ranks/ranks_team.h"
 
 /* What the backend's open() finds in the machine's options. */
 struct ranks_machine_plan {
-    struct ranks_tcp *tcp;
+    struct ranks_team *team;
     struct digest job;
+    uint64_t cross_check;       /* in every so many steps ranks check each other; 0: never */
     struct machine_options own; /* of each rank's own machine */
 };
 

@@ -47,7 +47,7 @@ struct caller {
 };
 
 struct meeting {
-    struct ranks_tcp *tcp;
+    struct ranks_team *team;
     struct ranks_key secret;
     int listener;
     int stop;
@@ -116,7 +116,7 @@ static bool say_sealed(const struct meeting *meeting, int socket, uint32_t to, u
                        const uint8_t nonce[NONCE_SIZE], const void *bytes, size_t size)
 {
     const struct ranks_frame frame = {
-        .from = meeting->tcp->link.rank, .to = to, .tag = tag, .size = size};
+        .from = meeting->team->link.rank, .to = to, .tag = tag, .size = size};
     uint8_t head[RANKS_FRAME_SIZE];
     struct ranks_key key;
 
@@ -136,7 +136,7 @@ static bool is_from_rank(const struct meeting *meeting, const struct ranks_frame
     bool good;
 
     ranks_seal_key_of_key(&key, &meeting->secret, nonce, NONCE_SIZE);
-    good = frame->tag == tag && frame->to == meeting->tcp->link.rank &&
+    good = frame->tag == tag && frame->to == meeting->team->link.rank &&
            ranks_frame_is_sealed(head, &key, bytes, frame->size);
     secret_wipe(&key, sizeof(key));
     return good;
@@ -196,6 +196,29 @@ static enum status listen_at(int *listener, uint16_t *port, struct sockaddr_stor
     }
     *port = ntohs(*port_in(address));
     return STATUS_OK;
+}
+
+static bool is_loopback(const struct sockaddr_storage *address)
+{
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+
+    if (address->ss_family == AF_INET6) {
+        return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == 127);
+    }
+    return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+/* Is the text an address, and a loopback one? */
+static bool is_loopback_text(const char *host)
+{
+    struct sockaddr_storage address = {.ss_family = AF_INET};
+
+    if (inet_pton(AF_INET, host, &((struct sockaddr_in *)&address)->sin_addr) == 1) {
+        return is_loopback(&address);
+    }
+    address.ss_family = AF_INET6;
+    return inet_pton(AF_INET6, host, &((struct sockaddr_in6 *)&address)->sin6_addr) == 1 &&
+           is_loopback(&address);
 }
 
 /* "HOST:PORT" or "[ADDRESS]:PORT" apart. */
@@ -260,7 +283,7 @@ static void forget_caller(struct meeting *meeting, uint32_t at)
 
 static void drop_caller(struct meeting *meeting, uint32_t at)
 {
-    meeting->tcp->dropped++;
+    meeting->team->dropped++;
     (void)close(meeting->callers[at].socket);
     forget_caller(meeting, at);
 }
@@ -280,14 +303,14 @@ static void drop_oldest(struct meeting *meeting)
 static enum status check_caller(const struct meeting *meeting, uint32_t from, uint32_t count,
                                 struct error *error)
 {
-    const struct ranks_link *link = &meeting->tcp->link;
+    const struct ranks_link *link = &meeting->team->link;
 
     if (count != link->rank_count) {
         return error_set(error, STATUS_REFUSED,
                          "rank %u was started as one of %u ranks, and rank %u as one of %u", from,
                          count, link->rank, link->rank_count);
     }
-    if (from <= link->rank || from >= link->rank_count || meeting->tcp->peers[from].socket >= 0) {
+    if (from <= link->rank || from >= link->rank_count || meeting->team->peers[from].socket >= 0) {
         return error_set(error, STATUS_REFUSED, "two processes say that they are rank %u", from);
     }
     return STATUS_OK;
@@ -313,7 +336,7 @@ static enum status greet_caller(struct meeting *meeting, struct error *error)
                                                   : STATUS_OK;
     }
     prepare_socket(socket);
-    if (meeting->caller_count == callers_max(meeting->tcp->link.rank_count)) {
+    if (meeting->caller_count == callers_max(meeting->team->link.rank_count)) {
         drop_oldest(meeting);
     }
     caller = &meeting->callers[meeting->caller_count++];
@@ -345,8 +368,8 @@ static enum status seat_caller(struct meeting *meeting, uint32_t at, uint32_t fr
         (void)close(caller.socket);
         return status;
     }
-    meeting->tcp->peers[from].socket = caller.socket;
-    write_host(meeting->tcp->peers[from].host, &address);
+    meeting->team->peers[from].socket = caller.socket;
+    write_host(meeting->team->peers[from].host, &address);
     meeting->ports[from] = (uint16_t)endian_load_be32(hello + 4);
     if (nonces != NULL) {
         memcpy(nonces[from], hello + 8, NONCE_SIZE);
@@ -388,9 +411,9 @@ static enum status hear_caller(struct meeting *meeting, uint32_t at, bool speaks
 /* The first rank above this one that is not there; rank_count: all are. */
 static uint32_t missing_rank(const struct meeting *meeting)
 {
-    uint32_t rank = meeting->tcp->link.rank + 1;
+    uint32_t rank = meeting->team->link.rank + 1;
 
-    while (rank < meeting->tcp->link.rank_count && meeting->tcp->peers[rank].socket >= 0) {
+    while (rank < meeting->team->link.rank_count && meeting->team->peers[rank].socket >= 0) {
         rank++;
     }
     return rank;
@@ -399,7 +422,7 @@ static uint32_t missing_rank(const struct meeting *meeting)
 static enum status not_come(const struct meeting *meeting, uint32_t missing, struct error *error)
 {
     (void)error_set(error, STATUS_RANK_LOST, "rank %u of %u has not come (dropped %llu)", missing,
-                    meeting->tcp->link.rank_count, (unsigned long long)meeting->tcp->dropped);
+                    meeting->team->link.rank_count, (unsigned long long)meeting->team->dropped);
     error_advise(error, "start all ranks within a minute, with one --ranks-at and one "
                         "LOCKSTEP_RANKS_SECRET; its own message says why a rank ended");
     return STATUS_RANK_LOST;
@@ -412,7 +435,7 @@ static enum status take_callers(struct meeting *meeting, uint8_t (*nonces)[NONCE
     struct pollfd *watched = meeting->watched;
     uint32_t missing;
 
-    while ((missing = missing_rank(meeting)) < meeting->tcp->link.rank_count) {
+    while ((missing = missing_rank(meeting)) < meeting->team->link.rank_count) {
         watched[0] = (struct pollfd){.fd = meeting->listener, .events = POLLIN};
         watched[1] = (struct pollfd){.fd = meeting->stop, .events = POLLIN};
         for (uint32_t i = 0; i < meeting->caller_count; i++) {
@@ -440,7 +463,7 @@ static enum status take_callers(struct meeting *meeting, uint8_t (*nonces)[NONCE
 static enum status tell_all(const struct meeting *meeting, const uint8_t (*nonces)[NONCE_SIZE],
                             const uint8_t session[NONCE_SIZE], struct error *error)
 {
-    const uint32_t ranks = meeting->tcp->link.rank_count;
+    const uint32_t ranks = meeting->team->link.rank_count;
     const size_t size = NONCE_SIZE + (size_t)ranks * TABLE_ROW;
     uint8_t *table = calloc(1, size);
     enum status status = STATUS_OK;
@@ -452,14 +475,14 @@ static enum status tell_all(const struct meeting *meeting, const uint8_t (*nonce
     for (uint32_t rank = 1; rank < ranks; rank++) {
         uint8_t *row = table + NONCE_SIZE + (size_t)rank * TABLE_ROW;
 
-        memcpy(row, meeting->tcp->peers[rank].host, RANKS_HOST_MAX);
+        memcpy(row, meeting->team->peers[rank].host, RANKS_HOST_MAX);
         endian_store_be32(row + RANKS_HOST_MAX, meeting->ports[rank]);
     }
     for (uint32_t rank = 1; rank < ranks && status == STATUS_OK; rank++) {
-        if (!say_sealed(meeting, meeting->tcp->peers[rank].socket, rank, TAG_TABLE, nonces[rank],
+        if (!say_sealed(meeting, meeting->team->peers[rank].socket, rank, TAG_TABLE, nonces[rank],
                         table, size)) {
             status = error_set(error, STATUS_RANK_LOST, "rank %u (%s) has hung up", rank,
-                               meeting->tcp->peers[rank].host);
+                               meeting->team->peers[rank].host);
         }
     }
     free(table);
@@ -487,15 +510,15 @@ static enum status allow_sockets(uint32_t ranks, struct error *error)
 }
 
 /* Closed also where it fails. */
-static enum status open_meeting(struct meeting *meeting, struct ranks_tcp *tcp, const char *secret,
-                                struct error *error)
+static enum status open_meeting(struct meeting *meeting, struct ranks_team *team,
+                                const char *secret, struct error *error)
 {
-    const uint32_t ranks = tcp->link.rank_count;
+    const uint32_t ranks = team->link.rank_count;
 
-    *meeting = (struct meeting){.tcp = tcp,
+    *meeting = (struct meeting){.team = team,
                                 .listener = -1,
                                 .stop = -1,
-                                .end_ms = steady_ms() + 1000 * tcp->wait_least,
+                                .end_ms = steady_ms() + 1000 * team->wait_least,
                                 .ports = calloc(ranks, sizeof(uint16_t)),
                                 .callers = calloc(callers_max(ranks), sizeof(struct caller)),
                                 .watched = calloc(2 + callers_max(ranks), sizeof(struct pollfd))};
@@ -517,13 +540,13 @@ static void close_meeting(struct meeting *meeting)
     secret_wipe(&meeting->secret, sizeof(meeting->secret));
 }
 
-enum status ranks_meet_all(struct ranks_tcp *tcp, int listener, const char *secret, int stop,
+enum status ranks_meet_all(struct ranks_team *team, int listener, const char *secret, int stop,
                            struct error *error)
 {
-    uint8_t(*nonces)[NONCE_SIZE] = calloc(tcp->link.rank_count, sizeof(*nonces));
+    uint8_t(*nonces)[NONCE_SIZE] = calloc(team->link.rank_count, sizeof(*nonces));
     uint8_t session[NONCE_SIZE];
     struct meeting meeting;
-    enum status status = open_meeting(&meeting, tcp, secret, error);
+    enum status status = open_meeting(&meeting, team, secret, error);
 
     if (status == STATUS_OK && nonces == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory for ranks");
@@ -534,7 +557,7 @@ enum status ranks_meet_all(struct ranks_tcp *tcp, int listener, const char *secr
         TRY_OUT(secret_random(session, sizeof(session), error));
         TRY_OUT(take_callers(&meeting, nonces, error));
         TRY_OUT(tell_all(&meeting, (const uint8_t(*)[NONCE_SIZE])nonces, session, error));
-        ranks_seal_key_of_key(&tcp->key, &meeting.secret, session, sizeof(session));
+        ranks_seal_key_of_key(&team->key, &meeting.secret, session, sizeof(session));
     }
 out:
     close_meeting(&meeting);
@@ -594,7 +617,7 @@ static enum status greet_rank(const struct meeting *meeting, int socket, uint32_
     uint8_t challenge[NONCE_SIZE];
     uint8_t hello[HELLO_SIZE];
 
-    endian_store_be32(hello, meeting->tcp->link.rank_count);
+    endian_store_be32(hello, meeting->team->link.rank_count);
     endian_store_be32(hello + 4, port);
     memcpy(hello + 8, nonce, NONCE_SIZE);
     if (!read_all(socket, challenge, sizeof(challenge), meeting->end_ms) ||
@@ -608,8 +631,8 @@ static enum status greet_rank(const struct meeting *meeting, int socket, uint32_
 static enum status hear_table(struct meeting *meeting, const uint8_t nonce[NONCE_SIZE],
                               struct error *error)
 {
-    struct ranks_tcp *tcp = meeting->tcp;
-    const uint32_t ranks = tcp->link.rank_count;
+    struct ranks_team *team = meeting->team;
+    const uint32_t ranks = team->link.rank_count;
     const size_t size = NONCE_SIZE + (size_t)ranks * TABLE_ROW;
     uint8_t *table = malloc(size);
     uint8_t head[RANKS_FRAME_SIZE];
@@ -618,20 +641,20 @@ static enum status hear_table(struct meeting *meeting, const uint8_t nonce[NONCE
     if (table == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a table of %u ranks", ranks);
     }
-    if (!read_all(tcp->peers[0].socket, head, sizeof(head), meeting->end_ms) ||
+    if (!read_all(team->peers[0].socket, head, sizeof(head), meeting->end_ms) ||
         !ranks_frame_read(&frame, head) || frame.size != size ||
-        !read_all(tcp->peers[0].socket, table, size, meeting->end_ms) ||
+        !read_all(team->peers[0].socket, table, size, meeting->end_ms) ||
         !is_from_rank(meeting, &frame, TAG_TABLE, nonce, head, table)) {
         free(table);
-        (void)error_set(error, STATUS_RANK_LOST, "rank 0 (%s) has hung up", tcp->peers[0].host);
+        (void)error_set(error, STATUS_RANK_LOST, "rank 0 (%s) has hung up", team->peers[0].host);
         error_advise(error, "its own message says why; all ranks need one LOCKSTEP_RANKS_SECRET");
         return STATUS_RANK_LOST;
     }
-    ranks_seal_key_of_key(&tcp->key, &meeting->secret, table, NONCE_SIZE);
+    ranks_seal_key_of_key(&team->key, &meeting->secret, table, NONCE_SIZE);
     for (uint32_t rank = 1; rank < ranks; rank++) {
         const uint8_t *row = table + NONCE_SIZE + (size_t)rank * TABLE_ROW;
 
-        (void)snprintf(tcp->peers[rank].host, RANKS_HOST_MAX, "%.*s", RANKS_HOST_MAX - 1,
+        (void)snprintf(team->peers[rank].host, RANKS_HOST_MAX, "%.*s", RANKS_HOST_MAX - 1,
                        (const char *)row);
         meeting->ports[rank] = (uint16_t)endian_load_be32(row + RANKS_HOST_MAX);
     }
@@ -639,22 +662,52 @@ static enum status hear_table(struct meeting *meeting, const uint8_t nonce[NONCE
     return STATUS_OK;
 }
 
+/* A rank on rank 0's machine may have come to it by loopback: a rank of another machine finds it at
+ * the place at which it found rank 0. */
+static const char *host_for_us(const struct ranks_team *team, uint32_t rank)
+{
+    struct sockaddr_storage own = {0};
+    socklen_t size = sizeof(own);
+    const char *told = team->peers[rank].host;
+
+    return is_loopback_text(told) &&
+                   getsockname(team->peers[0].socket, (struct sockaddr *)&own, &size) == 0 &&
+                   !is_loopback(&own)
+               ? team->peers[0].host
+               : told;
+}
+
 static enum status call_lower(struct meeting *meeting, const uint8_t nonce[NONCE_SIZE],
                               struct error *error)
 {
-    struct ranks_tcp *tcp = meeting->tcp;
+    struct ranks_team *team = meeting->team;
 
-    for (uint32_t rank = 1; rank < tcp->link.rank; rank++) {
+    for (uint32_t rank = 1; rank < team->link.rank; rank++) {
         char port[8];
 
         (void)snprintf(port, sizeof(port), "%u", meeting->ports[rank]);
-        TRY(call_rank(&tcp->peers[rank].socket, meeting, rank, tcp->peers[rank].host, port, error));
-        TRY(greet_rank(meeting, tcp->peers[rank].socket, rank, 0, nonce, error));
+        TRY(call_rank(&team->peers[rank].socket, meeting, rank, host_for_us(team, rank), port,
+                      error));
+        TRY(greet_rank(meeting, team->peers[rank].socket, rank, 0, nonce, error));
     }
     return STATUS_OK;
 }
 
-/* Calls rank 0, and listens at the address from which it reaches rank 0. */
+/* Where the name of rank 0's machine means its loopback, others come from outside. */
+static void listen_outside(struct sockaddr_storage *address, const char *host)
+{
+    if (!is_loopback(address) || is_loopback_text(host)) {
+        return;
+    }
+    if (address->ss_family == AF_INET6) {
+        ((struct sockaddr_in6 *)address)->sin6_addr = in6addr_any;
+    } else {
+        ((struct sockaddr_in *)address)->sin_addr.s_addr = htonl(INADDR_ANY);
+    }
+}
+
+/* Calls rank 0, and listens at the address from which it reaches rank 0; at all of them where that
+ * is its loopback by a name. */
 static enum status call_first(struct meeting *meeting, const char *at, uint16_t *own_port,
                               struct error *error)
 {
@@ -668,16 +721,17 @@ static enum status call_first(struct meeting *meeting, const char *at, uint16_t 
         return not_a_place(at, error);
     }
     TRY(call_rank(&socket, meeting, 0, host, port, error));
-    meeting->tcp->peers[0].socket = socket;
-    (void)snprintf(meeting->tcp->peers[0].host, RANKS_HOST_MAX, "%.*s", RANKS_HOST_MAX - 1, host);
+    meeting->team->peers[0].socket = socket;
+    (void)snprintf(meeting->team->peers[0].host, RANKS_HOST_MAX, "%.*s", RANKS_HOST_MAX - 1, host);
     if (getsockname(socket, (struct sockaddr *)&address, &size) != 0) {
         return error_set_errno(error, "the connection to rank 0");
     }
     *port_in(&address) = 0;
+    listen_outside(&address, host);
     return listen_at(&meeting->listener, own_port, &address, error);
 }
 
-enum status ranks_meet_call(struct ranks_tcp *tcp, const char *at, const char *secret,
+enum status ranks_meet_call(struct ranks_team *team, const char *at, const char *secret,
                             struct error *error)
 {
     uint8_t nonce[NONCE_SIZE];
@@ -685,10 +739,10 @@ enum status ranks_meet_call(struct ranks_tcp *tcp, const char *at, const char *s
     uint16_t own_port = 0;
     enum status status;
 
-    TRY_OUT(open_meeting(&meeting, tcp, secret, error));
+    TRY_OUT(open_meeting(&meeting, team, secret, error));
     TRY_OUT(secret_random(nonce, sizeof(nonce), error));
     TRY_OUT(call_first(&meeting, at, &own_port, error));
-    TRY_OUT(greet_rank(&meeting, tcp->peers[0].socket, 0, own_port, nonce, error));
+    TRY_OUT(greet_rank(&meeting, team->peers[0].socket, 0, own_port, nonce, error));
     TRY_OUT(hear_table(&meeting, nonce, error));
     TRY_OUT(call_lower(&meeting, nonce, error));
     TRY_OUT(take_callers(&meeting, NULL, error));

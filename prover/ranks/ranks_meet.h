@@ -10,7 +10,7 @@
 #ifndef PROVER_RANKS_RANKS_MEET_H
 #define PROVER_RANKS_RANKS_MEET_H
 
-#include "prover/ranks/ranks_tcp.h"
+#include "prover/ranks/ranks_team.h"
 
 #define RANKS_PLACE_MAX 256 /* "node7.cluster:7590" as text */
 
@@ -22,11 +22,11 @@ MUST_CHECK enum status ranks_meet_listen(int *listener, char at[RANKS_PLACE_MAX]
 
 /* Of rank 0: borrows the listener. stop: a descriptor that becomes readable to end the wait; -1:
  * none. */
-MUST_CHECK enum status ranks_meet_all(struct ranks_tcp *tcp, int listener, const char *secret,
+MUST_CHECK enum status ranks_meet_all(struct ranks_team *team, int listener, const char *secret,
                                       int stop, struct error *error);
 
 /* Of every other rank: at is rank 0's place, with a name or an address. */
-MUST_CHECK enum status ranks_meet_call(struct ranks_tcp *tcp, const char *at, const char *secret,
+MUST_CHECK enum status ranks_meet_call(struct ranks_team *team, const char *at, const char *secret,
                                        struct error *error);
 
 #endif /* PROVER_RANKS_RANKS_MEET_H */

@@ -18,14 +18,19 @@ struct rank_launcher {
     const char *count;
     const char *local;
     const char *local_count;
+    enum ranks_mpi mpi;
 };
 
-static const struct rank_launcher own_launcher = {OWN_RANK, OWN_COUNT, OWN_RANK, OWN_COUNT};
-static const struct rank_launcher slurm = {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL};
+static const struct rank_launcher own_launcher = {OWN_RANK, OWN_COUNT, OWN_RANK, OWN_COUNT,
+                                                  RANKS_MPI_NONE};
+static const struct rank_launcher slurm = {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL,
+                                           RANKS_MPI_NONE};
+/* In this order: Open MPI's mpirun sets PMIX_RANK too. */
 static const struct rank_launcher of_mpi[] = {
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+     "OMPI_COMM_WORLD_LOCAL_SIZE", RANKS_MPI_OPEN},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", RANKS_MPI_MPICH},
+    {"PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", NULL, RANKS_MPI_ANY},
 };
 
 static bool read_number(uint32_t *number, const char *text)
@@ -67,8 +72,7 @@ static enum status take_at(struct ranks_place *place, const char *at, struct err
         (void)error_set(error, STATUS_USAGE,
                         "this is rank %u of %u, and where rank 0 listens is not said", place->rank,
                         place->rank_count);
-        error_advise(error, "ranks send over TCP, not through MPI: add --ranks-at HOST:PORT, the "
-                            "machine of rank 0");
+        error_advise(error, "add --ranks-at HOST:PORT, the machine of rank 0");
         return STATUS_USAGE;
     }
     if (strlen(at) >= RANKS_PLACE_MAX) {
@@ -78,11 +82,49 @@ static enum status take_at(struct ranks_place *place, const char *at, struct err
     return STATUS_OK;
 }
 
+static const struct rank_launcher *find_mpi(void)
+{
+    for (size_t i = 0; i < sizeof(of_mpi) / sizeof(of_mpi[0]); i++) {
+        if (getenv(of_mpi[i].rank) != NULL) {
+            return &of_mpi[i];
+        }
+    }
+    return NULL;
+}
+
+/* option: NULL or "mpi", without which a place makes the ranks send over TCP. */
+static enum status read_mpi(struct ranks_place *place, const struct rank_launcher *launcher,
+                            const char *option, const char *at, struct error *error)
+{
+    if (launcher == NULL) {
+        (void)error_set(error, STATUS_USAGE, "--ranks mpi: no launcher of MPI has started this");
+        error_advise(error, "start it by mpirun, or by srun with a plugin of MPI ('srun --mpi=list'"
+                            " names them)");
+        return STATUS_USAGE;
+    }
+    if (strcmp(launcher->rank, "PMIX_RANK") == 0 && getenv(launcher->count) == NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "PMIX_RANK is there, and nothing says of how many ranks: SLURM_NTASKS "
+                         "would");
+    }
+    TRY(read_launcher(place, launcher, error));
+    if (option != NULL && at != NULL) {
+        return error_set(error, STATUS_USAGE,
+                         "--ranks-at is of TCP, and --ranks mpi is not: give "
+                         "one of them");
+    }
+    if (at != NULL) {
+        return take_at(place, at, error);
+    }
+    place->mpi = place->rank_count > 1 ? launcher->mpi : RANKS_MPI_NONE;
+    return STATUS_OK;
+}
+
 static enum status read_option(struct ranks_place *place, const char *option, const char *at,
                                struct error *error)
 {
     if (!read_number(&place->rank_count, option) || place->rank_count == 0) {
-        return error_set(error, STATUS_USAGE, "--ranks %.40s: a number from 1 to %d, or slurm",
+        return error_set(error, STATUS_USAGE, "--ranks %.40s: a number from 1 to %d, mpi or slurm",
                          option, RANKS_MAX);
     }
     place->launches = place->rank_count > 1;
@@ -95,6 +137,9 @@ static enum status read_option(struct ranks_place *place, const char *option, co
 enum status ranks_place_read(struct ranks_place *place, const char *option, const char *at,
                              struct error *error)
 {
+    const struct rank_launcher *launcher = find_mpi();
+    const bool wants_mpi = option != NULL && strcmp(option, "mpi") == 0;
+
     *place = (struct ranks_place){.rank_count = 1};
     if (getenv(OWN_RANK) != NULL) {
         TRY(read_launcher(place, &own_launcher, error));
@@ -105,23 +150,28 @@ enum status ranks_place_read(struct ranks_place *place, const char *option, cons
         TRY(read_launcher(place, &slurm, error));
         return take_at(place, at, error);
     }
-    for (size_t i = 0; i < sizeof(of_mpi) / sizeof(of_mpi[0]); i++) {
-        if (getenv(of_mpi[i].rank) != NULL) {
-            TRY(read_launcher(place, &of_mpi[i], error));
-            if (option != NULL) {
-                return error_set(error, STATUS_USAGE,
-                                 "%s says that this is rank %u of %u: leave --ranks out",
-                                 of_mpi[i].rank, place->rank, place->rank_count);
-            }
-            return take_at(place, at, error);
-        }
+    if (wants_mpi || (launcher != NULL && option == NULL)) {
+        return read_mpi(place, launcher, option, at, error);
     }
-    if (getenv("PMIX_RANK") != NULL) {
+    if (launcher != NULL) {
+        TRY(read_launcher(place, launcher, error));
         return error_set(error, STATUS_USAGE,
-                         "PMIX_RANK is there, and nothing says of how many "
-                         "ranks: under Slurm add --ranks slurm");
+                         "%s says that this is rank %u of %u: leave --ranks out", launcher->rank,
+                         place->rank, place->rank_count);
     }
     return option == NULL ? STATUS_OK : read_option(place, option, at, error);
+}
+
+static enum status check_secret(const char *secret, struct error *error)
+{
+    if (strlen(secret) >= RANKS_SECRET_LEAST) {
+        return STATUS_OK;
+    }
+    (void)error_set(error, STATUS_USAGE,
+                    RANKS_SECRET_VARIABLE " has %zu characters, and under %d can be guessed",
+                    strlen(secret), RANKS_SECRET_LEAST);
+    error_advise(error, "16 random bytes at least: 'openssl rand -hex 32'");
+    return STATUS_USAGE;
 }
 
 enum status ranks_place_secret(const char **secret, const struct ranks_place *place,
@@ -132,7 +182,7 @@ enum status ranks_place_secret(const char **secret, const struct ranks_place *pl
 
     *secret = getenv(RANKS_SECRET_VARIABLE);
     if (*secret != NULL && (*secret)[0] != '\0') {
-        return STATUS_OK;
+        return check_secret(*secret, error);
     }
     if (!place->launches) {
         (void)error_set(error, STATUS_USAGE, "rank %u has no secret to share with the others",

@@ -2,8 +2,10 @@
  * ranks_place.h - which rank of how many a process is, and where rank 0 listens: from the options
  * and from what a launcher has put into the environment.
  *
- * mpirun is known by OMPI_COMM_WORLD_RANK and PMI_RANK. SLURM_PROCID counts only where the options
- * say so: a job script that runs one program under Slurm is no rank. `--ranks N` makes this process
+ * mpirun is known by OMPI_COMM_WORLD_RANK and PMI_RANK, and srun with a plugin of MPI by PMIX_RANK.
+ * Their ranks send through MPI, or over TCP where --ranks-at says where rank 0 listens.
+ * SLURM_PROCID counts only where the options say so: a job script that runs one program under Slurm
+ * is no rank. `--ranks N` makes this process
  * rank 0 of N on this machine; it starts the others itself and tells them by LOCKSTEP_RANK.
  */
 #ifndef PROVER_RANKS_RANKS_PLACE_H
@@ -14,6 +16,16 @@
 #define RANKS_SECRET_VARIABLE "LOCKSTEP_RANKS_SECRET"
 #define RANKS_LOCAL_PLACE     "127.0.0.1:0"
 
+/* Whose library of MPI moves the bytes. */
+enum ranks_mpi {
+    RANKS_MPI_NONE = 0, /* over TCP */
+    RANKS_MPI_ANY,      /* the launcher serves both families */
+    RANKS_MPI_OPEN,
+    RANKS_MPI_MPICH,
+};
+
+#define RANKS_SECRET_LEAST 22 /* characters: 16 random bytes in base64 */
+
 struct ranks_place {
     uint32_t rank;
     uint32_t rank_count;  /* 1: this process trains alone */
@@ -21,6 +33,7 @@ struct ranks_place {
     uint32_t local_count; /* 0: not known */
     bool launches;        /* this process starts the others */
     bool launched;        /* rank 0 has started this process */
+    enum ranks_mpi mpi;
     char at[RANKS_PLACE_MAX];
 };
 
@@ -28,7 +41,8 @@ struct ranks_place {
 MUST_CHECK enum status ranks_place_read(struct ranks_place *place, const char *option,
                                         const char *at, struct error *error);
 
-/* The secret that all ranks share; the rank that starts the others makes one if there is none. */
+/* The secret that ranks share over TCP, not shorter than RANKS_SECRET_LEAST; the rank that starts
+ * the others makes one if there is none. */
 MUST_CHECK enum status ranks_place_secret(const char **secret, const struct ranks_place *place,
                                           struct error *error);
 

@@ -3,18 +3,14 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/steady.h"
-#include "prover/ranks/ranks_frame.h"
 
-#define LOOK_MS   1000
-#define LINGER_S  2
-#define SLOWER_BY 10 /* than the longest of the last steps: that slow a rank is gone */
+#define LOOK_MS  1000
+#define LINGER_S 2
 
 /* What moves between two ranks now, one message each way at a time. */
 struct tcp_way {
@@ -30,7 +26,7 @@ struct pair {
 };
 
 struct tcp_exchange {
-    struct ranks_tcp *tcp;
+    struct ranks_team *team;
     const struct ranks_transfer *transfers;
     uint32_t count;
     struct pair *pairs; /* per rank */
@@ -39,43 +35,6 @@ struct tcp_exchange {
     uint64_t moved_ns;  /* when anything moved last */
     bool between_steps; /* a rank may take long, or end as it should */
 };
-
-/* ---- limits ------------------------------------------------------------------------------ */
-
-uint64_t ranks_tcp_limit(const struct ranks_tcp *tcp)
-{
-    uint64_t longest = 0;
-
-    for (uint32_t i = 0; i < RANKS_STEPS_SEEN; i++) {
-        longest = tcp->step_ns[i] > longest ? tcp->step_ns[i] : longest;
-    }
-    if (tcp->step == 0) { /* it takes in files and kernels that later ones find */
-        return tcp->wait_least * SLOWER_BY;
-    }
-    longest = longest * SLOWER_BY / 1000000000u;
-    return longest > tcp->wait_least ? longest : tcp->wait_least;
-}
-
-void ranks_tcp_stepped(struct ranks_tcp *tcp, uint64_t step_ns)
-{
-    tcp->step_ns[tcp->step++ % RANKS_STEPS_SEEN] = step_ns;
-}
-
-static const char *host_of(const struct tcp_exchange *exchange, uint32_t rank)
-{
-    return exchange->tcp->peers[rank].host;
-}
-
-static enum status lost_rank(const struct tcp_exchange *exchange, uint32_t rank,
-                             struct error *error, const char *how)
-{
-    exchange->tcp->lost = true;
-    (void)error_set(error, STATUS_RANK_LOST, "rank %u (%s) %s", rank, host_of(exchange, rank), how);
-    error_advise(error,
-                 "'lockstep prover resume' goes on from the last checkpoint, with any number "
-                 "of ranks");
-    return STATUS_RANK_LOST;
-}
 
 /* ---- one way ----------------------------------------------------------------------------- */
 
@@ -93,21 +52,6 @@ static void find_next(const struct tcp_exchange *exchange, struct tcp_way *way, 
     way->sealed = false;
 }
 
-static void write_head(const struct tcp_exchange *exchange, struct tcp_way *way, uint32_t rank)
-{
-    struct ranks_tcp *tcp = exchange->tcp;
-    const struct ranks_transfer *transfer = &exchange->transfers[way->next];
-    const struct ranks_frame frame = {.from = tcp->link.rank,
-                                      .to = rank,
-                                      .tag = transfer->tag,
-                                      .step = tcp->step,
-                                      .number = tcp->peers[rank].sent,
-                                      .size = transfer->size,
-                                      .job = tcp->job};
-
-    ranks_frame_write(way->head, &frame, &tcp->key, transfer->bytes);
-}
-
 /* Is what errno says only that nothing moves now? */
 static bool is_later(void)
 {
@@ -117,7 +61,7 @@ static bool is_later(void)
 static enum status send_some(struct tcp_exchange *exchange, uint32_t rank, struct error *error)
 {
     struct tcp_way *way = &exchange->pairs[rank].out;
-    const int socket = exchange->tcp->peers[rank].socket;
+    const int socket = exchange->team->peers[rank].socket;
 
     while (way->next < exchange->count) {
         const struct ranks_transfer *transfer = &exchange->transfers[way->next];
@@ -126,7 +70,8 @@ static enum status send_some(struct tcp_exchange *exchange, uint32_t rank, struc
         ssize_t moved;
 
         if (!way->sealed) {
-            write_head(exchange, way, rank);
+            ranks_team_write_head(way->head, exchange->team, transfer,
+                                  exchange->team->peers[rank].sent);
             way->sealed = true;
         }
         from = in_head ? way->head + way->done
@@ -135,12 +80,13 @@ static enum status send_some(struct tcp_exchange *exchange, uint32_t rank, struc
                      (in_head ? RANKS_FRAME_SIZE : transfer->size + RANKS_FRAME_SIZE) - way->done,
                      MSG_DONTWAIT | MSG_NOSIGNAL);
         if (moved < 0) {
-            return is_later() ? STATUS_OK : lost_rank(exchange, rank, error, "has hung up");
+            return is_later() ? STATUS_OK
+                              : ranks_team_lost(exchange->team, rank, error, "has hung up");
         }
         exchange->moved_ns = steady_ns();
         way->done += (size_t)moved;
         if (way->done == RANKS_FRAME_SIZE + transfer->size) {
-            exchange->tcp->peers[rank].sent++;
+            exchange->team->peers[rank].sent++;
             way->next++;
             find_next(exchange, way, rank, true);
         }
@@ -148,48 +94,25 @@ static enum status send_some(struct tcp_exchange *exchange, uint32_t rank, struc
     return STATUS_OK;
 }
 
-/* The head that came before its bytes: may they be those that the transfer waits for? */
-static enum status check_head(const struct tcp_exchange *exchange, const struct tcp_way *way,
-                              uint32_t rank, struct error *error)
-{
-    struct ranks_frame frame;
-
-    return ranks_frame_read(&frame, way->head) && frame.size == exchange->transfers[way->next].size
-               ? STATUS_OK
-               : lost_rank(exchange, rank, error,
-                           "sent what is no message of this place of this run");
-}
-
 /* A whole message: true where it is the one. Without the right seal it is dropped and counted. */
 static enum status check_message(bool *good, const struct tcp_exchange *exchange,
                                  const struct tcp_way *way, uint32_t rank, struct error *error)
 {
-    struct ranks_tcp *tcp = exchange->tcp;
+    struct ranks_team *team = exchange->team;
     const struct ranks_transfer *transfer = &exchange->transfers[way->next];
-    struct ranks_frame frame;
 
-    (void)!ranks_frame_read(&frame, way->head); /* check_head() has looked */
-    *good = ranks_frame_is_sealed(way->head, &tcp->key, transfer->bytes, transfer->size);
+    *good = ranks_frame_is_sealed(way->head, &team->key, transfer->bytes, transfer->size);
     if (!*good) {
-        tcp->dropped++;
+        team->dropped++;
         return STATUS_OK;
     }
-    if (!ranks_frame_is_whole(way->head, transfer->bytes, transfer->size)) {
-        return lost_rank(exchange, rank, error, "sent a message whose checksum is wrong");
-    }
-    if (frame.from != rank || frame.to != tcp->link.rank || frame.tag != transfer->tag ||
-        frame.step != tcp->step || frame.number != tcp->peers[rank].received ||
-        !digest_equal(&frame.job, &tcp->job)) {
-        return lost_rank(exchange, rank, error, "is at another place of the run");
-    }
-    tcp->peers[rank].received++;
-    return STATUS_OK;
+    return ranks_team_check(team, way->head, transfer, team->peers[rank].received++, error);
 }
 
 static enum status receive_some(struct tcp_exchange *exchange, uint32_t rank, struct error *error)
 {
     struct tcp_way *way = &exchange->pairs[rank].in;
-    const int socket = exchange->tcp->peers[rank].socket;
+    const int socket = exchange->team->peers[rank].socket;
 
     while (way->next < exchange->count) {
         const struct ranks_transfer *transfer = &exchange->transfers[way->next];
@@ -206,13 +129,14 @@ static enum status receive_some(struct tcp_exchange *exchange, uint32_t rank, st
             return STATUS_OK;
         }
         if (moved <= 0) {
-            return lost_rank(exchange, rank, error,
-                             way->done == 0 ? "has hung up" : "hung up in the middle of a message");
+            return ranks_team_lost(exchange->team, rank, error,
+                                   way->done == 0 ? "has hung up"
+                                                  : "hung up in the middle of a message");
         }
         exchange->moved_ns = steady_ns();
         way->done += (size_t)moved;
         if (way->done == RANKS_FRAME_SIZE) {
-            TRY(check_head(exchange, way, rank, error));
+            TRY(ranks_team_check_head(exchange->team, way->head, transfer, error));
         }
         if (way->done == RANKS_FRAME_SIZE + transfer->size) {
             TRY(check_message(&good, exchange, way, rank, error));
@@ -229,46 +153,27 @@ static enum status receive_some(struct tcp_exchange *exchange, uint32_t rank, st
  * *moving: how many are waited for. */
 static uint32_t watch_sockets(struct tcp_exchange *exchange, uint32_t *moving)
 {
-    const struct ranks_tcp *tcp = exchange->tcp;
+    const struct ranks_team *team = exchange->team;
     uint32_t watched = 0;
 
     *moving = 0;
     for (int others = 0; others < 2; others++) {
-        for (uint32_t rank = 0; rank < tcp->link.rank_count; rank++) {
+        for (uint32_t rank = 0; rank < team->link.rank_count; rank++) {
             const struct pair *pair = &exchange->pairs[rank];
             const short events = (short)((pair->out.next < exchange->count ? POLLOUT : 0) |
                                          (pair->in.next < exchange->count ? POLLIN : 0));
 
-            if (rank == tcp->link.rank || (events == 0) != others ||
+            if (rank == team->link.rank || (events == 0) != others ||
                 (others && exchange->between_steps)) {
                 continue;
             }
-            exchange->watched[watched] = (struct pollfd){.fd = tcp->peers[rank].socket,
+            exchange->watched[watched] = (struct pollfd){.fd = team->peers[rank].socket,
                                                          .events = others ? POLLRDHUP : events};
             exchange->watched_ranks[watched++] = rank;
         }
         *moving = others ? *moving : watched;
     }
     return watched;
-}
-
-static enum status too_late(const struct tcp_exchange *exchange, uint64_t limit,
-                            struct error *error)
-{
-    char how[64];
-
-    (void)snprintf(how, sizeof(how), "moved nothing for %llu s", (unsigned long long)limit);
-    return lost_rank(exchange, exchange->watched_ranks[0], error, how);
-}
-
-static bool is_between_steps(const struct tcp_exchange *exchange)
-{
-    for (uint32_t i = 0; i < exchange->count; i++) {
-        if (exchange->transfers[i].idle) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* What was seen of one rank. */
@@ -280,19 +185,18 @@ static enum status look_at(struct tcp_exchange *exchange, uint32_t rank, int see
     if ((seen & (POLLIN | POLLHUP | POLLERR)) != 0 && pair->in.next < exchange->count) {
         TRY(receive_some(exchange, rank, error));
     } else if ((seen & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL)) != 0) {
-        return lost_rank(exchange, rank, error, "has hung up");
+        return ranks_team_lost(exchange->team, rank, error, "has hung up");
     }
     return (seen & POLLOUT) != 0 ? send_some(exchange, rank, error) : STATUS_OK;
 }
 
 static enum status move_all(struct tcp_exchange *exchange, struct error *error)
 {
-    uint64_t limit = ranks_tcp_limit(exchange->tcp);
+    const uint64_t limit = ranks_team_limit(exchange->team, exchange->transfers, exchange->count);
     uint32_t watched;
     uint32_t moving;
 
-    exchange->between_steps = is_between_steps(exchange);
-    limit = exchange->between_steps ? RANKS_WAIT_IDLE : limit;
+    exchange->between_steps = ranks_team_is_idle(exchange->transfers, exchange->count);
     exchange->moved_ns = steady_ns();
     for (;;) {
         watched = watch_sockets(exchange, &moving);
@@ -306,7 +210,7 @@ static enum status move_all(struct tcp_exchange *exchange, struct error *error)
             TRY(look_at(exchange, exchange->watched_ranks[i], exchange->watched[i].revents, error));
         }
         if (steady_ns() - exchange->moved_ns > limit * 1000000000u) {
-            return too_late(exchange, limit, error);
+            return ranks_team_late(exchange->team, exchange->watched_ranks[0], limit, error);
         }
     }
 }
@@ -314,9 +218,9 @@ static enum status move_all(struct tcp_exchange *exchange, struct error *error)
 static enum status exchange_all(void *context, const struct ranks_transfer *transfers,
                                 uint32_t count, struct error *error)
 {
-    struct ranks_tcp *tcp = context;
-    const uint32_t ranks = tcp->link.rank_count;
-    struct tcp_exchange exchange = {.tcp = tcp,
+    struct ranks_team *team = context;
+    const uint32_t ranks = team->link.rank_count;
+    struct tcp_exchange exchange = {.team = team,
                                     .transfers = transfers,
                                     .count = count,
                                     .pairs = calloc(ranks, sizeof(*exchange.pairs)),
@@ -342,33 +246,25 @@ static enum status exchange_all(void *context, const struct ranks_transfer *tran
 
 /* ---- its life ---------------------------------------------------------------------------- */
 
-enum status ranks_tcp_open(struct ranks_tcp *tcp, uint32_t rank, uint32_t rank_count,
-                           struct error *error)
-{
-    *tcp = (struct ranks_tcp){.link = {rank, rank_count, exchange_all, tcp},
-                              .peers = calloc(rank_count, sizeof(*tcp->peers)),
-                              .wait_least = RANKS_WAIT_LEAST};
-    if (tcp->peers == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for %u ranks", rank_count);
-    }
-    for (uint32_t i = 0; i < rank_count; i++) {
-        tcp->peers[i].socket = -1;
-    }
-    return STATUS_OK;
-}
-
 /* A rank that noticed that another one is gone stays a moment: the rest name that one, not it. */
-void ranks_tcp_close(struct ranks_tcp *tcp)
+static void close_sockets(struct ranks_team *team)
 {
-    if (tcp->lost && tcp->link.rank != 0) {
+    if (team->lost && team->link.rank != 0) {
         (void)sleep(LINGER_S);
     }
-    for (uint32_t i = 0; tcp->peers != NULL && i < tcp->link.rank_count; i++) {
-        if (tcp->peers[i].socket >= 0) {
-            (void)close(tcp->peers[i].socket);
+    for (uint32_t i = 0; team->peers != NULL && i < team->link.rank_count; i++) {
+        if (team->peers[i].socket >= 0) {
+            (void)close(team->peers[i].socket);
         }
     }
-    free(tcp->peers);
-    secret_wipe(&tcp->key, sizeof(tcp->key));
-    tcp->peers = NULL;
+}
+
+enum status ranks_tcp_open(struct ranks_team *team, uint32_t rank, uint32_t rank_count,
+                           struct error *error)
+{
+    TRY(ranks_team_open(team, rank, rank_count, error));
+    team->link.exchange = exchange_all;
+    team->sealed = true;
+    team->close = close_sockets;
+    return STATUS_OK;
 }

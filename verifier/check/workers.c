@@ -19,6 +19,7 @@
 #include "base/buffer.h"
 #include "base/host.h"
 #include "base/io/spawn.h"
+#include "base/sandbox/leave.h"
 #include "base/sandbox/sandbox.h"
 #include "base/steady.h"
 #include "base/version.h"
@@ -552,6 +553,7 @@ int workers_serve(char *const *argv, const struct check_visitor *visitor)
     int code = 1;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    leave_unheard(STDOUT_FILENO);
     error_init(&error);
     buffer_init(&bytes, CHECK_WIRE_MAX);
     if (request == NULL || result == NULL || !read_request(&bytes)) {

@@ -21,6 +21,7 @@
 #include "prover/ranks/ranks_agree.h"
 #include "prover/ranks/ranks_frame.h"
 #include "prover/ranks/ranks_meet.h"
+#include "prover/ranks/ranks_tcp.h"
 #include "tests/support/test.h"
 
 #define RANKS       4
@@ -30,7 +31,7 @@
 #define TURN_SIZE   300
 
 struct one_rank {
-    struct ranks_tcp tcp;
+    struct ranks_team team;
     uint32_t rank;
     uint32_t count;
     const char *secret;
@@ -117,12 +118,12 @@ static void *meet(void *context)
     struct one_rank *own = context;
 
     error_init(&own->error);
-    own->status = ranks_tcp_open(&own->tcp, own->rank, own->count, &own->error);
-    own->tcp.wait_least = own->wait_s == 0 ? 30 : own->wait_s;
+    own->status = ranks_tcp_open(&own->team, own->rank, own->count, &own->error);
+    own->team.wait_least = own->wait_s == 0 ? 30 : own->wait_s;
     if (own->status == STATUS_OK) {
         own->status = own->rank == 0
-                          ? ranks_meet_all(&own->tcp, own->listener, own->secret, -1, &own->error)
-                          : ranks_meet_call(&own->tcp, own->at, own->secret, &own->error);
+                          ? ranks_meet_all(&own->team, own->listener, own->secret, -1, &own->error)
+                          : ranks_meet_call(&own->team, own->at, own->secret, &own->error);
     }
     return NULL;
 }
@@ -169,8 +170,8 @@ static void close_all(struct one_rank *ranks, uint32_t count)
 {
     (void)close(ranks[0].listener);
     for (uint32_t i = 0; i < count; i++) {
-        ranks[i].tcp.lost = false; /* or each stays two seconds */
-        ranks_tcp_close(&ranks[i].tcp);
+        ranks[i].team.lost = false; /* or each stays two seconds */
+        ranks_team_close(&ranks[i].team);
     }
 }
 
@@ -210,7 +211,8 @@ static void *exchange_all(void *context)
                                         .bytes = in[peer],
                                         .size = size_between(peer, own->rank, turn)};
         }
-        own->status = own->tcp.link.exchange(own->tcp.link.context, transfers, count, &own->error);
+        own->status =
+            own->team.link.exchange(own->team.link.context, transfers, count, &own->error);
         for (uint32_t peer = 0; peer < RANKS && own->status == STATUS_OK; peer++) {
             const size_t got = size_between(peer, own->rank, turn);
 
@@ -220,7 +222,7 @@ static void *exchange_all(void *context)
                 }
             }
         }
-        ranks_tcp_stepped(&own->tcp, 1000);
+        ranks_team_stepped(&own->team, 1000);
     }
     for (uint32_t i = 0; i < RANKS; i++) {
         free(out[i]);
@@ -238,7 +240,7 @@ static void test_four_ranks_send_each_other_all_at_once(void **state)
     run_all(ranks, RANKS, exchange_all);
     for (uint32_t i = 0; i < RANKS; i++) {
         assert_int_equal(ranks[i].status, STATUS_OK);
-        assert_int_equal(ranks[i].tcp.dropped, 0);
+        assert_int_equal(ranks[i].team.dropped, 0);
     }
     close_all(ranks, RANKS);
 }
@@ -248,7 +250,7 @@ static void *exchange_many(void *context)
     struct one_rank *own = context;
     struct ranks_transfer *transfers = calloc(TURNS, sizeof(*transfers));
     const int least = 4096; /* a connection that often takes no first byte of a message */
-    const int socket = own->tcp.peers[1 - own->rank].socket;
+    const int socket = own->team.peers[1 - own->rank].socket;
     uint8_t bytes[TURN_SIZE] = {0};
 
     (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least));
@@ -261,7 +263,7 @@ static void *exchange_many(void *context)
                                                .bytes = bytes,
                                                .size = 1 + i % TURN_SIZE};
     }
-    own->status = own->tcp.link.exchange(own->tcp.link.context, transfers, TURNS, &own->error);
+    own->status = own->team.link.exchange(own->team.link.context, transfers, TURNS, &own->error);
     free(transfers);
     return NULL;
 }
@@ -314,7 +316,7 @@ static void test_callers_without_the_secret_are_dropped_and_counted(void **state
     run_all(ranks, 2, meet); /* the third says nothing for three seconds */
     assert_int_equal(ranks[0].status, STATUS_OK);
     assert_int_equal(ranks[1].status, STATUS_OK);
-    assert_int_equal(ranks[0].tcp.dropped, 3);
+    assert_int_equal(ranks[0].team.dropped, 3);
     (void)close(strangers[0]);
     (void)close(strangers[2]);
     close_all(ranks, 2);
@@ -348,7 +350,7 @@ static void test_silent_strangers_hold_up_nobody(void **state)
             fail_msg("rank %u: %s", i, ranks[i].error.text);
         }
     }
-    assert_int_equal(ranks[0].tcp.dropped, STRANGERS);
+    assert_int_equal(ranks[0].team.dropped, STRANGERS);
     for (int i = 0; i < STRANGERS; i++) {
         (void)close(strangers[i]);
     }
@@ -381,7 +383,7 @@ static enum status hear(struct one_rank *rank, uint8_t bytes[8])
     const struct ranks_transfer heard = {.peer = 1, .tag = 7, .bytes = bytes, .size = 8};
 
     error_init(&rank->error);
-    return rank->tcp.link.exchange(rank->tcp.link.context, &heard, 1, &rank->error);
+    return rank->team.link.exchange(rank->team.link.context, &heard, 1, &rank->error);
 }
 
 static void say(struct one_rank *rank, const struct ranks_frame *frame, const struct ranks_key *key)
@@ -390,7 +392,8 @@ static void say(struct one_rank *rank, const struct ranks_frame *frame, const st
 
     memcpy(message + RANKS_FRAME_SIZE, "truthful", 8);
     ranks_frame_write(message, frame, key, message + RANKS_FRAME_SIZE);
-    assert_int_equal(send(rank->tcp.peers[0].socket, message, sizeof(message), 0), sizeof(message));
+    assert_int_equal(send(rank->team.peers[0].socket, message, sizeof(message), 0),
+                     sizeof(message));
 }
 
 static void test_a_message_without_the_seal_is_dropped_and_counted(void **state)
@@ -403,11 +406,11 @@ static void test_a_message_without_the_seal_is_dropped_and_counted(void **state)
     (void)state;
     open_all(ranks, 2);
     say(&ranks[1], &frame, &wrong);
-    say(&ranks[1], &frame, &ranks[1].tcp.key);
+    say(&ranks[1], &frame, &ranks[1].team.key);
     assert_int_equal(hear(&ranks[0], bytes), STATUS_OK);
     assert_memory_equal(bytes, "truthful", 8);
-    assert_int_equal(ranks[0].tcp.dropped, 1);
-    say(&ranks[1], &frame, &ranks[1].tcp.key); /* the same message again */
+    assert_int_equal(ranks[0].team.dropped, 1);
+    say(&ranks[1], &frame, &ranks[1].team.key); /* the same message again */
     assert_int_equal(hear(&ranks[0], bytes), STATUS_RANK_LOST);
     assert_non_null(strstr(ranks[0].error.text, "rank 1 (127.0.0.1) is at another place"));
     close_all(ranks, 2);
@@ -419,7 +422,7 @@ static void check_other_place(const struct ranks_frame *frame, const char *text)
     uint8_t bytes[8];
 
     open_all(ranks, 2);
-    say(&ranks[1], frame, &ranks[1].tcp.key);
+    say(&ranks[1], frame, &ranks[1].team.key);
     assert_int_equal(hear(&ranks[0], bytes), STATUS_RANK_LOST);
     if (strstr(ranks[0].error.text, text) == NULL) {
         fail_msg("'%s' does not say '%s'", ranks[0].error.text, text);
@@ -448,12 +451,12 @@ static void test_a_cut_message_and_a_silent_rank_end_the_run(void **state)
 
     (void)state;
     open_all(ranks, 2);
-    ranks[0].tcp.wait_least = 1;
-    ranks_tcp_stepped(&ranks[0].tcp, 1000);
+    ranks[0].team.wait_least = 1;
+    ranks_team_stepped(&ranks[0].team, 1000);
     assert_int_equal(hear(&ranks[0], bytes), STATUS_RANK_LOST);
     assert_non_null(strstr(ranks[0].error.text, "rank 1 (127.0.0.1) moved nothing for 1 s"));
-    assert_int_equal(send(ranks[1].tcp.peers[0].socket, RANKS_FRAME_MAGIC, 8, 0), 8);
-    (void)shutdown(ranks[1].tcp.peers[0].socket, SHUT_WR);
+    assert_int_equal(send(ranks[1].team.peers[0].socket, RANKS_FRAME_MAGIC, 8, 0), 8);
+    (void)shutdown(ranks[1].team.peers[0].socket, SHUT_WR);
     assert_int_equal(hear(&ranks[0], bytes), STATUS_RANK_LOST);
     assert_non_null(strstr(ranks[0].error.text, "hung up in the middle of a message"));
     close_all(ranks, 2);
@@ -465,7 +468,7 @@ static void *say_late(void *context)
     struct one_rank *own = context;
 
     (void)usleep(2500000);
-    say(own, &frame, &own->tcp.key);
+    say(own, &frame, &own->team.key);
     return NULL;
 }
 
@@ -479,11 +482,11 @@ static void test_between_steps_a_rank_may_be_slower_than_the_limit(void **state)
 
     (void)state;
     open_all(ranks, 2);
-    ranks[0].tcp.wait_least = 1;
-    ranks_tcp_stepped(&ranks[0].tcp, 1000);
+    ranks[0].team.wait_least = 1;
+    ranks_team_stepped(&ranks[0].team, 1000);
     assert_int_equal(pthread_create(&late, NULL, say_late, &ranks[1]), 0);
     assert_int_equal(
-        ranks[0].tcp.link.exchange(ranks[0].tcp.link.context, &heard, 1, &ranks[0].error),
+        ranks[0].team.link.exchange(ranks[0].team.link.context, &heard, 1, &ranks[0].error),
         STATUS_OK);
     (void)pthread_join(late, NULL);
     close_all(ranks, 2);
@@ -497,7 +500,7 @@ static void test_in_a_step_all_name_the_rank_that_is_gone(void **state)
 
     (void)state;
     open_all(ranks, 3);
-    (void)shutdown(ranks[2].tcp.peers[0].socket, SHUT_RDWR);
+    (void)shutdown(ranks[2].team.peers[0].socket, SHUT_RDWR);
     assert_int_equal(hear(&ranks[0], bytes), STATUS_RANK_LOST);
     assert_non_null(strstr(ranks[0].error.text, "rank 2 (127.0.0.1) has hung up"));
     close_all(ranks, 3);
@@ -505,19 +508,19 @@ static void test_in_a_step_all_name_the_rank_that_is_gone(void **state)
 
 static void test_the_limit_follows_the_last_steps(void **state)
 {
-    struct ranks_tcp tcp = {.wait_least = RANKS_WAIT_LEAST};
+    struct ranks_team team = {.wait_least = RANKS_WAIT_LEAST};
 
     (void)state;
-    assert_int_equal(ranks_tcp_limit(&tcp),
+    assert_int_equal(ranks_team_limit(&team, NULL, 0),
                      600); /* the first step reads files for the first time */
-    ranks_tcp_stepped(&tcp, UINT64_C(3) * 1000000000u);
-    assert_int_equal(ranks_tcp_limit(&tcp), 60);
-    ranks_tcp_stepped(&tcp, UINT64_C(30) * 1000000000u);
-    assert_int_equal(ranks_tcp_limit(&tcp), 300);
+    ranks_team_stepped(&team, UINT64_C(3) * 1000000000u);
+    assert_int_equal(ranks_team_limit(&team, NULL, 0), 60);
+    ranks_team_stepped(&team, UINT64_C(30) * 1000000000u);
+    assert_int_equal(ranks_team_limit(&team, NULL, 0), 300);
     for (int i = 0; i < RANKS_STEPS_SEEN; i++) {
-        ranks_tcp_stepped(&tcp, 1000000);
+        ranks_team_stepped(&team, 1000000);
     }
-    assert_int_equal(ranks_tcp_limit(&tcp), 60);
+    assert_int_equal(ranks_team_limit(&team, NULL, 0), 60);
 }
 
 /* ---- agreement --------------------------------------------------------------------------- */
@@ -535,8 +538,8 @@ static void *agree(void *context)
 
     error_init(&own->error);
     own->status = own->rank == 1
-                      ? own->tcp.link.exchange(own->tcp.link.context, transfers, 2, &own->error)
-                      : ranks_agree(&own->tcp, &job, STATUS_OK, &own->error);
+                      ? own->team.link.exchange(own->team.link.context, transfers, 2, &own->error)
+                      : ranks_agree(&own->team, &job, STATUS_OK, &own->error);
     return NULL;
 }
 

@@ -6,6 +6,7 @@ step; one bundle of four ranks is audited by one thread. Ranks are killed with S
 launcher would start are started by hand, with its variables, and with another job, other data and
 another secret."""
 
+import ctypes
 import glob
 import os
 import shutil
@@ -31,6 +32,7 @@ IMAGES = ["--data", "fixtures/images/shapes.npy", "--labels",
           "fixtures/images/shapes-labels.npy", "--batch", "4"]
 IMAGE_FILES = [IMAGES[1], IMAGES[3]]
 WAIT_MAX_S = 60
+SECRET = "one word that no stranger guesses"
 ORPHANS_MAX_S = 20  # less than a rank calls one that does not answer
 
 
@@ -177,7 +179,7 @@ def test_rank_0_dies_and_leaves_nobody():
 
 def test_a_rank_dies_with_who_started_it():
     """While it calls a rank 0 that does not answer, which it does for a minute."""
-    place = {"LOCKSTEP_RANK": "1", "LOCKSTEP_RANK_COUNT": "2", "LOCKSTEP_RANKS_SECRET": "one word",
+    place = {"LOCKSTEP_RANK": "1", "LOCKSTEP_RANK_COUNT": "2", "LOCKSTEP_RANKS_SECRET": SECRET,
              "LOCKSTEP_RANKS_AT": "127.0.0.1:%d" % free_port()}
     shell = processes.start(
         ["sh", "-c", '"$@" & echo $!; wait', "sh", LOCKSTEP,
@@ -213,7 +215,7 @@ def launch(ranks):
     for rank, (words, more) in enumerate(ranks):
         environment = {**os.environ, "OMPI_COMM_WORLD_RANK": str(rank),
                        "OMPI_COMM_WORLD_SIZE": str(len(ranks)),
-                       "LOCKSTEP_RANKS_SECRET": "one word", **more}
+                       "LOCKSTEP_RANKS_SECRET": SECRET, **more}
         started.append(processes.start([LOCKSTEP, *words, "--ranks-at", place, "--threads", "1"],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                        stdin=subprocess.DEVNULL, env=environment))
@@ -228,20 +230,178 @@ def test_ranks_of_mpirun_are_those_of_its_variables():
     assert roots(path("mpi.run")) == roots(path("gpt2.1"))
 
 
-def test_a_real_mpirun_starts_ranks():
-    launcher = shutil.which("mpirun") or shutil.which("mpiexec.hydra")
-    if launcher is None:
-        raise tap.Skip("no mpirun here: openmpi-bin or mpich has one")
-    opens = subprocess.run([launcher, "--version"], stdout=subprocess.PIPE).stdout
-    words = ["--oversubscribe"] if b"Open MPI" in opens or b"OpenRTE" in opens else []
-    environment = {"LOCKSTEP_RANKS_SECRET": "one word", "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    subprocess.run([launcher, *words, "-n", "3", LOCKSTEP,
-                    *run_words("run", path("gpt2.job"), path("launched.run"), [DATA], None),
-                    "--ranks-at", "127.0.0.1:%d" % free_port(), "--threads", "1"], check=True,
-                   env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT_MAX_S + 60)
-    assert roots(path("launched.run")) == roots(path("gpt2.1"))
+def two_networks():
+    """Name spaces "a" and "b" with a line between them, in which "nodea" is the first: to itself its
+    loopback, as many machines' own names are."""
+    names = ["ls%d%s" % (os.getpid(), letter) for letter in "ab"]
+    lines = ["netns add %s" % name for name in names]
+    lines += ["link add %sv type veth peer name %sv netns %s" % (names[0], names[1], names[1]),
+              "link set %sv netns %s" % (names[0], names[0])]
+    for number, name in enumerate(names, 1):
+        lines += ["-n %s addr add 10.77.0.%d/24 dev %sv" % (name, number, name),
+                  "-n %s link set %sv up" % (name, name), "-n %s link set lo up" % name]
+        os.makedirs("/etc/netns/%s" % name)
+        with open("/etc/netns/%s/hosts" % name, "w") as hosts:
+            hosts.write("127.0.0.1 localhost\n%s nodea\n" % ("127.0.1.1" if number == 1 else "10.77.0.1"))
+    for line in lines:
+        subprocess.run(["ip", *line.split()], check=True, stderr=subprocess.PIPE)
+    return names
+
+
+def no_networks(names):
+    for name in names:
+        subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
+        shutil.rmtree("/etc/netns/%s" % name, ignore_errors=True)
+
+
+def test_a_rank_beside_rank_0_is_found_from_another_machine():
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        raise tap.Skip("only root makes networks, with iproute2")
+    names = ["ls%d%s" % (os.getpid(), letter) for letter in "ab"]
+    try:
+        try:
+            two_networks()
+        except (OSError, subprocess.CalledProcessError) as why:
+            raise tap.Skip("no networks can be made here: %s" % why)
+        started = []
+        for rank, name in enumerate((names[0], names[0], names[1])):
+            environment = {**os.environ, "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "3",
+                           "LOCKSTEP_RANKS_SECRET": SECRET}
+            started.append(processes.start(["ip", "netns", "exec", name, *run_on("", "apart.run"),
+                                            "--ranks-at", "nodea:7590"], stdin=subprocess.DEVNULL,
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment))
+        said = [(process.communicate(timeout=WAIT_MAX_S + 60), process.returncode) for process in started]
+        assert [code for _, code in said] == [0, 0, 0], said
+        assert roots(path("apart.run")) == roots(path("gpt2.1"))
+    finally:
+        no_networks(names)
+
+
+MPI_RUNS = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "mpich": ["mpirun.mpich"]}
+MPI_RANK = {"openmpi": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK"}
+MPI_LIBRARY = {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}
+MPI_PACKAGE = {"openmpi": "openmpi-bin", "mpich": "mpich"}
+
+
+def mpirun(family):
+    """The first words of a command line; a family that is not here skips the test."""
+    if shutil.which(MPI_RUNS[family][0]) is None:
+        raise tap.Skip("no %s here: install %s" % (MPI_RUNS[family][0], MPI_PACKAGE[family]))
+    try:
+        ctypes.CDLL(MPI_LIBRARY[family])
+    except OSError:
+        raise tap.Skip("no %s here: install %s" % (MPI_LIBRARY[family], MPI_PACKAGE[family]))
+    return MPI_RUNS[family]
+
+
+def mpi_run(family, *words, wanted=0, more=None):
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **(more or {})}
+    done = subprocess.run([*mpirun(family), *words], env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT_MAX_S + 60)
+    assert done.returncode == wanted, (words, done.returncode, done.stdout, done.stderr)
+    return done.stderr.decode()
+
+
+def run_on(family, bundle, job="gpt2.job"):
+    return [LOCKSTEP, *run_words("run", path(job), path(bundle), [DATA], None), "--threads", "1"]
+
+
+def sends_over_tcp(family):
+    bundle = "tcp.%s" % family
+    mpi_run(family, "-n", "3", *run_on(family, bundle), "--ranks-at",
+            "127.0.0.1:%d" % free_port(), more={"LOCKSTEP_RANKS_SECRET": SECRET})
+    assert roots(path(bundle)) == roots(path("gpt2.1"))
+
+
+def has_the_roots_of_one_process(family):
+    """Without a secret and a place: over TCP they could not begin."""
+    for ranks in 2, 3, 4:
+        bundle = "%s.%d" % (family, ranks)
+        mpi_run(family, "-n", str(ranks), *run_on(family, bundle),
+                *(["--ranks", "mpi"] if ranks == 2 else []))
+        assert roots(path(bundle)) == roots(path("gpt2.1")), (family, ranks)
+    answer = ask("audit", path("%s.4" % family), "--threads", "1")["audits"]
+    assert [audit["answer"] for audit in answer] == ["proven"], answer
+
+
+def loses_a_rank_and_goes_on(family):
+    bundle = path("lost.%s" % family)
+    process = processes.start([*mpirun(family), "-n", "3", *run_on(family, bundle, "long.job")],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL,
+                              env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+    until(lambda: os.path.exists(bundle) and len(roots(bundle)) > 3, "some steps")
+    os.kill(rank_process(MPI_RANK[family], 2), 9)
+    process.communicate(timeout=WAIT_MAX_S)
+    assert process.returncode != 0
+    assert 3 < len(roots(bundle)) < 160
+    mpi_run(family, "-n", "2", LOCKSTEP, "prover", "resume", bundle, "--threads", "1")
+    assert roots(bundle) == roots(path("long.one"))
+
+
+def rank_process(variable, rank):
+    """Of this test's ranks the one that is not a shell's or mpirun's child of that environment."""
+    for place in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            with open(place, "rb") as of, open(place[:-7] + "cmdline", "rb") as line:
+                words = line.read().split(b"\0")
+                if (b"%s=%d" % (variable.encode(), rank) in of.read().split(b"\0")
+                        and words[0].decode() == LOCKSTEP and program.folder.encode() in b" ".join(words)):
+                    return int(place.split("/")[2])
+        except OSError:
+            continue
+    raise AssertionError("no rank %d" % rank)
+
+
+def refuses_by_name(family):
+    other = {"openmpi": "mpich", "mpich": "openmpi"}[family]
+    one = run_on(family, "refused.run")
+    two = [LOCKSTEP, *run_words("run", path("llama.job"), path("refused.run"), [DATA, DATA], None)]
+    said = mpi_run(family, "-n", "1", *one, ":", "-n", "2", *two, wanted=1)
+    assert " has another job: " in said and "rank 1 (%s)" % socket.gethostname() in said, said
+    mpirun(other)
+    forged = 'export %s=$%s %s=2; exec "$@"' % (
+        MPI_RANK[other], MPI_RANK[family], MPI_RANK[other].replace("RANK", "SIZE"))
+    if family == "openmpi":
+        forged = forged.replace("exec", "unset OMPI_COMM_WORLD_RANK; exec")
+    said = mpi_run(family, "-n", "2", "sh", "-c", forged, "sh", *one, wanted=1)
+    assert "of 1, and its launcher said rank 0 of 2" in said, said
+    assert "mpirun.openmpi has Open MPI's" in said, said
+    assert not os.path.exists(path("refused.run"))
+
+
+def test_ranks_of_open_mpi_send_over_tcp_where_a_place_is_said():
+    sends_over_tcp("openmpi")
+
+
+def test_ranks_of_mpich_send_over_tcp_where_a_place_is_said():
+    sends_over_tcp("mpich")
+
+
+def test_through_open_mpi_ranks_have_the_roots_of_one_process():
+    has_the_roots_of_one_process("openmpi")
+
+
+def test_through_mpich_ranks_have_the_roots_of_one_process():
+    has_the_roots_of_one_process("mpich")
+
+
+def test_a_rank_lost_by_open_mpi_ends_the_run_and_others_go_on():
+    loses_a_rank_and_goes_on("openmpi")
+
+
+def test_a_rank_lost_by_mpich_ends_the_run_and_others_go_on():
+    loses_a_rank_and_goes_on("mpich")
+
+
+def test_through_open_mpi_ranks_that_differ_refuse_each_other():
+    refuses_by_name("openmpi")
+
+
+def test_through_mpich_ranks_that_differ_refuse_each_other():
+    refuses_by_name("mpich")
 
 
 def test_ranks_that_differ_refuse_each_other_by_name():
@@ -272,6 +432,14 @@ def refused(text, *words, wanted=1, environment=None):
     assert text in said, said
 
 
+def test_ranks_that_check_each_other_have_the_same_roots():
+    for ranks, every in (2, 1), (3, 2), (4, 5):
+        bundle = path("crossed.%d" % ranks)
+        call(*run_words("run", path("gpt2.job"), bundle, [DATA], ranks), "--threads", "1",
+             "--cross-check", str(every))
+        assert roots(bundle) == roots(path("gpt2.1"))
+
+
 def test_what_ranks_cannot_share_is_refused_by_name():
     plain = path("plain.job")
     ask("job", "new", "--model", "gpt2", *TEXT, *COURSE, "--out", plain)
@@ -279,12 +447,19 @@ def test_what_ranks_cannot_share_is_refused_by_name():
     refused("the job has no groups of micro-batches", *run)
     refused("--accumulate-group", *run)
     job = path("gpt2.job")
-    refused("a number from 1 to 1024, or slurm",
+    refused("a number from 1 to 1024, mpi or slurm",
             *run_words("run", job, path("never.run"), [DATA], "many"), wanted=3)
     one = run_words("run", job, path("never.run"), [DATA], None)
+    refused("--cross-check takes a number of steps, and two ranks at least", *one,
+            "--cross-check", "2", wanted=3)
     mpi = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}
-    refused("not through MPI: add --ranks-at", *one, wanted=3, environment=mpi)
+    refused("no launcher of MPI has started this", *one, "--ranks", "mpi", wanted=3)
+    refused("give one of them", *one, "--ranks", "mpi", "--ranks-at", "127.0.0.1:1", wanted=3,
+            environment=mpi)
+    refused("nothing says of how many ranks", *one, wanted=3, environment={"PMIX_RANK": "0"})
     refused("LOCKSTEP_RANKS_SECRET", *one, "--ranks-at", "127.0.0.1:1", wanted=3, environment=mpi)
+    refused("has 8 characters, and under 22 can be guessed", *one, "--ranks-at", "127.0.0.1:1",
+            wanted=3, environment={**mpi, "LOCKSTEP_RANKS_SECRET": "one word"})
     refused("SLURM_PROCID and SLURM_NTASKS do not say",
             *run_words("run", job, path("never.run"), [DATA], "slurm"), wanted=3)
     assert not os.path.exists(path("never.run"))
@@ -339,9 +514,18 @@ if __name__ == "__main__":
         test_rank_0_dies_and_leaves_nobody,
         test_a_rank_dies_with_who_started_it,
         test_ranks_of_mpirun_are_those_of_its_variables,
-        test_a_real_mpirun_starts_ranks,
+        test_a_rank_beside_rank_0_is_found_from_another_machine,
+        test_ranks_of_open_mpi_send_over_tcp_where_a_place_is_said,
+        test_ranks_of_mpich_send_over_tcp_where_a_place_is_said,
+        test_through_open_mpi_ranks_have_the_roots_of_one_process,
+        test_through_mpich_ranks_have_the_roots_of_one_process,
+        test_a_rank_lost_by_open_mpi_ends_the_run_and_others_go_on,
+        test_a_rank_lost_by_mpich_ends_the_run_and_others_go_on,
+        test_through_open_mpi_ranks_that_differ_refuse_each_other,
+        test_through_mpich_ranks_that_differ_refuse_each_other,
         test_ranks_that_differ_refuse_each_other_by_name,
         test_a_size_that_does_not_agree_is_refused,
+        test_ranks_that_check_each_other_have_the_same_roots,
         test_what_ranks_cannot_share_is_refused_by_name,
         test_too_few_open_files_are_refused_with_the_number,
         test_spare_ranks_say_so,

@@ -6,7 +6,9 @@ name loses the first ones, all of them, or speaks of another version."""
 import os
 import shutil
 import sqlite3
+import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../../support")]
@@ -81,6 +83,20 @@ def another_version_refuses():
     assert starts() == 1, starts()
 
 
+def what_is_cut_off_ends_itself():
+    """In a session of its own, as on another machine; it waits for the rest of its request."""
+    version = call("--version").stdout.decode().split()[1]
+    child = subprocess.Popen([LOCKSTEP, "--lockstep-check-worker", version], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, start_new_session=True)
+    child.stdin.write(b"{")
+    child.stdin.flush()
+    time.sleep(0.5)
+    assert child.poll() is None, "it ended while somebody listened"
+    child.stdout.close()
+    assert child.wait(timeout=10) == 1
+    child.stdin.close()
+
+
 def words_are_checked_before_anything_starts():
     for words in (" ", "x " * 65):
         said = call("audit", path("a.run"), "--launch", words, wanted=2).stdout.decode()
@@ -112,6 +128,6 @@ def the_self_test_of_a_node_runs_there_too():
 
 
 sys.exit(main([what_is_launched_elsewhere_proves_the_same, what_is_lost_is_made_again,
-      what_is_lost_thrice_is_not_proven, another_version_refuses,
+      what_is_lost_thrice_is_not_proven, what_is_cut_off_ends_itself, another_version_refuses,
       words_are_checked_before_anything_starts, a_lie_is_refuted_from_elsewhere,
                the_self_test_of_a_node_runs_there_too]))
