@@ -1,7 +1,7 @@
 /*
  * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, by halves
- * on them for 14, 15 and 16, without them for blocks of 16. hopper_body.h does it by wgmma; tile_body.h has what both share,
- * fragments_body.h the products and sums of a warp.
+ * on them for 14, 15 and 16, without them for blocks of 16. hopper_body.h does it by wgmma;
+ * tile_body.h has what both share, fragments_body.h the products and sums of a warp.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down
  * and 2 across, make 32 x 32 each, as 2 x 4 fragments of 16 x 8. With 22 bits there are five 32-bit
@@ -302,12 +302,7 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     struct filler filler;
 
-    UNROLL
-    for (uint32_t at = 0; at < 3 * FRAGMENT_ROWS * FRAGMENT_COLUMNS * FRAGMENT_SUMS; at++) {
-        if (limbs_are_halves(kind)) {
-            sums[at / 32][at / 16 % 2][at / 4 % 4][at % 4] = sum_start(kind);
-        }
-    }
+    sums_begin(sums, kind);
     if (tile_unseen(args, tile.first_m, end, tile.first_n)) {
         if (block_index() % args->splits == 0) {
             contract_write(args, &tile, wide, warp_row, warp_column, false, kind);
