@@ -288,6 +288,12 @@ contract_write_steps(const struct contract_args *args, const struct contract_til
     epilogue_finish(args, &patches, made);
 }
 
+/* Do 32-bit sums end before element k, if not with the split? */
+static RULE INLINED bool reach_ends(const struct contract_args *args, uint64_t k)
+{
+    return (k & ((UINT64_C(1) << args->reach_log) - 1)) == 0;
+}
+
 static RULE INLINED void contract_tensor(const struct contract_args *args, enum limb_kind kind)
 {
     const struct contract_tile tile = contract_tile_of(args, kind);
@@ -297,7 +303,6 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
     const uint64_t end =
         tile.first_m + tile_rows_a(kind) < args->m ? tile.first_m + tile_rows_a(kind) : args->m;
     const uint64_t stages = (tile.end_k - tile.first_k + CONTRACT_STAGE - 1) / CONTRACT_STAGE;
-    const uint32_t reach_mask = (1u << args->reach_log) - 1;
     int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     struct filler filler;
@@ -341,7 +346,7 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
             }
             fragments_load(&fragments, stage, warp_row, warp_column, step, kind);
             fragments_multiply(sums, &fragments, fragment_rows(kind), FRAGMENT_COLUMNS, kind);
-            if (((at + PACKED_STEP) & reach_mask) == 0 || at + PACKED_STEP >= tile.end_k) {
+            if (reach_ends(args, at + PACKED_STEP) || at + PACKED_STEP >= tile.end_k) {
                 sums_widen(wide, sums, shifts + tile.row_a % 16 + warp_row,
                            shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column,
                            fragment_rows(kind), FRAGMENT_COLUMNS, kind);
