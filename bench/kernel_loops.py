@@ -25,7 +25,7 @@ SPILL = {0x183, 0x187}
 MOVE, MULTIPLY_ADD, BRANCH = 0x002, 0x024, 0x147
 ZERO = 0xFF
 COLUMNS = ["loop", "products", "moves", "memory barriers", "block barriers", "shuffles", "conversions", "spills",
-           "512 by 128", "512 by 512"]
+           "by 128", "by 512"]
 # The elements of a block whose sums stay in 32 bits, and the blocks that a kernel takes.
 REACHES = {"kernel_contract_narrow": 2048, "kernel_contract_wide": 256, "kernel_contract_three": 128,
            "kernel_halves_short": 256, "kernel_halves_long": 1024, "kernel_halves_wide": 256,

@@ -158,7 +158,7 @@ for fault in skips refused traps crashes; do
         echo $?
     )"
 done
-# Whatever multiplies, the root is the processor's; a unit that was found wrong is not asked.
+# Each unit that multiplies has the processor's root; one that was found wrong is not asked.
 unset EMULATED_FAULT EMULATED_CAPABILITY
 said=$(LOCKSTEP_CUDA=$plugin GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="every unit" "$check" 2>&1)
 code=$?

@@ -1,7 +1,7 @@
 /*
  * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, by halves
- * on them for 14, 15 and 16, without them for blocks of 16. hopper_body.h does it by wgmma; tile_body.h has what both share,
- * fragments_body.h the products and sums of a warp.
+ * on them for 14, 15 and 16, without them for blocks of 16. hopper_body.h does it by wgmma;
+ * tile_body.h has what both share, fragments_body.h the products and sums of a warp.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down
  * and 2 across, make 32 x 32 each, as 2 x 4 fragments of 16 x 8. With 22 bits there are five 32-bit
@@ -288,6 +288,12 @@ contract_write_steps(const struct contract_args *args, const struct contract_til
     epilogue_finish(args, &patches, made);
 }
 
+/* Do 32-bit sums end before element k, if not with the split? */
+static RULE INLINED bool reach_ends(const struct contract_args *args, uint64_t k)
+{
+    return (k & ((UINT64_C(1) << args->reach_log) - 1)) == 0;
+}
+
 static RULE INLINED void contract_tensor(const struct contract_args *args, enum limb_kind kind)
 {
     const struct contract_tile tile = contract_tile_of(args, kind);
@@ -297,17 +303,11 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
     const uint64_t end =
         tile.first_m + tile_rows_a(kind) < args->m ? tile.first_m + tile_rows_a(kind) : args->m;
     const uint64_t stages = (tile.end_k - tile.first_k + CONTRACT_STAGE - 1) / CONTRACT_STAGE;
-    const uint32_t reach_mask = (1u << args->reach_log) - 1;
     int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     struct filler filler;
 
-    UNROLL
-    for (uint32_t at = 0; at < 3 * FRAGMENT_ROWS * FRAGMENT_COLUMNS * FRAGMENT_SUMS; at++) {
-        if (limbs_are_halves(kind)) {
-            sums[at / 32][at / 16 % 2][at / 4 % 4][at % 4] = sum_start(kind);
-        }
-    }
+    sums_begin(sums, kind);
     if (tile_unseen(args, tile.first_m, end, tile.first_n)) {
         if (block_index() % args->splits == 0) {
             contract_write(args, &tile, wide, warp_row, warp_column, false, kind);
@@ -346,7 +346,7 @@ static RULE INLINED void contract_tensor(const struct contract_args *args, enum 
             }
             fragments_load(&fragments, stage, warp_row, warp_column, step, kind);
             fragments_multiply(sums, &fragments, fragment_rows(kind), FRAGMENT_COLUMNS, kind);
-            if (((at + PACKED_STEP) & reach_mask) == 0 || at + PACKED_STEP >= tile.end_k) {
+            if (reach_ends(args, at + PACKED_STEP) || at + PACKED_STEP >= tile.end_k) {
                 sums_widen(wide, sums, shifts + tile.row_a % 16 + warp_row,
                            shifts + CONTRACT_SHIFTS_A + tile.row_b % 16 + warp_column,
                            fragment_rows(kind), FRAGMENT_COLUMNS, kind);

@@ -183,6 +183,19 @@ static RULE INLINED int32_t sum_start(enum limb_kind kind)
     return kind == LIMBS_HALVES_SHORT ? (int32_t)HALVES_START : 0;
 }
 
+/* Sums that are zeros begin as those of halves do. */
+static RULE INLINED void
+sums_begin(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+           enum limb_kind kind)
+{
+    UNROLL
+    for (uint32_t at = 0; at < HALVES_PLANES * 32; at++) {
+        if (limbs_are_halves(kind)) {
+            sums[at / 32][at / 16 % 2][at / 4 % 4][at % 4] = sum_start(kind);
+        }
+    }
+}
+
 static RULE INLINED int32_t sum_value(int32_t sum, enum limb_kind kind)
 {
     if (kind == LIMBS_HALVES_SHORT) {

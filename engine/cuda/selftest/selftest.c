@@ -349,7 +349,7 @@ enum device_result selftest_variant(bool *right, const struct launcher *device_l
 #define UNITS_ROWS   128
 #define UNITS_K_MAX  4096
 
-/* A product that fills a device, whatever is in it, and its memory. */
+/* A product that fills a device, of zeros, and its memory. */
 struct units_product {
     struct selftest_tape tape;
     void *memory[SELFTEST_TENSORS_MAX];

@@ -214,9 +214,9 @@ static void halves_into(float *to, uint32_t word)
 }
 
 /*
- * mma .m16n8k16, from the tables of the PTX ISA. With g = lane / 4 and t = lane % 4, word i of A has
- * the halves of row g (+ 8 for odd i), columns 2 t and the next (+ 8 for i >= 2); word i of B those
- * of column g, rows 2 t and the next (+ 8 for i = 1); sums lie as those of bytes.
+ * mma .m16n8k16, from the tables of the PTX ISA. With g = lane / 4 and t = lane % 4, word i of A
+ * has the halves of row g (+ 8 for odd i), columns 2 t and the next (+ 8 for i >= 2); word i of B
+ * those of column g, rows 2 t and the next (+ 8 for i = 1); sums lie as those of bytes.
  */
 static void products_of_halves(struct warp *warp, uint32_t half)
 {

@@ -111,7 +111,7 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
     }
 }
 
-/* Whatever a unit does with what it has no room for: less than 23 bits are found and not used. */
+/* A unit of less than 23 bits is found and not used, however it treats the others. */
 static void test_a_unit_that_drops_bits_is_found(void **state)
 {
     static const int bits[] = {22, 13};
