@@ -472,6 +472,7 @@ static enum status deal_families(struct family_finder *finder, uint64_t *sizes, 
     for (uint32_t i = 0; i < places->family_count; i++) {
         struct rank_family *family = &places->family[i];
 
+        assert(family->unit > 0);
         family->whole = family->whole || family->count / family->unit < 2 ||
                         family->count * sizeof(float) < RANKS_SHARD_LEAST;
         sizes[i] = family->whole ? sizes[i] : 0;

@@ -422,7 +422,7 @@ static enum status ranks_step(struct machine *machine, const struct observer *ob
 static enum status gather_roots(struct ranks_machine *ranks, struct digest *found,
                                 const uint32_t *list, uint32_t count, struct error *error)
 {
-    struct digest **findings = calloc(rank_count(ranks), sizeof(*findings));
+    struct digest **findings = calloc(rank_count(ranks), sizeof(void *));
     enum status status = STATUS_OK;
 
     if (findings == NULL) {
