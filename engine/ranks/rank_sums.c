@@ -72,7 +72,7 @@ void rank_sums_close(struct rank_sums *sums)
     *sums = (struct rank_sums){.plan = NULL};
 }
 
-/* Where the owner's shard of a sum of the rank's own subtree lies. before: elements of the shards of
+/* Where an owner's shard of a sum of the rank's subtree lies. before: elements of the shards of
  * the owners before. */
 static uint64_t part_place(const struct rank_sums *sums, uint32_t owner, uint64_t before,
                            uint32_t subtree, uint32_t sum)

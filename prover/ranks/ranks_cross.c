@@ -105,8 +105,8 @@ static void hash_own(struct digest *own, const struct rank_step *step, uint32_t 
 
 /* ---- comparing --------------------------------------------------------------------------- */
 
-static enum status differ(const struct ranks_team *team, const struct ranks_drawn *drawn,
-                          const struct rank_step *step, struct error *error)
+static enum status name_both(const struct ranks_team *team, const struct ranks_drawn *drawn,
+                             const struct rank_step *step, struct error *error)
 {
     const uint32_t owner = step->plan.subtrees[drawn->subtree].rank;
 
@@ -157,7 +157,7 @@ enum status ranks_cross_after(struct ranks_team *team, const struct ranks_drawn 
     }
     if (rank == 0) {
         TRY(hear_both(found, team, from, error));
-        return digest_equal(&found[0], &found[1]) ? STATUS_OK : differ(team, drawn, step, error);
+        return digest_equal(&found[0], &found[1]) ? STATUS_OK : name_both(team, drawn, step, error);
     }
     if (rank != from[0] && rank != from[1]) {
         return STATUS_OK;

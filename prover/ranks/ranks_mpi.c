@@ -144,7 +144,7 @@ static enum status look_at(struct mpi_exchange *exchange, uint32_t at, struct er
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
-/* The library works while it is asked; a machine that other ranks share must not be asked always. */
+/* The library works while it is asked; other ranks share the machine. */
 static void pause_look(uint64_t idle_looks)
 {
     const uint64_t us = SLEEP_US + (idle_looks - YIELDS) / 10;
