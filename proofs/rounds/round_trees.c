@@ -24,8 +24,7 @@ bool round_trees_is_moment(const struct tape *tape, uint32_t state)
 
 bool round_trees_takes(const struct tape *tape, uint32_t state, bool moments)
 {
-    return first_state_is_parameter(tape, state) ||
-           (moments && round_trees_is_moment(tape, state));
+    return first_state_is_parameter(tape, state) || (moments && round_trees_is_moment(tape, state));
 }
 
 bool round_trees_prefix(char name[TENSOR_NAME_MAX + 1], const char *prefix, const char *tensor)
