@@ -6,6 +6,7 @@
  * is fetched to its end. The salts follow from the agreement's id, so no other federation of the same
  * client finds its jobs taken.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ enum status federate_ledger_open(struct federation *federation, struct error *er
 
 static struct round_try *last_try(struct round_owner *owner)
 {
-    return owner->try_count == 0 ? NULL : &owner->tries[owner->try_count - 1];
+    assert(owner->try_count > 0);
+    return &owner->tries[owner->try_count - 1];
 }
 
 static void write_key(char text[HEX_DATA_SIZE(DIGEST_SIZE)], const struct round_try *one)
