@@ -42,8 +42,9 @@ const struct option_spec job_serve_options[JOB_SERVE_OPTIONS] = {
      .heading = "model",
      .kind = OPTION_TEXT,
      .value = "FILE",
-     .help = "the first state of a job that does not draw it, as 'job new' was given it; of a folder, "
-             "of all its jobs that draw none; it is copied into --folder"},
+     .help =
+         "the first state of a job that does not draw it, as 'job new' was given it; of a folder, "
+         "of all its jobs that draw none; it is copied into --folder"},
     {.name = "serve",
      .heading = "serving",
      .often = true,

@@ -17,11 +17,11 @@
 
 const struct option_spec federate_options[FEDERATE_OPTIONS] = {
     {.name = "out",
+     .required = true,
      .heading = "result",
      .often = true,
      .kind = OPTION_TEXT,
      .value = "FOLDER",
-     .required = true,
      .help = "where agreement, jobs, states and records go; the same command goes on there"},
     {.name = "hf",
      .heading = "result",
@@ -94,9 +94,9 @@ const struct option_spec federate_options[FEDERATE_OPTIONS] = {
     {.name = "threads",
      .heading = "machine",
      .kind = OPTION_INTEGER,
-     .value = "N",
      .maximum = MACHINE_THREADS_MAX,
-     .help = "threads to compute with (default: all cores)"},
+     .value = "N",
+     .help = "of each training and of the mean (default: all cores)"},
     {.name = "yes",
      .heading = "account",
      .often = true,
@@ -107,9 +107,9 @@ const struct option_spec federate_options[FEDERATE_OPTIONS] = {
     {.name = "timeout",
      .heading = "ledger",
      .kind = OPTION_DURATION,
-     .value = "TIME",
      .fallback = "10m",
      .minimum = 1,
+     .value = "TIME",
      .help = "how long to wait for the ledger"},
     CHAIN_LEDGER_OPTIONS,
     CHAIN_KEY_OPTIONS,
@@ -175,9 +175,9 @@ static const char *differing_word(const struct rounds *there, const struct round
             return "owners, or jobs of them";
         }
     }
-    return there->count != wanted->count                            ? "--rounds"
-           : there->quorum != wanted->quorum                        ? "--quorum"
-           : there->keep_moments != wanted->keep_moments            ? "--keep-moments"
+    return there->count != wanted->count                 ? "--rounds"
+           : there->quorum != wanted->quorum             ? "--quorum"
+           : there->keep_moments != wanted->keep_moments ? "--keep-moments"
            : strcmp(there->outer_rate, wanted->outer_rate) != 0 ||
                    strcmp(there->outer_momentum, wanted->outer_momentum) != 0
                ? "--outer"
@@ -233,9 +233,9 @@ static void tell_agreement(const struct federation *federation)
                  "%u owners, %u rounds; a round needs %u states; %s%s%s%s%s\n"
                  "The rows of each owner are public to those who check its job.\n",
                  rounds->owner_count, rounds->count, rounds->quorum,
-                 rounds_has_outer(rounds) ? "outer step " : "the mean is next",
-                 rounds->outer_rate, rounds_has_outer(rounds) ? ", momentum " : "",
-                 rounds->outer_momentum, rounds->keep_moments ? "; moments are averaged" : "");
+                 rounds_has_outer(rounds) ? "outer step " : "the mean is next", rounds->outer_rate,
+                 rounds_has_outer(rounds) ? ", momentum " : "", rounds->outer_momentum,
+                 rounds->keep_moments ? "; moments are averaged" : "");
 }
 
 static enum status begin_agreement(struct federation *federation, struct rounds *wanted,
@@ -261,8 +261,8 @@ static enum status open_federation(struct federation *federation, struct error *
     TRY_OUT(wanted == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for a federation")
                            : STATUS_OK);
     TRY_OUT(federate_plan_read(&federation->plan, options->arguments[0],
-                               options_flag(options, "keep-moments"),
-                               federation->context->group, error));
+                               options_flag(options, "keep-moments"), federation->context->group,
+                               error));
     if (!options_flag(options, "offline")) {
         TRY_OUT(federate_ledger_open(federation, error));
     }
@@ -335,9 +335,8 @@ static json_t *owner_view(const struct round_record *record, uint32_t at)
     if (owner->has_state) {
         hex_encode(state, owner->state.bytes, DIGEST_SIZE);
     }
-    return json_pack("{s:s, s:s, s:i, s:s*}", "name", record->names[at], "end",
-                     round_end_word(end), "tries", (int)owner->try_count, "state",
-                     owner->has_state ? state : NULL);
+    return json_pack("{s:s, s:s, s:i, s:s*}", "name", record->names[at], "end", round_end_word(end),
+                     "tries", (int)owner->try_count, "state", owner->has_state ? state : NULL);
 }
 
 static enum status add_round(json_t *list, struct sheet *sheet, const char *folder, uint32_t number,
@@ -355,9 +354,9 @@ static enum status add_round(json_t *list, struct sheet *sheet, const char *fold
         for (uint32_t i = 0; i < record.owner_count; i++) {
             (void)json_array_append_new(owners, owner_view(&record, i));
         }
-        (void)json_array_append_new(list, json_pack("{s:i, s:O, s:s, s:s}", "round", (int)number,
-                                                    "owners", owners, "mean_state", mean, "next",
-                                                    next));
+        (void)json_array_append_new(list,
+                                    json_pack("{s:i, s:O, s:s, s:s}", "round", (int)number,
+                                              "owners", owners, "mean_state", mean, "next", next));
         sheet_print(sheet, "round %-3u    %u of %u states, mean %s\n", number,
                     round_mean_count(&record), record.owner_count, mean);
     }
@@ -422,8 +421,7 @@ int federate_run(struct command_context *context)
     TRY_OUT(export_mean(federation, &error));
 out:
     federate_child_stop(&federation->server);
-    code = status == STATUS_OK ? report_rounds(context, federation)
-                               : command_fail(context, &error);
+    code = status == STATUS_OK ? report_rounds(context, federation) : command_fail(context, &error);
     file_lock_close(&federation->lock);
     ledger_close(federation->ledger);
     federate_plan_release(&federation->plan);

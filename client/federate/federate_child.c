@@ -79,7 +79,8 @@ void federate_words_ledger(struct federate_words *words, const struct options *g
 /* ---- the child ------------------------------------------------------------ */
 
 /* Only calls that are safe after fork() with threads. */
-static void become_program(const struct federate_words *words, pid_t parent, int nothing, int output)
+static void become_program(const struct federate_words *words, pid_t parent, int nothing,
+                           int output)
 {
     sigset_t none;
 
@@ -133,9 +134,9 @@ json_t *federate_child_said(const struct federate_child *child)
     text = calloc(1, (size_t)about.st_size + 1);
     if (text != NULL && pread(child->output, text, (size_t)about.st_size, 0) == about.st_size) {
         end = memchr(text, '\n', (size_t)about.st_size);
-        if (end == NULL || strict_json_parse_escaped_nul(&said, NULL, "the answer", text,
-                                                         (size_t)(end - text), ANSWER_MAX,
-                                                         ANSWER_DEPTH) != STATUS_OK) {
+        if (end == NULL ||
+            strict_json_parse_escaped_nul(&said, NULL, "the answer", text, (size_t)(end - text),
+                                          ANSWER_MAX, ANSWER_DEPTH) != STATUS_OK) {
             said = NULL;
         }
     }

@@ -6,6 +6,7 @@
  * is fetched to its end. The salts follow from the agreement's id, so no other federation of the same
  * client finds its jobs taken.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ enum status federate_ledger_open(struct federation *federation, struct error *er
 
 static struct round_try *last_try(struct round_owner *owner)
 {
-    return owner->try_count == 0 ? NULL : &owner->tries[owner->try_count - 1];
+    assert(owner->try_count > 0);
+    return &owner->tries[owner->try_count - 1];
 }
 
 static void write_key(char text[HEX_DATA_SIZE(DIGEST_SIZE)], const struct round_try *one)
@@ -58,8 +60,7 @@ static enum status wait_for_server(struct federation *federation, struct error *
         json_t *said = federate_child_said(&federation->server);
         const char *serving = json_string_value(json_object_get(said, "serving"));
 
-        if (federation->server.process == 0 ||
-            federate_child_ended(&federation->server, &code)) {
+        if (federation->server.process == 0 || federate_child_ended(&federation->server, &code)) {
             enum status status = federate_child_why(said, code, "job serve", error);
 
             json_decref(said);
@@ -164,13 +165,14 @@ static enum status open_try(struct federate_round *round, uint32_t owner, struct
     enum status status;
 
     if (to->try_count == ROUND_TRIES_MAX) {
-        return error_set(error, STATUS_REFUSED, "the job of '%s' was opened %d times in round %u, "
-                                                "and no state of it became final",
+        return error_set(error, STATUS_REFUSED,
+                         "the job of '%s' was opened %d times in round %u, "
+                         "and no state of it became final",
                          planned->name, ROUND_TRIES_MAX, round->number);
     }
     TRY(rounds_owner_path(path, federation->folder, round->number, owner, "job", error));
-    *one = (struct round_try){
-        .salt = (uint64_t)endian_load_be32(federation->rounds.id.bytes) << 8 | to->try_count};
+    *one = (struct round_try){.salt = (uint64_t)endian_load_be32(federation->rounds.id.bytes) << 8 |
+                                      to->try_count};
     federate_words_init(&words, "job", "open");
     federate_words_add(&words, path);
     federate_words_ledger(&words, federation->options, true);
@@ -191,8 +193,7 @@ static enum status open_try(struct federate_round *round, uint32_t owner, struct
     TRY_OUT(strict_json_hex(answer, error, one->key.bytes, DIGEST_SIZE, "job"));
     to->try_count++;
     command_tell(federation->context, "round %u: the job of %s is open, as %.14s...\n",
-                 round->number, planned->name,
-                 json_string_value(json_object_get(answer, "job")));
+                 round->number, planned->name, json_string_value(json_object_get(answer, "job")));
     status = federate_round_keep(round, owner, error);
 out:
     json_decref(answer);
@@ -316,8 +317,7 @@ static bool is_fetched(struct federate_round *round, uint32_t owner, const char 
         return true;
     }
     trees = calloc((size_t)tape->state_count + 1, sizeof(*trees));
-    found = trees != NULL &&
-            round_trees_read(trees, path, tape, UINT32_MAX, &none) == STATUS_OK &&
+    found = trees != NULL && round_trees_read(trees, path, tape, UINT32_MAX, &none) == STATUS_OK &&
             round_trees_root(&round->fetched[owner], trees, tape, &none) == STATUS_OK &&
             digest_equal(&round->fetched[owner], root);
     free(trees);
@@ -560,8 +560,7 @@ enum status federate_ledger_run(struct federate_round *round, struct error *erro
     struct federation *federation = round->federation;
     const double poll_s = (double)options_number(federation->options, "poll");
 
-    if (is_round_settled(round) &&
-        round_mean_count(&round->record) >= federation->rounds.quorum) {
+    if (is_round_settled(round) && round_mean_count(&round->record) >= federation->rounds.quorum) {
         return STATUS_OK;
     }
     TRY(begin_serving(round, error));

@@ -15,9 +15,9 @@ enum { PLAN_DEPTH = 6 };
 static bool is_ours(const char *name)
 {
     static const char *const ours[] = {
-        "salt",    "yes",     "contact",         "ledger",       "registry",      "first-block",
-        "depth",   "wallet",  "passphrase-file", "ledger-state", "gas-price-max", "account",
-        "timeout"};
+        "salt",          "yes",     "contact", "ledger",          "registry",
+        "first-block",   "depth",   "wallet",  "passphrase-file", "ledger-state",
+        "gas-price-max", "account", "timeout"};
 
     for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
         if (strcmp(ours[i], name) == 0) {
@@ -33,7 +33,8 @@ static const struct option_spec *find_option(const struct command_group *group, 
     for (size_t i = 0; i < group->command_count; i++) {
         const struct command *command = &group->commands[i];
 
-        for (size_t at = 0; at < command->option_count && strcmp(command->name, "open") == 0; at++) {
+        for (size_t at = 0; at < command->option_count && strcmp(command->name, "open") == 0;
+             at++) {
             if (strcmp(command->options[at].name, name) == 0 && !is_ours(name)) {
                 return &command->options[at];
             }

@@ -116,8 +116,8 @@ enum status federate_round_keep(struct federate_round *round, uint32_t owner, st
     enum status status;
 
     buffer_init(&text, PROGRESS_SIZE_MAX);
-    TRY_OUT(rounds_owner_path(path, round->federation->folder, round->number, owner, PROGRESS,
-                              error));
+    TRY_OUT(
+        rounds_owner_path(path, round->federation->folder, round->number, owner, PROGRESS, error));
     TRY_OUT(strict_json_write(&text, error, json, JSON_COMPACT | JSON_SORT_KEYS));
     buffer_add_text(&text, "\n");
     TRY_OUT(buffer_check(&text, error, "the progress"));
@@ -240,8 +240,9 @@ static enum status end_round(struct federate_round *round, struct error *error)
     struct job *job = NULL;
 
     if (round_mean_count(&round->record) < federation->rounds.quorum) {
-        return error_set(error, STATUS_REFUSED, "round %u has the states of %u owners, and the "
-                                                "quorum is %u",
+        return error_set(error, STATUS_REFUSED,
+                         "round %u has the states of %u owners, and the "
+                         "quorum is %u",
                          round->number, round_mean_count(&round->record),
                          federation->rounds.quorum);
     }

@@ -12,8 +12,8 @@
 static bool same_shape(const struct tensor *a, const struct tensor *b, uint32_t from)
 {
     return a->dtype == b->dtype && a->rank == b->rank && strcmp(a->name, b->name) == 0 &&
-           (a->rank <= from || memcmp(a->dims + from, b->dims + from,
-                                      (a->rank - from) * sizeof(a->dims[0])) == 0);
+           (a->rank <= from ||
+            memcmp(a->dims + from, b->dims + from, (a->rank - from) * sizeof(a->dims[0])) == 0);
 }
 
 static enum status check_states(const struct job *job, const char *name, const struct job *other,

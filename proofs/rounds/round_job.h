@@ -3,7 +3,8 @@
  *
  * The first round runs the jobs as they were given. In round r a job begins with the mean of the
  * round before, and draws its batches with a seed that is r - 1 larger, so that it does not read the
- * same rows again. All else is as it was given: whoever has the job and the mean makes the same job.
+ * same rows again. All else is as it was given: from
+ * the given job and the mean, anybody makes the same job.
  */
 #ifndef PROOFS_ROUNDS_ROUND_JOB_H
 #define PROOFS_ROUNDS_ROUND_JOB_H

@@ -53,8 +53,8 @@ static enum status check_names(const struct round_mean *mean, struct error *erro
         const char *name = tensor_of(mean, i)->name;
         char longer[TENSOR_NAME_MAX + 1];
 
-        if (takes_state(mean, i) &&
-            (!velocity_name(longer, name) || !round_trees_name(longer, ROUNDS_OWNERS_MAX - 1, name))) {
+        if (takes_state(mean, i) && (!velocity_name(longer, name) ||
+                                     !round_trees_name(longer, ROUNDS_OWNERS_MAX - 1, name))) {
             return error_set(error, STATUS_OVER_LIMIT, "the name '%s' is too long to be averaged",
                              name);
         }
@@ -156,8 +156,7 @@ static void build_step_of_mean(struct mean_tensors *tensors, struct builder *bui
     }
 }
 
-static enum status make_tape(struct tape **tape, const struct round_mean *mean,
-                             struct error *error)
+static enum status make_tape(struct tape **tape, const struct round_mean *mean, struct error *error)
 {
     struct mean_tensors tensors = {
         .states = calloc((size_t)mean->tape->state_count + 1, sizeof(uint32_t)),
@@ -375,8 +374,7 @@ static enum status write_first(struct run *run, const char *start, const char *b
 /* Checkpoint 0, the step, its root, checkpoint 1. */
 static enum status take_step(struct bundle *bundle, struct run *run, struct error *error)
 {
-    struct bundle_step entry = {.loss_bits = FLOAT_NAN_BITS,
-                                .microjoules = BUNDLE_ENERGY_UNKNOWN};
+    struct bundle_step entry = {.loss_bits = FLOAT_NAN_BITS, .microjoules = BUNDLE_ENERGY_UNKNOWN};
     char device[BUNDLE_DEVICE_MAX];
     bool finite = false;
 

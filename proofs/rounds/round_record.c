@@ -7,8 +7,8 @@
 #include "base/hex.h"
 #include "base/io/strict_json.h"
 
-static const char *const end_words[ROUND_END_COUNT] = {
-    "open", "final", "convicted", "late", "void", "untaken", "diverged"};
+static const char *const end_words[ROUND_END_COUNT] = {"open", "final",   "convicted", "late",
+                                                       "void", "untaken", "diverged"};
 
 const char *round_end_word(enum round_end end)
 {
@@ -43,10 +43,9 @@ static json_t *tries_json(const struct round_owner *owner)
     for (uint32_t i = 0; i < owner->try_count; i++) {
         const struct round_try *one = &owner->tries[i];
 
-        (void)json_array_append_new(tries, json_pack("{s:o, s:I, s:s}", "key",
-                                                     digest_json(&one->key), "salt",
-                                                     (json_int_t)one->salt, "end",
-                                                     end_words[one->end]));
+        (void)json_array_append_new(
+            tries, json_pack("{s:o, s:I, s:s}", "key", digest_json(&one->key), "salt",
+                             (json_int_t)one->salt, "end", end_words[one->end]));
     }
     return tries;
 }
@@ -68,15 +67,13 @@ json_t *round_owner_json(const struct round_owner *owner, const char *name)
     return json;
 }
 
-enum status round_record_write(struct round_record *record, const char *folder,
-                               struct error *error)
+enum status round_record_write(struct round_record *record, const char *folder, struct error *error)
 {
     json_t *owners = json_array();
     char path[FILE_PATH_MAX];
 
     for (uint32_t i = 0; i < record->owner_count; i++) {
-        (void)json_array_append_new(owners,
-                                    round_owner_json(&record->owners[i], record->names[i]));
+        (void)json_array_append_new(owners, round_owner_json(&record->owners[i], record->names[i]));
     }
     if (rounds_path(path, folder, record->number, ROUND_RECORD_FILE, error) != STATUS_OK) {
         json_decref(owners);
@@ -158,10 +155,9 @@ enum status round_owner_read(struct round_owner *owner, char name[ROUNDS_NAME_MA
                : read_trees(owner, json, error);
 }
 
-static enum status read_record(struct round_record *record, const json_t *json,
-                               struct error *error)
+static enum status read_record(struct round_record *record, const json_t *json, struct error *error)
 {
-    static const char *const known[] = {"format", "rounds", "round",    "previous", "start",
+    static const char *const known[] = {"format", "rounds", "round",    "previous",  "start",
                                         "owners", "next",   "mean_job", "mean_state"};
     struct digest *const roots[] = {&record->rounds,   &record->previous,   &record->start,
                                     &record->mean_job, &record->mean_state, &record->next};

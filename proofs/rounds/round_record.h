@@ -72,9 +72,8 @@ MUST_CHECK enum status round_record_parse(struct round_record *record, const voi
 
 /* An owner by itself, for the client that goes on where it stopped. */
 json_t *round_owner_json(const struct round_owner *owner, const char *name);
-MUST_CHECK enum status round_owner_read(struct round_owner *owner,
-                                        char name[ROUNDS_NAME_MAX + 1], const json_t *json,
-                                        struct error *error);
+MUST_CHECK enum status round_owner_read(struct round_owner *owner, char name[ROUNDS_NAME_MAX + 1],
+                                        const json_t *json, struct error *error);
 void round_owner_release(struct round_owner *owner);
 
 #endif /* PROOFS_ROUNDS_ROUND_RECORD_H */

@@ -24,8 +24,7 @@ bool round_trees_is_moment(const struct tape *tape, uint32_t state)
 
 bool round_trees_takes(const struct tape *tape, uint32_t state, bool moments)
 {
-    return first_state_is_parameter(tape, state) ||
-           (moments && round_trees_is_moment(tape, state));
+    return first_state_is_parameter(tape, state) || (moments && round_trees_is_moment(tape, state));
 }
 
 bool round_trees_prefix(char name[TENSOR_NAME_MAX + 1], const char *prefix, const char *tensor)
@@ -229,30 +228,36 @@ static enum status add_state(struct safetensors_writer *writer, const struct sta
     return pass_tensor(NULL, writer, copy->from, entry, error);
 }
 
+/* Writes what a copy takes behind the header. */
+static enum status add_states(struct safetensors_writer *writer, const struct state_copy *copy,
+                              struct error *error)
+{
+    for (uint32_t i = 0; i < copy->tape->state_count; i++) {
+        if (copies_state(copy, i)) {
+            TRY(add_state(writer, copy, i, error));
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status write_copy(const char *path, const struct state_copy *copy, struct error *error)
 {
     struct safetensors_entry *entries =
         calloc((size_t)copy->tape->state_count + 1, sizeof(*entries));
     struct safetensors_writer writer;
     uint32_t count = 0;
-    bool open = false;
     enum status status;
 
     TRY_OUT(entries == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", path)
                             : describe_states(entries, &count, copy, error));
     TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, NULL, 0));
-    open = true;
-    for (uint32_t i = 0; i < copy->tape->state_count; i++) {
-        if (copies_state(copy, i)) {
-            TRY_OUT(add_state(&writer, copy, i, error));
-        }
+    status = add_states(&writer, copy, error);
+    if (status != STATUS_OK) {
+        safetensors_writer_drop(&writer);
+        goto out;
     }
     status = safetensors_writer_keep(&writer, error);
-    open = false;
 out:
-    if (open) {
-        safetensors_writer_drop(&writer);
-    }
     free(entries);
     return status;
 }

@@ -43,8 +43,8 @@ MUST_CHECK enum status round_trees_give(const char *path, const struct safetenso
 
 /* Writes the first state of a job: the drawn one, or the one that is given; of it what is no zero
  * by itself. STATUS_REFUSED: it is not the one that the job commits to. */
-MUST_CHECK enum status round_trees_begin(const char *path, const struct job *job,
-                                         const char *given, struct error *error);
+MUST_CHECK enum status round_trees_begin(const char *path, const struct job *job, const char *given,
+                                         struct error *error);
 
 /* Writes tensors of a file once more, those of the tape's states that are averaged. */
 MUST_CHECK enum status round_trees_go_on(const char *path, const struct safetensors *mean,

@@ -186,14 +186,14 @@ enum status rounds_write(struct rounds *rounds, const char *folder, struct error
     TRY(rounds_check(rounds, error));
     TRY(rounds_path(path, folder, 0, ROUNDS_FILE, error));
     hex_encode(nonce, rounds->nonce.bytes, DIGEST_SIZE);
-    return rounds_json_write(
-        &rounds->id,
-        json_pack("{s:s, s:o, s:i, s:i, s:b, s:s, s:s, s:s, s:s}", "format", ROUNDS_FORMAT,
-                  "owners", owners_json(rounds), "rounds", (int)rounds->count, "quorum",
-                  (int)rounds->quorum, "keep_moments", (int)rounds->keep_moments, "outer_rate",
-                  rounds->outer_rate, "outer_momentum", rounds->outer_momentum, "place",
-                  rounds->place, "nonce", nonce),
-        path, error);
+    return rounds_json_write(&rounds->id,
+                             json_pack("{s:s, s:o, s:i, s:i, s:b, s:s, s:s, s:s, s:s}", "format",
+                                       ROUNDS_FORMAT, "owners", owners_json(rounds), "rounds",
+                                       (int)rounds->count, "quorum", (int)rounds->quorum,
+                                       "keep_moments", (int)rounds->keep_moments, "outer_rate",
+                                       rounds->outer_rate, "outer_momentum", rounds->outer_momentum,
+                                       "place", rounds->place, "nonce", nonce),
+                             path, error);
 }
 
 static enum status take_text(char *to, size_t size_max, const json_t *json, const char *key,
@@ -228,8 +228,9 @@ static enum status read_owners(struct rounds *rounds, const json_t *json, struct
 
 static enum status read_agreement(struct rounds *rounds, const json_t *json, struct error *error)
 {
-    static const char *const known[] = {"format",     "owners",         "rounds", "quorum", "keep_moments",
-                                        "outer_rate", "outer_momentum", "place",  "nonce"};
+    static const char *const known[] = {"format",         "owners",       "rounds",
+                                        "quorum",         "keep_moments", "outer_rate",
+                                        "outer_momentum", "place",        "nonce"};
     const char *format;
     uint64_t count;
     uint64_t quorum;

@@ -10,8 +10,8 @@
  *     FOLDER/round-001/mean.run            the bundle of the mean (round_mean.h)
  *     FOLDER/round-001/round.json          the record of the round (round_record.h)
  *
- * Both JSON files are canonical: compact, with sorted keys, and a line feed. The id is drawn anew for
- * each agreement by its nonce, so no record of other rounds passes here.
+ * Both JSON files are canonical: compact, with sorted keys, and a line feed. A nonce gives
+ * each agreement its own id, so no record of other rounds passes here.
  */
 #ifndef PROOFS_ROUNDS_ROUNDS_H
 #define PROOFS_ROUNDS_ROUNDS_H
@@ -60,10 +60,8 @@ float rounds_outer_momentum(const struct rounds *rounds);
 MUST_CHECK enum status rounds_check(const struct rounds *rounds, struct error *error);
 
 /* STATUS_REFUSED: the folder has one already. */
-MUST_CHECK enum status rounds_write(struct rounds *rounds, const char *folder,
-                                    struct error *error);
-MUST_CHECK enum status rounds_read(struct rounds *rounds, const char *folder,
-                                   struct error *error);
+MUST_CHECK enum status rounds_write(struct rounds *rounds, const char *folder, struct error *error);
+MUST_CHECK enum status rounds_read(struct rounds *rounds, const char *folder, struct error *error);
 /* The same of bytes. */
 MUST_CHECK enum status rounds_parse(struct rounds *rounds, const void *bytes, size_t size,
                                     struct error *error);
@@ -74,8 +72,8 @@ uint32_t rounds_find(const struct rounds *rounds, const char *name);
 
 /* Paths have room for FILE_PATH_MAX bytes. Owners count from 0 here and from 1 in names. round 0:
  * what lies directly in the folder. */
-MUST_CHECK enum status rounds_path(char *path, const char *folder, uint32_t round,
-                                   const char *name, struct error *error);
+MUST_CHECK enum status rounds_path(char *path, const char *folder, uint32_t round, const char *name,
+                                   struct error *error);
 MUST_CHECK enum status rounds_owner_path(char *path, const char *folder, uint32_t round,
                                          uint32_t owner, const char *ending, struct error *error);
 

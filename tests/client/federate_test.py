@@ -298,10 +298,6 @@ def what_can_not_be_averaged_is_refused_by_name():
         said = refusal("job", "federate", path("case.json"), "--out", path("case"), "--offline",
                        wanted=1 if "pay" in change else 3)
         assert words in said, (words, said)
-    momentless = make_job("sgd.job", 0, "--optimizer", "sgd", "--momentum", "0")
-    said = refusal("job", "federate", plan("case.json", [("ada", momentless, rows(0))]), "--out", path("case"),
-                   "--offline", "--keep-moments", wanted=1)
-    assert "has no moments" in said, said
 
 
 # ---- forgeries --------------------------------------------------------------------------------------

@@ -219,8 +219,9 @@ static void test_help_of_a_large_command_shows_some_ten_options(void **state)
 /* Some options of the tables have an old name of another: "keep" a number, "tape" a file. */
 static void test_old_names_lead_to_words_of_the_table(void **state)
 {
-    static const char *const living[] = {"evidence", "from",    "keep",  "passphrase-file",
-                                         "seed",     "segment", "state", "tape"};
+    static const char *const living[] = {"evidence",        "from",   "keep",
+                                         "passphrase-file", "rounds", "seed",
+                                         "segment",         "state",  "tape"};
 
     (void)state;
     for (size_t i = 0; i < RENAMED_OPTION_COUNT; i++) {

@@ -430,7 +430,8 @@ static const struct command commands[] = {
          "bundle among several processes. A receipt is proven or refuted by one step of the model "
          "in --base over its tokens. With --lineage the arguments are the parts of one pedigree: "
          "each link between them is checked from its bytes, and a certificate says what was "
-         "proven, what is taken on trust and what is missing. Of a folder of 'lockstep job federate' "
+         "proven, what is taken on trust and what is missing. Of a folder of 'lockstep job "
+         "federate' "
          "it proves the chain of rounds and makes each mean again; --transactions asks the ledger "
          "for the states and the reasons.",
      .arguments = "BUNDLE|RECEIPT|FILE...",

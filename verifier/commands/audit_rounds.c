@@ -54,7 +54,7 @@ static enum status open_ledger(struct ledger **ledger, struct command_context *c
     return ledger_catch_up(*ledger, error);
 }
 
-static json_t *view_of(const struct rounds_audit *result)
+static json_t *view_of(const struct rounds_result *result)
 {
     char id[HEX_SIZE(DIGEST_SIZE)];
     json_t *view;
@@ -63,8 +63,8 @@ static json_t *view_of(const struct rounds_audit *result)
     view = json_pack("{s:s, s:s, s:s, s:i, s:i}", "folder", result->folder, "id", id, "answer",
                      audit_answer_name(rounds_audit_answer(result)), "rounds", (int)result->done,
                      "rounds_agreed", (int)result->rounds.count);
-    for (size_t i = 0; i < ROUNDS_AUDIT_LISTS; i++) {
-        (void)json_object_set(view, rounds_audit_names[i], result->lists[i]);
+    for (size_t i = 0; i < ROUNDS_RESULT_LISTS; i++) {
+        (void)json_object_set(view, rounds_result_names[i], result->lists[i]);
     }
     return view;
 }
@@ -84,14 +84,13 @@ static void print_list(struct sheet *sheet, const json_t *list, const char *head
     }
 }
 
-static void print_audit(struct sheet *sheet, const struct rounds_audit *result)
+static void print_audit(struct sheet *sheet, const struct rounds_result *result)
 {
-    sheet_print(sheet, "%s: %s\n", result->folder,
-                audit_answer_name(rounds_audit_answer(result)));
-    print_list(sheet, result->lists[ROUNDS_AUDIT_REFUTED], "Refuted");
-    print_list(sheet, result->lists[ROUNDS_AUDIT_NOT_TOLD], "Not told");
-    print_list(sheet, result->lists[ROUNDS_AUDIT_PROVEN], "Proven");
-    print_list(sheet, result->lists[ROUNDS_AUDIT_TRUSTED], "Taken on trust");
+    sheet_print(sheet, "%s: %s\n", result->folder, audit_answer_name(rounds_audit_answer(result)));
+    print_list(sheet, result->lists[ROUNDS_RESULT_REFUTED], "Refuted");
+    print_list(sheet, result->lists[ROUNDS_RESULT_NOT_TOLD], "Not told");
+    print_list(sheet, result->lists[ROUNDS_RESULT_PROVEN], "Proven");
+    print_list(sheet, result->lists[ROUNDS_RESULT_TRUSTED], "Taken on trust");
 }
 
 /* Refuted beats cannot tell, which beats proven. */
@@ -114,9 +113,8 @@ struct rounds_audits {
 static enum status audit_folder(struct rounds_audits *audits, const char *folder,
                                 struct error *error)
 {
-    struct rounds_audit result;
-    enum status status =
-        rounds_audit_run(&result, folder, &audits->options, audits->ledger, error);
+    struct rounds_result result;
+    enum status status = rounds_audit_run(&result, folder, &audits->options, audits->ledger, error);
 
     if (status == STATUS_OK) {
         audits->code = worse_code(audits->code, rounds_audit_answer(&result));

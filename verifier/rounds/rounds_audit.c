@@ -1,8 +1,6 @@
 /* rounds_audit.c - see rounds_audit.h. */
 #include "verifier/rounds/rounds_audit.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,38 +9,6 @@
 #include "proofs/rounds/round_job.h"
 #include "proofs/rounds/round_trees.h"
 #include "verifier/rounds/rounds_parts.h"
-
-const char *const rounds_audit_names[ROUNDS_AUDIT_LISTS] = {"proven", "refuted", "not_told",
-                                                            "trusted"};
-
-/* ---- sentences ------------------------------------------------------------ */
-
-void rounds_parts_say(struct rounds_check *check, enum rounds_audit_list list, const char *format,
-                      ...)
-{
-    char text[ERROR_TEXT_MAX + 64];
-    va_list arguments;
-    int before = check->number == 0
-                     ? 0
-                     : snprintf(text, sizeof(text), "round %u: ", check->number);
-
-    va_start(arguments, format);
-    (void)vsnprintf(text + before, sizeof(text) - (size_t)before, format, arguments);
-    va_end(arguments);
-    for (char *at = text; *at != '\0'; at++) {
-        *at = (unsigned char)*at < 0x80 ? *at : '?'; /* a path need not be UTF-8 */
-    }
-    (void)json_array_append_new(check->result->lists[list], json_string(text));
-}
-
-void rounds_parts_blame(struct rounds_check *check, const struct error *error)
-{
-    const bool bytes = error->status == STATUS_BAD_FORMAT || error->status == STATUS_REFUSED ||
-                       error->status == STATUS_OVER_LIMIT;
-
-    rounds_parts_say(check, bytes ? ROUNDS_AUDIT_REFUTED : ROUNDS_AUDIT_NOT_TOLD, "%s",
-                     error->text);
-}
 
 /* ---- the given jobs ------------------------------------------------------- */
 
@@ -65,7 +31,7 @@ static enum status read_given(bool *holds, struct rounds_check *check, struct er
             return STATUS_OK;
         }
         if (!digest_equal(&check->given[i]->id, &rounds->owners[i].job)) {
-            rounds_parts_say(check, ROUNDS_AUDIT_REFUTED,
+            rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
                              "%s is another job than the agreement names", path);
             *holds = false;
             return STATUS_OK;
@@ -107,7 +73,8 @@ static enum status read_start(bool *holds, struct rounds_check *check, struct er
     }
     TRY(round_trees_root(&root, check->start, tape, error));
     if (!digest_equal(&root, &check->begins)) {
-        rounds_parts_say(check, ROUNDS_AUDIT_REFUTED, "%s is not the first state of the jobs", path);
+        rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "%s is not the first state of the jobs",
+                         path);
         *holds = false;
     }
     return STATUS_OK;
@@ -139,7 +106,8 @@ static enum status check_round(bool *holds, struct rounds_check *check, struct e
     *holds = false;
     status = round_record_read(&check->record, check->result->folder, check->number, &why);
     if (status == STATUS_NOT_FOUND) {
-        rounds_parts_say(check, ROUNDS_AUDIT_NOT_TOLD, "it has no record: the rounds end before it");
+        rounds_parts_say(check, ROUNDS_RESULT_NOT_TOLD,
+                         "it has no record: the rounds end before it");
         return STATUS_OK;
     }
     if (status != STATUS_OK) {
@@ -169,7 +137,8 @@ static enum status check_place(const struct rounds_check *check, struct error *e
     ledger_end_place(place, check->ledger);
     return strcmp(place, check->result->rounds.place) == 0
                ? STATUS_OK
-               : error_set(error, STATUS_USAGE, "these rounds have %s%s, and --transactions asks %s",
+               : error_set(error, STATUS_USAGE,
+                           "these rounds have %s%s, and --transactions asks %s",
                            check->result->rounds.place[0] == '\0' ? "no ledger" : "the ledger ",
                            check->result->rounds.place, place);
 }
@@ -192,9 +161,9 @@ static enum status check_rounds(struct rounds_check *check, struct error *error)
     }
     check->number = 0;
     if (holds) {
-        rounds_parts_say(check, ROUNDS_AUDIT_PROVEN,
+        rounds_parts_say(check, ROUNDS_RESULT_PROVEN,
                          "each round begins with the mean of the round before it");
-        rounds_parts_say(check, ROUNDS_AUDIT_TRUSTED,
+        rounds_parts_say(check, ROUNDS_RESULT_TRUSTED,
                          "that the rows of all owners are fit to learn from: an honest training on "
                          "rows that mislead is proven like any other");
     }
@@ -214,7 +183,7 @@ static void release_check(struct rounds_check *check)
     free(check);
 }
 
-enum status rounds_audit_run(struct rounds_audit *result, const char *folder,
+enum status rounds_audit_run(struct rounds_result *result, const char *folder,
                              const struct audit_options *options, struct ledger *ledger,
                              struct error *error)
 {
@@ -222,8 +191,8 @@ enum status rounds_audit_run(struct rounds_audit *result, const char *folder,
     struct error why;
     enum status status;
 
-    *result = (struct rounds_audit){.folder = folder};
-    for (size_t i = 0; i < ROUNDS_AUDIT_LISTS; i++) {
+    *result = (struct rounds_result){.folder = folder};
+    for (size_t i = 0; i < ROUNDS_RESULT_LISTS; i++) {
         result->lists[i] = json_array();
     }
     if (check == NULL) {
@@ -243,19 +212,19 @@ enum status rounds_audit_run(struct rounds_audit *result, const char *folder,
     return status;
 }
 
-void rounds_audit_release(struct rounds_audit *result)
+void rounds_audit_release(struct rounds_result *result)
 {
-    for (size_t i = 0; i < ROUNDS_AUDIT_LISTS; i++) {
+    for (size_t i = 0; i < ROUNDS_RESULT_LISTS; i++) {
         json_decref(result->lists[i]);
         result->lists[i] = NULL;
     }
 }
 
-enum audit_answer rounds_audit_answer(const struct rounds_audit *result)
+enum audit_answer rounds_audit_answer(const struct rounds_result *result)
 {
-    if (json_array_size(result->lists[ROUNDS_AUDIT_REFUTED]) > 0) {
+    if (json_array_size(result->lists[ROUNDS_RESULT_REFUTED]) > 0) {
         return AUDIT_REFUTED;
     }
-    return json_array_size(result->lists[ROUNDS_AUDIT_NOT_TOLD]) > 0 ? AUDIT_CANNOT_TELL
-                                                                    : AUDIT_PROVEN;
+    return json_array_size(result->lists[ROUNDS_RESULT_NOT_TOLD]) > 0 ? AUDIT_CANNOT_TELL
+                                                                      : AUDIT_PROVEN;
 }

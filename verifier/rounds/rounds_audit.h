@@ -13,35 +13,17 @@
 #ifndef VERIFIER_ROUNDS_ROUNDS_AUDIT_H
 #define VERIFIER_ROUNDS_ROUNDS_AUDIT_H
 
-#include <jansson.h>
-
 #include "chain/game/ledger.h"
-#include "proofs/rounds/rounds.h"
 #include "verifier/audit/audit.h"
-
-enum rounds_audit_list {
-    ROUNDS_AUDIT_PROVEN = 0,
-    ROUNDS_AUDIT_REFUTED,
-    ROUNDS_AUDIT_NOT_TOLD,
-    ROUNDS_AUDIT_TRUSTED,
-    ROUNDS_AUDIT_LISTS,
-};
-extern const char *const rounds_audit_names[ROUNDS_AUDIT_LISTS];
-
-struct rounds_audit {
-    const char *folder; /* borrowed */
-    struct rounds rounds;
-    uint32_t done;                      /* rounds that have a record */
-    json_t *lists[ROUNDS_AUDIT_LISTS]; /* of sentences */
-};
+#include "verifier/rounds/rounds_result.h"
 
 /* Audits the folder; options: how steps are run again. ledger: asked too; NULL: nobody is. A failure
  * is none of the folder's. Release it also then. */
-MUST_CHECK enum status rounds_audit_run(struct rounds_audit *result, const char *folder,
-                                        const struct audit_options *options,
-                                        struct ledger *ledger, struct error *error);
-void rounds_audit_release(struct rounds_audit *result);
+MUST_CHECK enum status rounds_audit_run(struct rounds_result *result, const char *folder,
+                                        const struct audit_options *options, struct ledger *ledger,
+                                        struct error *error);
+void rounds_audit_release(struct rounds_result *result);
 
-enum audit_answer rounds_audit_answer(const struct rounds_audit *result);
+enum audit_answer rounds_audit_answer(const struct rounds_result *result);
 
 #endif /* VERIFIER_ROUNDS_ROUNDS_AUDIT_H */

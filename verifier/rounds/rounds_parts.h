@@ -2,11 +2,13 @@
 #ifndef VERIFIER_ROUNDS_ROUNDS_PARTS_H
 #define VERIFIER_ROUNDS_ROUNDS_PARTS_H
 
+#include "chain/game/ledger.h"
 #include "proofs/rounds/round_mean.h"
-#include "verifier/rounds/rounds_audit.h"
+#include "verifier/audit/audit.h"
+#include "verifier/rounds/rounds_result.h"
 
 struct rounds_check {
-    struct rounds_audit *result;
+    struct rounds_result *result;
     const struct audit_options *options;
     struct ledger *ledger;
     struct job *given[ROUNDS_OWNERS_MAX]; /* the jobs of the owners, as they were given */
@@ -22,7 +24,7 @@ struct rounds_check {
     struct digest *next_velocity;
 };
 
-void rounds_parts_say(struct rounds_check *check, enum rounds_audit_list list, const char *format,
+void rounds_parts_say(struct rounds_check *check, enum rounds_result_list list, const char *format,
                       ...) __attribute__((format(printf, 3, 4)));
 
 /* What a failure says of a round's file: bytes that are wrong refute it, others leave it open. */
