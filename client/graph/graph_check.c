@@ -20,8 +20,8 @@
 
 #define MOST_GRADIENT 0.5 /* a graph that asks for more is not believed */
 
-/* With fewer bits a gradient may be off by half of what bfloat16 is on the same batch, where that is
- * more than a tenth: with ReLU and pools many elements go the other way. */
+/* With fewer bits a gradient may be off by half of what bfloat16 is on the same batch, where that
+ * is more than a tenth: with ReLU and pools many elements go the other way. */
 static struct graph_apart tolerance_of(uint32_t bits, double bfloat16)
 {
     return bits >= 22

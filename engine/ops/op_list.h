@@ -175,7 +175,8 @@
     KIND(CONTRACT_ONEHOT, "contract-onehot", \
          OP_SPEC(3, "index q e", 1, "out", EXACT, ONEHOT, contract_onehot), \
          OP_RULES(contract_onehot), \
-         OP_GRADIENT(contract_onehot, 0), OP_PLAN(ONEHOT, ONEHOT, NEW), OP_LEDGER(PRODUCT, CONTRACTION)) \
+         OP_GRADIENT(contract_onehot, 0), OP_PLAN(ONEHOT, ONEHOT, NEW), OP_LEDGER(PRODUCT, \
+             CONTRACTION)) \
     /* ---- rows ---- */ \
     /* in x(R,N); out part(R,chunks), sum(R) */ \
     KIND(ROW_SUM, "row-sum", \
@@ -368,14 +369,14 @@
          OP_SPEC(2, "a b", 1, "out", EXACT, INTEGER, integer), \
          OP_RULES(integer), \
          OP_NO_GRADIENT, OP_PLAN(GENERAL, RULES, NEW), OP_LEDGER(ONE, ELEMENTWISE)) \
-    /* in x f32|u32(R,N), index u32(R,W); out (R,W): x[r,index[r,w]]; past the row NaN, of integers \
-     * 2^32-1 */ \
+    /* in x f32|u32(R,N), index u32(R,W); out (R,W): x[r,index[r,w]]; past the row NaN, of \
+     * integers 2^32-1 */ \
     KIND(TAKE, "take", \
          OP_SPEC(2, "x index", 1, "out", EXACT, TAKE, sent), \
          OP_RULES(take), \
          OP_GRADIENT(take, 0), OP_PLAN_ROWS("aww", RULES, NEW), OP_LEDGER(ONE, ELEMENTWISE)) \
-    /* in index u32(R,W), x(R,W), base(R,N), f32 or u32; out (R,N): base, and x[r,w] at index[r,w]: \
-     * added in the order of w (f32), or the last one in its place */ \
+    /* in index u32(R,W), x(R,W), base(R,N), f32 or u32; out (R,N): base, and x[r,w] at \
+     * index[r,w]: added in the order of w (f32), or the last one in its place */ \
     KIND(SCATTER, "scatter", \
          OP_SPEC(3, "index x base", 1, "out", EXACT, SCATTER, sent), \
          OP_RULES(scatter), \

@@ -13,7 +13,7 @@
 enum { SORT_RANK_OUT, SORT_INDEX_OUT };
 
 /* An operand as its view reads it. */
-static RULE uint32_t viewed(const struct rule_call *call, uint32_t input, uint64_t index)
+static RULE uint32_t viewed_word(const struct rule_call *call, uint32_t input, uint64_t index)
 {
     const int64_t *dims = &call->op->attributes[BINARY_DIMS];
 
@@ -24,7 +24,7 @@ static RULE uint32_t viewed(const struct rule_call *call, uint32_t input, uint64
 RULE uint32_t rule_integer(const struct rule_call *call, uint64_t index)
 {
     return element_integers((enum integer_function)call->op->attributes[INTEGER_FUNCTION],
-                            viewed(call, 0, index), viewed(call, 1, index));
+                            viewed_word(call, 0, index), viewed_word(call, 1, index));
 }
 
 RULE uint32_t rule_take(const struct rule_call *call, uint64_t index)

@@ -543,7 +543,7 @@ void grad_take(struct reverse *reverse, uint32_t dy)
                 build_scatter(reverse->builder, SCATTER_ADD, reverse->op->inputs[1], dy, zeros));
 }
 
-/* What was sent gets the gradient of its place, as PyTorch has it: also what another one replaced. */
+/* What was sent gets the gradient of its place, as PyTorch has it: also what was replaced. */
 void grad_scatter(struct reverse *reverse, uint32_t dy)
 {
     struct builder *builder = reverse->builder;

@@ -1275,7 +1275,7 @@ def _is_large(g, x):
 def _divided(g, out, word, a, b):
     """Quotients and rests of integers from 0 to 2^32 - 1, and rests by a power of two of any; None:
     f32 has it."""
-    if not _is_integer(out) or not _is_large(g, a):
+    if not _is_integer(out) or not _is_large(g, a) or a.kind == "u32" and not a.line.computed:
         return None
     one, other = g.words(a), g.words(b)
     if other is None:
@@ -3848,7 +3848,11 @@ def _next_states(graph, recorder, lines, tensors, kinds):
         if value.kind == "constant":
             graph.place = "loss"
             value = graph.constant(value, line.kind)
-        afters.append((line, _after(graph, taken, name, line, value, kinds, tensors[name])))
+        try:
+            made = _after(graph, taken, name, line, value, kinds, tensors[name])
+        except Refused as error:
+            raise Refused("%s: the next value of '%s': %s" % (value.line.place, name, error)) from None
+        afters.append((line, made))
     return afters
 
 

@@ -353,6 +353,12 @@ def a_first_step_that_is_not_pytorchs_is_refused():
     assert "first step   as PyTorch's: the loss within" in said and " of 0.0001, gradients" in said
     assert " of 0.02, gradients within" in job(text, 0, "--bits", "14")
     job(text, 0, "--bits", "14", "--calibrate", "step", "--freeze", "wte.*", "--accumulate", "2")
+    coarse, = (line for line in text.split("\n") if line.startswith("expect bfloat16 "))
+    much = text.replace(coarse, "expect bfloat16 0x4000000000000000")
+    assert " of 0.5" in job(much, 0, "--bits", "14")  # half of it, and no more than a half
+    assert " of 0.01" in job(much, 0)
+    assert "two lines 'expect bfloat16'" in job(text + coarse + "\n", 1)
+    assert "an error below 0" in job(text.replace(coarse, "expect bfloat16 0xbff0000000000000"), 1)
     job(expecting(0, lambda words: []), 0)  # as graphs were that did not say in which precision
     said = job(expecting(1, lambda words: [" ".join(words[:2] + ["0x4010000000000000"])]), 1)
     assert "its loss is" in said and "not 4" in said, said

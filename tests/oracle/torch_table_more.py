@@ -664,11 +664,19 @@ def change_at_a_computed_place():
     return nn.Linear(4, 5), loss, {"x": torch.randn(6, 4)}
 
 
+def congruence_of_64_bits():
+    """Lehmer's: the product passes 32 bits before the rest is taken."""
+    def loss(module, x, seed):
+        unit = ((seed * 16807) % 2147483647).float() / 2147483647
+        return F.mse_loss(module(x).squeeze(1), unit)
+    return nn.Linear(4, 1), loss, {"x": torch.randn(6, 4), "seed": torch.arange(1, 7)}
+
+
 LOSSES = (in_order, quantiles_of_a_normal, models.dcgan, models.wgan_gp, models.ddpm, models.ppo, models.a2c_continuous, models.dqn, models.sac,
           models.reinforce_bandit, models.gat, models.gcn, models.nerf, models.deeponet, models.realnvp,
           models.mdn, models.word2vec, models.supcon, models.barlow_twins, models.seq2seq, models.tcn,
           models.capsules, models.kan, mamba, rwkv, convnext, mobilenet, yolo, crf, mae, swin,
           neural_automaton, mixup, maml, gumbel_vae, segmentation, style_transfer, local_attention, ranking,
           bayes_by_backprop, energy_model, pointnet, message_passing, siamese)
-REFUSED = {fno: "_fft_r2c", objects_by_a_mask: "mask", queue_of_keys: "no item()",
+REFUSED = {congruence_of_64_bits: "may pass 32 bits: cut it first", fno: "_fft_r2c", objects_by_a_mask: "mask", queue_of_keys: "no item()",
            change_at_a_computed_place: "torch.where, index_put"}

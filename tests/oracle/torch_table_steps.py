@@ -348,7 +348,7 @@ def generators():
         hashed = state["count"] * 2654435761 & 0xffffffff
         return {"x": x, "y": y, "unit": y.float() / 2 ** 32, "count": state["count"] + 1,
                 "bucket": (hashed >> 20) % 7, "tens": torch.div(hashed, 10, rounding_mode="floor"),
-                "large": torch.where(hashed > 2 ** 31, hashed - 2 ** 31, hashed)}
+                "large": torch.where(hashed > 2 ** 31, hashed >> 1, hashed)}
     zeros = torch.zeros(4, dtype=torch.long)
     return step, {"x": torch.tensor([1, 2, 3, 4000000000]), "y": torch.tensor([1, 7, 12345, 3]),
                   "unit": torch.zeros(4), "count": torch.arange(4), "bucket": zeros,

@@ -33,8 +33,8 @@ struct graph_expected_tensor {
 };
 
 struct graph_expected {
-    bool given;  /* false: the graph says nothing, and the rest is empty */
-    bool single; /* PyTorch computed it in binary32: the program did not run in binary64 */
+    bool given;      /* false: the graph says nothing, and the rest is empty */
+    bool single;     /* PyTorch computed it in binary32: the program did not run in binary64 */
     double bfloat16; /* how far the worst gradient is off in that type; 0: not said */
     double loss;
     uint32_t count;

@@ -599,65 +599,6 @@ static uint32_t write_gather_elements(struct net *net)
     return build_gather_elements(net->builder, net_matrix(net, 9, 5), net_index(net, 9, 5));
 }
 
-/* Four elements of each row, some of them twice. */
-static uint32_t write_take(struct net *net)
-{
-    return build_take(net->builder, net_matrix(net, 9, 5), net_index(net, 36, 5));
-}
-
-static uint32_t write_scatter_add(struct net *net)
-{
-    const uint32_t x = net_matrix(net, 9, 4);
-
-    return build_scatter(net->builder, SCATTER_ADD, net_index(net, 36, 5), x,
-                         net_matrix(net, 9, 5));
-}
-
-/* More places of a row than one operation takes. */
-static uint32_t write_scatter_long(struct net *net)
-{
-    const uint32_t x = net_matrix(net, 2, 1500);
-
-    return build_scatter(net->builder, SCATTER_ADD, net_index(net, 3000, 7), x,
-                         net_matrix(net, 2, 7));
-}
-
-/* One place of each row: none is replaced by another one. */
-static uint32_t write_scatter_last(struct net *net)
-{
-    const uint32_t x = net_matrix(net, 9, 1);
-
-    return build_scatter(net->builder, SCATTER_LAST, net_index(net, 9, 5), x,
-                         net_matrix(net, 9, 5));
-}
-
-static uint32_t write_sort(struct net *net)
-{
-    struct sorted sorted;
-
-    build_sort(net->builder, &sorted, net_matrix(net, 4, 11), true);
-    return sorted.y;
-}
-
-static uint32_t write_sum_by_index(struct net *net)
-{
-    const uint64_t dims[2] = {5, 6};
-    const uint32_t x = net_matrix(net, 23, 6);
-
-    return build_sum_by_index(net->builder, net_index(net, 23, 5), x, 2, dims);
-}
-
-static void test_gradient_of_several_elements_a_row(void **state)
-{
-    (void)state;
-    gradient_check(write_take);
-    gradient_check(write_scatter_add);
-    gradient_check(write_scatter_long);
-    gradient_check(write_scatter_last);
-    gradient_check_spread(write_sort, 0.01);
-    gradient_check(write_sum_by_index);
-}
-
 /* The gradient of a gradient: one element of each row is placed in a row of zeros. */
 static uint32_t write_scatter_elements(struct net *net)
 {
@@ -1005,7 +946,6 @@ int main(void)
         cmocka_unit_test(test_norms_of_batches_groups_and_instances_are_those_of_double_precision),
         cmocka_unit_test(test_gradient_of_exact_sums),
         cmocka_unit_test(test_gradient_of_extremes_and_of_one_element_a_row),
-        cmocka_unit_test(test_gradient_of_several_elements_a_row),
         cmocka_unit_test(test_gradient_of_softmax_plain_and_causal),
         cmocka_unit_test(test_gradient_of_cross_entropy),
         cmocka_unit_test(test_rows_outside_the_mask_do_not_count),

@@ -385,7 +385,7 @@ static uint32_t make_experts(struct maker *maker)
     return build_linear_chosen(maker->builder, x, weights, maker->index);
 }
 
-/* Elements of each row in another order: its own, or that of another one, or spread and gathered. */
+/* Elements of each row in another order: its own, or that of another one, or sent there. */
 static uint32_t make_sorted(struct maker *maker)
 {
     const uint32_t x = reshaped(maker, any(maker), 0);
