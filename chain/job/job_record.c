@@ -33,6 +33,7 @@ void job_record_free(struct job_record *record)
     free(record->contacts);
     free(record->vouches);
     free(record->claims);
+    memset(record, 0, sizeof(*record));
     job_record_init(record, &key, &account);
 }
 
@@ -130,6 +131,10 @@ static enum status reduce(struct job_record *record, const struct ledger_entry *
     const struct job_reduced before = record->state;
     const struct job_reduced *after = &record->state;
 
+    if (!job_reduced_fits(&before, &entry->event)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the ledger moved segment %u, which is not open",
+                         entry->event.index);
+    }
     job_reduced_take(&record->state, &record->terms, entry);
     if (after->generation == before.generation && after->finalized <= before.finalized) {
         return STATUS_OK;
@@ -292,9 +297,9 @@ static enum status end_panel(struct job_record *record, struct error *error)
 {
     for (uint32_t i = 0; i < record->state.entries; i++) {
         const struct job_record_entry *entry = &record->entries[i];
-        const bool kept = record->whole || (!entry->gone && is_own(record, &entry->owner));
 
-        if (!kept || record->former_count >= JOB_RECORD_FORMER_MAX) {
+        if ((entry->gone || !is_own(record, &entry->owner)) &&
+            (!record->whole || record->former_count >= JOB_RECORD_FORMER_MAX)) {
             continue;
         }
         TRY(job_record_grow((void **)&record->former, &record->former_room, record->former_count,

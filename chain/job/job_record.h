@@ -181,7 +181,11 @@ bool job_record_is_open(const struct job_record *record, const struct hash32 *se
 MUST_CHECK enum status job_record_add_vouch(struct job_record *record, struct ledger *ledger,
                                             const struct vouch *vouch, struct error *error);
 
-/* Where a party is found, if an event of the job says so. */
+/* Is it the present solver, the keeper or the client, or has it an entry in the panel, or a bond in
+ * one of before? */
+bool job_record_has_part(const struct job_record *record, const struct address *owner);
+
+/* Where who has a part in the job is found, if an event of the job says so. */
 MUST_CHECK enum status job_record_take_contact(struct job_record *record,
                                                const struct ledger_entry *entry,
                                                struct error *error);

@@ -13,6 +13,12 @@ bool job_reduced_is_changed_by(enum game_event_kind kind)
            kind == GAME_GONE || kind == GAME_PAID;
 }
 
+bool job_reduced_fits(const struct job_reduced *job, const struct game_event *event)
+{
+    return (event->kind != GAME_DRAWN && event->kind != GAME_FINALIZED) ||
+           (event->index >= job->finalized && event->index < job->committed);
+}
+
 /* The end of a tenure: the next one has a panel of its own. */
 static void reopen_job(struct job_reduced *job, const struct game_event *event)
 {

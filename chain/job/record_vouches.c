@@ -133,27 +133,80 @@ const struct job_record_contact *job_record_contact(const struct job_record *rec
     return NULL;
 }
 
-/* A vouch that its keeper announces is no address. */
+static bool is_in_panel(const struct job_record *record, const struct address *owner)
+{
+    for (uint32_t i = 0; i < record->state.entries; i++) {
+        if (address_equal(&record->entries[i].owner, owner)) {
+            return true;
+        }
+    }
+    for (uint32_t i = 0; i < record->former_count; i++) {
+        if (!record->former[i].gone && address_equal(&record->former[i].owner, owner)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool job_record_has_part(const struct job_record *record, const struct address *owner)
+{
+    return address_equal(owner, &record->state.solver) ||
+           address_equal(owner, &record->terms.keeper) || address_equal(owner, &record->client) ||
+           is_in_panel(record, owner);
+}
+
+static void drop_contacts(struct job_record *record)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; record->contacts != NULL && i < record->contact_count; i++) {
+        if (job_record_has_part(record, &record->contacts[i].owner)) {
+            record->contacts[kept++] = record->contacts[i];
+        }
+    }
+    record->contact_count = kept;
+}
+
+/* NULL: there is no room for it. */
+static struct job_record_contact *make_contact(struct job_record *record,
+                                               const struct address *owner, struct error *error)
+{
+    const struct job_record_contact *known = job_record_contact(record, owner);
+
+    if (known != NULL) {
+        return &record->contacts[known - record->contacts];
+    }
+    if (record->contact_count == JOB_RECORD_CONTACTS_MAX) {
+        drop_contacts(record);
+    }
+    return record->contact_count == JOB_RECORD_CONTACTS_MAX ||
+                   job_record_grow((void **)&record->contacts, &record->contact_room,
+                                   record->contact_count, sizeof(*record->contacts),
+                                   error) != STATUS_OK
+               ? NULL
+               : &record->contacts[record->contact_count++];
+}
+
+/* A vouch that its keeper announces is no address. Anybody may announce: who has no part in the job
+ * takes no room here. */
 enum status job_record_take_contact(struct job_record *record, const struct ledger_entry *entry,
                                     struct error *error)
 {
     const struct game_event *event = &entry->event;
-    const struct job_record_contact *known = job_record_contact(record, &event->account);
-    const uint32_t at =
-        known == NULL ? record->contact_count : (uint32_t)(known - record->contacts);
     char url[GAME_CONTACT_MAX + 1];
+    struct job_record_contact *contact;
     struct vouch vouch;
 
     job_card_address(url, &event->contact);
-    if (url[0] == '\0' || at == JOB_RECORD_CONTACTS_MAX ||
+    if (url[0] == '\0' || !job_record_has_part(record, &event->account) ||
         (event->kind == GAME_ANNOUNCED && vouch_read(&vouch, &event->contact))) {
         return STATUS_OK;
     }
-    TRY(job_record_grow((void **)&record->contacts, &record->contact_room, at,
-                        sizeof(*record->contacts), error));
-    record->contact_count += at == record->contact_count;
-    record->contacts[at] =
-        (struct job_record_contact){.owner = event->account, .number = entry->number};
-    (void)snprintf(record->contacts[at].url, sizeof(record->contacts[at].url), "%s", url);
+    contact = make_contact(record, &event->account, error);
+    if (contact == NULL) {
+        return record->contact_count == JOB_RECORD_CONTACTS_MAX ? STATUS_OK : error->status;
+    }
+    *contact = (struct job_record_contact){.owner = event->account, .number = entry->number};
+    (void)snprintf(contact->url, sizeof(contact->url), "%s", url);
     return STATUS_OK;
 }

@@ -451,22 +451,6 @@ static int better_first(const void *left, const void *right)
     return (a->contact->number < b->contact->number) - (a->contact->number > b->contact->number);
 }
 
-/* Is it in the panel of now, or has it a bond in one of before? */
-static bool is_in_panel(const struct job_record *record, const struct address *owner)
-{
-    for (uint32_t i = 0; i < record->state.entries; i++) {
-        if (address_equal(&record->entries[i].owner, owner)) {
-            return true;
-        }
-    }
-    for (uint32_t i = 0; i < record->former_count; i++) {
-        if (!record->former[i].gone && address_equal(&record->former[i].owner, owner)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 enum status store_contacts(struct store *store, struct store_contacts *contacts,
                            const struct hash32 *job, struct error *error)
 {
@@ -486,7 +470,7 @@ enum status store_contacts(struct store *store, struct store_contacts *contacts,
     }
     qsort(ranked, record->contact_count, sizeof(*ranked), better_first);
     for (uint32_t i = 0; i < record->contact_count && contacts->count < STORE_CONTACTS_MAX; i++) {
-        if (ranked[i].party > 0 || is_in_panel(record, &ranked[i].contact->owner)) {
+        if (job_record_has_part(record, &ranked[i].contact->owner)) {
             memcpy(contacts->urls[contacts->count++], ranked[i].contact->url,
                    sizeof(contacts->urls[0]));
         }

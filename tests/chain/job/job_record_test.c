@@ -5,6 +5,7 @@
  */
 #include "tests/support/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "chain/game/ledger_backend.h"
@@ -26,6 +27,7 @@ struct telling {
     struct job_record record;
     struct address keeper;
     uint64_t number;
+    bool whole;
 };
 
 static void tell(struct telling *telling, struct game_event event)
@@ -47,6 +49,7 @@ static void begin(struct telling *telling)
 {
     telling->number = 0;
     job_record_init(&telling->record, &job, &verifier);
+    telling->record.whole = telling->whole;
     tell(telling, (struct game_event){.kind = GAME_OPENED,
                                       .account = client,
                                       .terms = {.steps = SEGMENTS,
@@ -98,6 +101,13 @@ static void seat(struct telling *telling, uint32_t index, enum game_verdict verd
     event.kind = GAME_REVEALED;
     event.verdict = verdict;
     tell(telling, event);
+}
+
+static void announce(struct telling *telling, const struct address *account, const void *bytes,
+                     size_t size)
+{
+    tell(telling, (struct game_event){
+                      .kind = GAME_ANNOUNCED, .account = *account, .contact = {bytes, size}});
 }
 
 /* The same place of a void segment and of the one that stands: what is said in one counts there. */
@@ -174,8 +184,8 @@ static void test_a_whole_record_keeps_what_is_over(void **state)
         const struct job_record *record = &telling.record;
         const struct game_bytes place = {(const uint8_t *)"http://solver:1", 15};
 
+        telling.whole = whole != 0;
         begin(&telling);
-        telling.record.whole = whole != 0;
         tell(&telling,
              (struct game_event){.kind = GAME_ACCEPTED, .account = solver, .contact = place});
         commit.segment = (struct game_segment){.steps = 1, .panel = 1, .solver = solver};
@@ -200,6 +210,71 @@ static void test_a_whole_record_keeps_what_is_over(void **state)
         }
         job_record_free(&telling.record);
     }
+}
+
+/* Who has no part in a job takes no room from those who have, however many of them announce. */
+static void test_strangers_crowd_out_nobody(void **state)
+{
+    static const struct address late = {{4}};
+    struct telling telling = {.whole = true};
+    struct address stranger = {{9}};
+
+    (void)state;
+    begin(&telling);
+    for (uint32_t i = 0; i <= JOB_RECORD_CONTACTS_MAX; i++) {
+        memcpy(&stranger.bytes[4], &i, sizeof(i));
+        announce(&telling, &stranger, "http://stranger.example", 23);
+    }
+    assert_int_equal(telling.record.contact_count, 0);
+    announce(&telling, &verifier, "http://verifier.example", 23);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED,
+                                       .account = solver,
+                                       .contact = {(const uint8_t *)"http://solver:1", 15}});
+    assert_non_null(job_record_contact(&telling.record, &verifier));
+    assert_non_null(job_record_contact(&telling.record, &solver));
+    job_record_free(&telling.record);
+
+    /* Of entries that came and went: they had a part, and go when there is no room left. */
+    begin(&telling);
+    telling.record.contacts = calloc(JOB_RECORD_CONTACTS_MAX, sizeof(*telling.record.contacts));
+    assert_non_null(telling.record.contacts);
+    telling.record.contact_room = telling.record.contact_count = JOB_RECORD_CONTACTS_MAX;
+    for (uint32_t i = 0; i < JOB_RECORD_CONTACTS_MAX; i++) {
+        telling.record.contacts[i].owner = i == 7 ? verifier : stranger;
+    }
+    tell(&telling,
+         (struct game_event){.kind = GAME_ENLISTED, .account = late, .entry = 1, .count = 1});
+    announce(&telling, &late, "http://late.example", 19);
+    assert_non_null(job_record_contact(&telling.record, &late));
+    assert_int_equal(telling.record.contact_count, 2); /* and the verifier's, which has an entry */
+    job_record_free(&telling.record);
+}
+
+/* An endpoint can tell of segments that are not there: none of them is read, or freed. */
+static void test_what_cannot_be_is_refused(void **state)
+{
+    const struct game_event impossible[] = {{.kind = GAME_FINALIZED, .index = 1},
+                                            {.kind = GAME_FINALIZED, .index = 1u << 30},
+                                            {.kind = GAME_DRAWN, .index = 1}};
+    struct telling telling = {.whole = true};
+
+    (void)state;
+    begin(&telling);
+    tell(&telling, (struct game_event){.kind = GAME_ACCEPTED, .account = solver});
+    commit(&telling, 0, 0);
+    for (size_t i = 0; i < sizeof(impossible) / sizeof(impossible[0]); i++) {
+        struct ledger_entry entry = {.kind = LEDGER_EVENT, .number = ++telling.number};
+        struct error error;
+
+        error_init(&error);
+        entry.event = impossible[i];
+        entry.event.job = job;
+        assert_int_equal(job_record_take(&telling.record, &entry, &error), STATUS_BAD_FORMAT);
+    }
+    tell(&telling, (struct game_event){.kind = GAME_FINALIZED, .index = 0});
+    tell(&telling, (struct game_event){.kind = GAME_RELEASED, .account = solver});
+    assert_int_equal(telling.record.state.committed, 1);
+    job_record_free(&telling.record);
 }
 
 /* The bonds of a panel that is gone are found again, those of this account; each until it was paid
@@ -277,13 +352,6 @@ static struct signer *signer_of(uint32_t number)
 
     assert_non_null(signer);
     return signer;
-}
-
-static void announce(struct telling *telling, const struct address *account, const void *bytes,
-                     size_t size)
-{
-    tell(telling, (struct game_event){
-                      .kind = GAME_ANNOUNCED, .account = *account, .contact = {bytes, size}});
 }
 
 /* What an account says about a segment, signed by a key. */
@@ -433,6 +501,8 @@ int main(void)
         cmocka_unit_test(test_verdicts_of_void_segments_count_nothing),
         cmocka_unit_test(test_a_right_of_a_void_segment_is_disproved_alone),
         cmocka_unit_test(test_a_whole_record_keeps_what_is_over),
+        cmocka_unit_test(test_strangers_crowd_out_nobody),
+        cmocka_unit_test(test_what_cannot_be_is_refused),
         cmocka_unit_test(test_bonds_outlive_their_panel),
         cmocka_unit_test(test_the_pool_is_known_from_the_events),
         cmocka_unit_test(test_only_the_keepers_word_is_a_vouch),
