@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/endian.h"
 #include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
@@ -171,8 +170,7 @@ static enum status open_try(struct federate_round *round, uint32_t owner, struct
                          planned->name, ROUND_TRIES_MAX, round->number);
     }
     TRY(rounds_owner_path(path, federation->folder, round->number, owner, "job", error));
-    *one = (struct round_try){.salt = (uint64_t)endian_load_be32(federation->rounds.id.bytes) << 8 |
-                                      to->try_count};
+    *one = (struct round_try){.salt = rounds_salt(&federation->rounds, to->try_count)};
     federate_words_init(&words, "job", "open");
     federate_words_add(&words, path);
     federate_words_ledger(&words, federation->options, true);

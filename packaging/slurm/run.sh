@@ -77,7 +77,7 @@ hosts_left() {
 
 # ---- a try ----
 
-# A rank needs a group of its own.
+# Ranks without a group hold shards; a job without groups has one rank.
 fitting_ranks() {
     fitting=$1
     while [ "$fitting" -gt 1 ] &&
@@ -143,7 +143,7 @@ while :; do
     ranks=$(fitting_ranks $((count * per_node)))
     before=$(steps_made)
     say "$ranks ranks on $count machines, from step $before"
-    if [ -e "$bundle" ]; then
+    if [ -e "$bundle/job" ]; then
         launch "$(echo "$left" | paste -sd, -)" "$ranks" \
             "$lockstep" prover resume "$bundle" "$@"
     else

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/endian.h"
 #include "base/hex.h"
 #include "base/io/strict_json.h"
 #include "proofs/hash/sha256.h"
@@ -110,6 +111,24 @@ float rounds_outer_momentum(const struct rounds *rounds)
     return strtof(rounds->outer_momentum, NULL);
 }
 
+uint64_t rounds_salt(const struct rounds *rounds, uint32_t at)
+{
+    return (uint64_t)endian_load_be32(rounds->id.bytes) << 8 | at;
+}
+
+/* One job would be opened once, and its state counted twice. */
+static enum status check_own_job(const struct rounds *rounds, uint32_t owner, struct error *error)
+{
+    for (uint32_t i = 0; i < owner; i++) {
+        if (digest_equal(&rounds->owners[i].job, &rounds->owners[owner].job)) {
+            return error_set(error, STATUS_USAGE,
+                             "'%s' and '%s' have one job: each owner has rows of its own",
+                             rounds->owners[i].name, rounds->owners[owner].name);
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status check_owners(const struct rounds *rounds, struct error *error)
 {
     if (rounds->owner_count < 1 || rounds->owner_count > ROUNDS_OWNERS_MAX) {
@@ -127,6 +146,7 @@ static enum status check_owners(const struct rounds *rounds, struct error *error
         if (rounds_find(rounds, name) != i) {
             return error_set(error, STATUS_USAGE, "two owners are called '%s'", name);
         }
+        TRY(check_own_job(rounds, i, error));
     }
     return STATUS_OK;
 }

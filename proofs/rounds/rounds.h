@@ -56,6 +56,10 @@ bool rounds_has_outer(const struct rounds *rounds);
 float rounds_outer_rate(const struct rounds *rounds);
 float rounds_outer_momentum(const struct rounds *rounds);
 
+/* Of an owner's try with that number, on a ledger. It follows from the agreement, so a client can not
+ * open one more job and tell of that alone. */
+uint64_t rounds_salt(const struct rounds *rounds, uint32_t at);
+
 /* Checks bounds, names and factors: an agreement that is read or written satisfies it. */
 MUST_CHECK enum status rounds_check(const struct rounds *rounds, struct error *error);
 

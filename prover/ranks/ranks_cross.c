@@ -30,6 +30,22 @@ static uint32_t subtree_with(const struct ranks_plan *plan, uint32_t group)
     return subtree;
 }
 
+/* A machine that makes a subtree again is one of as many ranks as the tree is wide there. */
+enum status ranks_cross_check(const struct ranks_plan *plan, uint64_t every, struct error *error)
+{
+    for (uint32_t i = 0; every > 0 && i < plan->subtree_count; i++) {
+        if (plan->subtrees[i].node >= 2 * RANKS_MAX) {
+            (void)error_set(error, STATUS_REFUSED,
+                            "--cross-check makes one of %d parts of a step again at the least, and "
+                            "%u ranks share %u groups in smaller ones",
+                            RANKS_MAX, plan->rank_count, plan->group_count);
+            error_advise(error, "take 2, 4, 8, ... ranks, or leave --cross-check out");
+            return STATUS_REFUSED;
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status ranks_cross_draw(struct ranks_drawn *drawn, const struct ranks_team *team,
                              const struct ranks_plan *plan, uint64_t every, struct error *error)
 {

@@ -19,6 +19,10 @@ struct ranks_drawn {
     uint32_t second;  /* the rank that makes its sums too */
 };
 
+/* Before the first step: can all that may be drawn be made again? every: 0: nothing is drawn. */
+MUST_CHECK enum status ranks_cross_check(const struct ranks_plan *plan, uint64_t every,
+                                         struct error *error);
+
 /* In every K-th step a group and a second rank, which nobody can foresee. every: 0: never. */
 MUST_CHECK enum status ranks_cross_draw(struct ranks_drawn *drawn, const struct ranks_team *team,
                                         const struct ranks_plan *plan, uint64_t every,

@@ -101,7 +101,8 @@ static enum status open_all(struct ranks_machine *ranks, const struct tape *tape
     }
     TRY(ranks_roots_open(&ranks->roots, &ranks->step, tape->state_count, ranks->own.thread_count,
                          error));
-    return rank_step_open(&ranks->step, tape, &ranks->own, &ranks->team->link, error);
+    TRY(rank_step_open(&ranks->step, tape, &ranks->own, &ranks->team->link, error));
+    return ranks_cross_check(&ranks->step.plan, ranks->cross_check, error);
 }
 
 static enum status ranks_open(struct machine **machine, const struct tape *tape,

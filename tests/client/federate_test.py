@@ -278,6 +278,7 @@ def what_can_not_be_averaged_is_refused_by_name():
         ([], 3, "'owners' is a list of 1 to 64"),
         ([ada] * 65, 3, "'owners' is a list of 1 to 64"),
         ([ada, ada], 3, "two owners are called 'ada'"),
+        ([ada, ("eve", path("ada.job"), rows(0))], 3, "'ada' and 'eve' have one job: each owner has rows of its own"),
         ([("a b", path("ada.job"), rows(0))], 3, "a name has 1 to 40 letters"),
         ([("ada", path("none.job"), rows(0))], 3, "none.job"),
     ]

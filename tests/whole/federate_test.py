@@ -1,7 +1,8 @@
 """Goal: four owners train a round on a ledger, one solver lies and one vanishes: the two honest ones are
 paid in full, the mean of their two states is right to the bit, the record gives the reasons of the other
 two, and anybody proves it offline and asks the ledger; a client that invents a reason is found. Where
-nobody may be left out, the job of a convicted solver waits for another one, and is not paid twice.
+nobody may be left out, the job of a convicted solver waits for another one, and is not paid twice; a void
+job is opened again; solvers fetch what a second round begins with.
 Method: client, solvers and a verifier's node, each a program, in a town (town.py) of an embedded ledger.
 The client dies at chosen calls and goes on. Adapters beside a frozen base, since they are what travels."""
 
@@ -69,19 +70,35 @@ def federate(town, owners, *more, deaths=()):
                     for at, who in enumerate(owners)}
 
 
-def key_of(town, at):
+def key_of(town, at, number=1):
     try:
-        with open(town.path("fed/round-001/owner-%02d.json" % (at + 1)), encoding="ascii") as file:
+        with open(town.path("fed/round-%03d/owner-%02d.json" % (number, at + 1)), encoding="ascii") as file:
             tries = json.load(file)["tries"]
     except FileNotFoundError:
         return None
     return "0x" + tries[-1]["key"] if tries else None
 
 
-def solve(town, who, owner, key, *more):
-    return town.start(who, "prover", "run", town.path(owner + ".job"), "--bundle", town.path(who + ".run"), "--data",
-                      town.path(owner + ".u8"), "--data", town.path("base"), "--threads", "1", "--job-key", key,
-                      "--poll", "1s", "--serve", "127.0.0.1:0", *more)
+def solve(town, who, owner, key, *more, by_key=False, contact=None):
+    """by_key: job and first state are fetched."""
+    place = ("--serve", "127.0.0.1:0") if contact is None else ("--contact", contact)
+    what = (key, "--private-contacts") if by_key else (town.path(owner + ".job"), "--job-key", key)
+    return town.start(who, "prover", "run", *what, "--bundle", town.path(who + ".run"), "--data",
+                      town.path(owner + ".u8"), "--data", town.path("base"), "--threads", "1", "--poll", "1s", *place,
+                      *more)
+
+
+def judged(town, keys):
+    """What solvers commit is judged, final and paid."""
+    for key in keys.values():
+        town.until_count_at_least(SEGMENTS, "committed", key)
+        town.until(lambda: town.count("sealed a verdict", key) >= SEGMENTS, "all seats seal")
+    town.pass_time(PERIOD_S + 1)
+    for key in keys.values():
+        town.until(lambda: town.count("revealed", key) >= SEGMENTS, "the seats say so")
+    town.pass_time(2 * PERIOD_S + 1)
+    for key in keys.values():
+        town.until_count_at_least(1, "closed", key)
 
 
 def change_ledger(town, words):
@@ -121,10 +138,10 @@ def f32(number):
     return struct.unpack("<f", struct.pack("<f", number))[0]
 
 
-def see_mean(town, solvers):
+def see_mean(town, solvers, number=1):
     """Of the last states in the solvers' own bundles, in order, to the bit."""
     given = [state(town.path("%s.run/checkpoints/%012d.safetensors" % (who, STEPS))) for who in solvers]
-    after = state(town.path("fed/round-002/start.safetensors"))
+    after = state(town.path("fed/round-%03d/start.safetensors" % (number + 1)))
     assert after and all("lora_" in name for name in after), set(after)
     for name, values in after.items():
         for at, value in enumerate(values):
@@ -150,6 +167,13 @@ def invent(town, name, change):
     with open(record, "w", encoding="ascii") as file:
         file.write(json.dumps(told, separators=(",", ":"), sort_keys=True) + "\n")
     return audit(town, "--transactions", wanted=1, where=name)["refuted"]
+
+
+def open_and_close(town, who, job, salt):
+    words = [word for name, value in terms("cem").items() if value is not True for word in ("--" + name, value)]
+    key = town.ask(who, "job", "open", town.path(job), *words, "--any-terms", "--salt", str(salt), "--yes")["job"]
+    town.ask(who, "job", "close", key)
+    return key
 
 
 def one_lies_and_one_vanishes():
@@ -208,6 +232,21 @@ def one_lies_and_one_vanishes():
                  "the ledger says otherwise of try 1 of ada: it is of another job")):
             refuted = invent(town, name, change)
             assert any(words in one for one in refuted), (words, refuted)
+
+        # Another account opens cem's job as well, and closes it: so it is untaken.
+        with open(town.path("fed/round-001/round.json"), encoding="ascii") as file:
+            salt = json.load(file)["owners"][2]["tries"][0]["salt"]
+        for name, who, more, words in (
+                ("beside", "dea", salt, "another account opened it than the other jobs"),
+                ("kept", "client", salt + 7, "try 1 of cem has another salt than the agreement gives it")):
+            key = open_and_close(town, who, "fed/round-001/owner-03.job", more)
+
+            def untaken(told, key=key, more=more):
+                drop(told)
+                told["owners"][2]["tries"][0].update(key=key[2:], salt=more, end="untaken")
+
+            refuted = invent(town, name, untaken)
+            assert any(words in one for one in refuted), (words, refuted)
         assert node.stop() == 0, node.said()
 
 
@@ -242,5 +281,53 @@ def another_solver_takes_over():
         assert node.stop() == 0, node.said()
 
 
-TESTS = [one_lies_and_one_vanishes, another_solver_takes_over]
+def void_is_opened_again_and_two_rounds():
+    """What a client cannot fetch, and refuses, is void: it closes the job, opens the same one once more with
+    another salt, and counts what comes of that. The second round begins with the first one's mean, which
+    solvers and seats fetch of the client."""
+    with Town(["client", "ada", "bob", "verifier"]) as town:
+        client, keys = federate(town, ("ada", "bob"), "--rounds", "2")
+        node = enlist(town, 2)
+        lost = solve(town, "bob", "bob", keys["bob"], contact=stage.NOBODY)
+        town.until_count(SEGMENTS, "committed", keys["bob"])
+        town.ask("client", "job", "refuse", keys["bob"])
+        town.pass_time(3 * PERIOD_S + 2)
+        town.until_count(1, "voided", keys["bob"])
+        town.until_count(1, "closed", keys["bob"])
+        town.until_count(3, "opened")
+        again = town.until(lambda: key_of(town, 1) != keys["bob"] and key_of(town, 1), "the new key is kept")
+        lost.kill()
+        town.until_count_at_least(1, "enlisted", again)
+        town.pass_time(PERIOD_S + 1)
+        shutil.rmtree(town.path("bob.run"))
+        solve(town, "ada", "ada", keys["ada"])
+        solve(town, "bob", "bob", again)
+        judged(town, {"ada": keys["ada"], "bob": again})
+        town.until_count(5, "opened")
+        with open(town.path("fed/round-001/owner-02.json"), encoding="ascii") as file:
+            assert [one["end"] for one in json.load(file)["tries"]] == ["void", "final"]
+        see_mean(town, ("ada", "bob"))
+
+        second = {who: town.until(lambda at=at: key_of(town, at, 2), "the client keeps the key")
+                  for at, who in enumerate(("ada", "bob"))}
+        assert not set(second.values()) & {*keys.values(), again}
+        for key in second.values():
+            town.until_count_at_least(1, "enlisted", key)
+        town.pass_time(PERIOD_S + 1)
+        for who in ("ada", "bob"):
+            shutil.rmtree(town.path(who + ".run"))
+            solve(town, who, who, second[who], by_key=True)
+        judged(town, second)
+        town.until(lambda: client.code() is not None, "the client ends the rounds")
+        assert client.code() == 0, client.said()[-900:]
+        assert town.count("opened") == 5 == town.count("closed"), town.events("opened")
+        see_mean(town, ("ada", "bob"), 2)
+        said = audit(town, "--transactions")
+        assert said["answer"] == "proven", said
+        for words in ("round 1: the state of bob is final on the ledger", "round 2: the state of ada is final on the ledger"):
+            assert words in said["proven"], (words, said)
+        assert node.stop() == 0, node.said()
+
+
+TESTS = [one_lies_and_one_vanishes, another_solver_takes_over, void_is_opened_again_and_two_rounds]
 sys.exit(stage.main(TESTS))

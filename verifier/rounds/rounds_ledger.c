@@ -44,6 +44,12 @@ static enum status check_try(struct rounds_check *check, uint32_t owner, uint32_
         refute(check, owner, at, "it knows no such job");
         return STATUS_OK;
     }
+    if (check->asked && !address_equal(&check->client, &record->client)) {
+        refute(check, owner, at, "another account opened it than the other jobs of these rounds");
+        return STATUS_OK;
+    }
+    check->client = record->client;
+    check->asked = true;
     if (!digest_equal(&record->terms.job_id, &one->job) ||
         record->terms.salt != one->tries[at].salt) {
         refute(check, owner, at, "it is of another job, or has another salt");

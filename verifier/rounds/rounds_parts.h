@@ -11,6 +11,8 @@ struct rounds_check {
     struct rounds_result *result;
     const struct audit_options *options;
     struct ledger *ledger;
+    struct address client; /* who opened the jobs on it, once one was found */
+    bool asked;
     struct job *given[ROUNDS_OWNERS_MAX]; /* the jobs of the owners, as they were given */
     uint32_t number;
     struct round_record record;

@@ -119,6 +119,23 @@ static bool has_reason(struct rounds_check *check, uint32_t owner)
     return true;
 }
 
+/* The agreement says the salts, so no try can be kept back. */
+static bool has_salts(struct rounds_check *check, uint32_t owner)
+{
+    const struct round_owner *one = &check->record.owners[owner];
+
+    for (uint32_t at = 0; at < one->try_count && check->result->rounds.place[0] != '\0'; at++) {
+        if (one->tries[at].salt != rounds_salt(&check->result->rounds, at)) {
+            rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+                             "try %u of %s has another salt than the agreement gives it: the record "
+                             "keeps back a try",
+                             at + 1, check->record.names[owner]);
+            return false;
+        }
+    }
+    return true;
+}
+
 enum status rounds_record_check(bool *holds, struct rounds_check *check, struct error *error)
 {
     const uint32_t states = round_mean_count(&check->record);
@@ -134,6 +151,7 @@ enum status rounds_record_check(bool *holds, struct rounds_check *check, struct 
         if (check->ledger != NULL) {
             TRY(rounds_ledger_check(check, i, error));
         }
+        *holds = has_salts(check, i) && *holds;
         *holds = has_reason(check, i) && *holds;
     }
     if (states < quorum) {

@@ -1,7 +1,7 @@
 /*
  * Goal: ranks that check each other find a rank whose sums are wrong, name it and the one that
  * found it, and end the run before that step is noted; honest ranks never differ; only every K-th
- * step is checked.
+ * step is checked; what could not be made again is refused before the first step.
  *
  * Method: each rank is a thread with the machine of all ranks, as the program has it; messages go
  * through memory. A planted fault flips one bit of one sum that a rank sends, in every step. What
@@ -110,12 +110,13 @@ static void run_all(struct one_rank *all, const struct start *start, uint32_t ra
     memory_links_free(links);
 }
 
-static void open_start(struct small_model *small, struct start *start, enum model_kind kind)
+static void open_start(struct small_model *small, struct start *start, enum model_kind kind,
+                       uint32_t groups)
 {
     struct model_options model;
 
     small_model_options(&model, kind);
-    model.accumulate = GROUPS;
+    model.accumulate = groups;
     model.group = 1;
     small_model_open(small, &model);
     start_model(start, small);
@@ -123,14 +124,13 @@ static void open_start(struct small_model *small, struct start *start, enum mode
 
 static void test_honest_ranks_never_differ(void **state)
 {
-    static const enum model_kind kinds[] = {MODEL_MLP, MODEL_LLAMA};
     struct one_rank all[RANKS_MOST];
     struct small_model small;
     struct start start;
 
     (void)state;
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        open_start(&small, &start, kinds[k]);
+    for (int kind = 0; kind < MODEL_COUNT; kind++) {
+        open_start(&small, &start, (enum model_kind)kind, GROUPS);
         for (uint32_t ranks = 2; ranks <= RANKS_MOST; ranks++) {
             run_all(all, &start, ranks, 1, NONE, 12);
             for (uint32_t i = 0; i < ranks; i++) {
@@ -159,6 +159,45 @@ static void check_found(const struct one_rank *all, uint32_t ranks, uint32_t fau
     }
 }
 
+/* A rank without a group makes those of others again, and has sums of its own to hide nothing in. */
+static void test_spare_ranks_check_too(void **state)
+{
+    struct one_rank all[RANKS_MOST];
+    struct small_model small;
+    struct start start;
+
+    (void)state;
+    open_start(&small, &start, MODEL_MLP, 2);
+    run_all(all, &start, RANKS_MOST, 1, NONE, 12);
+    for (uint32_t i = 0; i < RANKS_MOST; i++) {
+        start_must(all[i].status, &all[i].error);
+    }
+    run_all(all, &start, RANKS_MOST, 1, 1, STEPS); /* rank 1 of 4 has the first group */
+    check_found(all, RANKS_MOST, 1);
+    start_release(&start);
+    small_model_close(&small);
+}
+
+static void test_parts_too_small_are_refused(void **state)
+{
+    struct ranks_plan plan;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    start_must(ranks_plan_build(&plan, 3, 2 * RANKS_MAX, &error), &error);
+    assert_int_equal(ranks_cross_check(&plan, 0, &error), STATUS_OK);
+    assert_int_equal(ranks_cross_check(&plan, 5, &error), STATUS_REFUSED);
+    ranks_plan_release(&plan);
+    error_init(&error);
+    start_must(ranks_plan_build(&plan, 3, RANKS_MAX, &error), &error);
+    assert_int_equal(ranks_cross_check(&plan, 5, &error), STATUS_OK);
+    ranks_plan_release(&plan);
+    start_must(ranks_plan_build(&plan, 4, 4 * RANKS_MAX, &error), &error);
+    assert_int_equal(ranks_cross_check(&plan, 5, &error), STATUS_OK);
+    ranks_plan_release(&plan);
+}
+
 static void test_a_faulty_rank_is_found_and_named(void **state)
 {
     struct one_rank all[RANKS_MOST];
@@ -166,7 +205,7 @@ static void test_a_faulty_rank_is_found_and_named(void **state)
     struct start start;
 
     (void)state;
-    open_start(&small, &start, MODEL_MLP);
+    open_start(&small, &start, MODEL_MLP, GROUPS);
     for (uint32_t ranks = 2; ranks <= RANKS_MOST; ranks++) {
         for (uint32_t faulty = 0; faulty < ranks; faulty++) {
             run_all(all, &start, ranks, 1, faulty, STEPS);
@@ -184,7 +223,7 @@ static void test_other_steps_are_not_checked(void **state)
     struct start start;
 
     (void)state;
-    open_start(&small, &start, MODEL_MLP);
+    open_start(&small, &start, MODEL_MLP, GROUPS);
     run_all(all, &start, 2, 7, 1, 6);
     start_must(all[0].status, &all[0].error);
     run_all(all, &start, 2, 0, 1, 20);
@@ -233,6 +272,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_honest_ranks_never_differ),
+        cmocka_unit_test(test_spare_ranks_check_too),
+        cmocka_unit_test(test_parts_too_small_are_refused),
         cmocka_unit_test(test_a_faulty_rank_is_found_and_named),
         cmocka_unit_test(test_other_steps_are_not_checked),
         cmocka_unit_test(test_every_subtree_and_every_other_rank_are_drawn),
