@@ -149,8 +149,12 @@ static uint32_t call_sum_by_index(struct graph_writer *graph, const struct call 
 static const struct sorted *sorted_of(struct graph_writer *graph, const struct call *call)
 {
     const uint32_t x = call->operands[0];
-    const bool descending = call->numbers[0] != 0;
+    const bool descending = call->numbers[0] == 1;
 
+    if (call->numbers[0] < 0 || call->numbers[0] > 1) {
+        builder_fail(graph->builder, STATUS_BAD_FORMAT,
+                     "an order is 0, from below, or 1, from above");
+    }
     if (!graph->sort.is_there || graph->sort.x != x || graph->sort.descending != descending) {
         build_sort(graph->builder, &graph->sort.made, x, descending);
         graph->sort.x = x;

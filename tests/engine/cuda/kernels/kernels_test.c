@@ -574,6 +574,37 @@ static void test_products_by_halves_have_the_bits_of_the_rules(void **state)
     assert_int_equal(emulator_unit_lost(), 0);
 }
 
+/*
+ * The largest sums by halves: every h + l is -127, or -255 (packed.h), in blocks that are longer
+ * than what binary32 holds of them, and one product more than that.
+ */
+static void test_the_largest_sums_by_halves_lose_nothing(void **state)
+{
+    static const struct product cases[] = {
+        {1, 8, 8, 2080, 14, 2048, 0, false}, {1, 8, 8, 1056, 14, 1024, 0, false},
+        {1, 8, 8, 1056, 14, 512, 0, false},  {1, 8, 8, 544, 14, 256, 0, false},
+        {1, 8, 8, 2080, 16, 2048, 0, false}, {1, 8, 8, 1056, 16, 512, 0, false},
+        {1, 8, 8, 544, 16, 256, 0, false},   {1, 8, 8, 2080, 14, 0, 0, false},
+    };
+
+    (void)state;
+    emulator_unit(NULL);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct product *p = &cases[i];
+        const uint64_t count = (uint64_t)(p->m * p->k);
+        const float x = p->bits == 14 ? -8128 * 0x1p-13f : -32640 * 0x1p-15f;
+        uint32_t *values = malloc(count * sizeof(*values));
+
+        for (uint64_t at = 0; at < count; at++) {
+            memcpy(&values[at], &x, sizeof(x));
+        }
+        hold_product(p, &half_kind, values, values);
+        hold_product(p, &half_split, values, values);
+        free(values);
+    }
+    assert_int_equal(emulator_unit_lost(), 0);
+}
+
 /* Units differ in what they do with bits that they have no room for. There are none. */
 static void test_units_of_every_kind_never_have_to_round(void **state)
 {
@@ -953,6 +984,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_products_of_extremes_do_not_overflow),
         cmocka_unit_test(test_products_of_long_blocks_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_by_halves_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_the_largest_sums_by_halves_lose_nothing),
         cmocka_unit_test(test_units_of_every_kind_never_have_to_round),
         cmocka_unit_test(test_ones_and_onehots_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_of_experts_have_the_bits_of_the_rules),
