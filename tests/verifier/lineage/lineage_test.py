@@ -299,22 +299,6 @@ def test_the_config_that_the_job_names_is_held_to_what_the_run_stands_on():
     shutil.rmtree("stand_in")
 
 
-def test_a_loss_that_is_no_number_is_no_0():
-    with open("nan.u8", "wb") as file:
-        file.write(bytes(range(64)) * 8)
-    call("job", "new", "--data", "nan.u8", "--eval", "nan.u8", "--eval-every", "2", "--layers", "1", "--heads", "1",
-         "--width", "8", "--length", "4", "--batch", "1", "--vocabulary", "64", "--steps", "2", "--segment-steps", "2",
-         "--rate", "1e38", "--warmup", "0", "--clip", "0", "--out", "nan.job")
-    call("prover", "run", "nan.job", "--data", "nan.u8", "--data", "nan.u8", "--bundle", "nan.run")
-    found = lineage(given=["nan.run", "nan.u8"], wanted=1)  # its figures are of what it learns from
-    figures, = found["held_out"]
-    assert figures["loss"] is None and figures["loss_bits"][:3] in ("7fc", "ffc", "7f8"), figures
-    text = call("audit", "--lineage", "nan.run", "nan.u8", wanted=1).stdout.decode()
-    assert "loss that is no finite number (bits %s)" % figures["loss_bits"] in text and "0.000000" not in text, text
-    told = call("audit", "nan.run", "--data", "nan.u8", "--data", "nan.u8").stdout.decode()
-    assert "no finite number" in told, told
-
-
 def test_a_false_checkpoint_or_step_is_found():
     checkpoint = "tune.run/checkpoints/000000000008.safetensors"
     with flipped(checkpoint, -1):
@@ -563,7 +547,6 @@ if __name__ == "__main__":
         test_a_false_note_of_a_merge_is_found_and_blames_nobody_else,
         test_a_note_of_a_merge_is_no_way_around_the_run,
         test_the_config_that_the_job_names_is_held_to_what_the_run_stands_on,
-        test_a_loss_that_is_no_number_is_no_0,
         test_a_false_checkpoint_or_step_is_found,
         test_what_was_not_given_is_missing_and_what_is_no_part_is_refuted,
         test_sources_may_lie_elsewhere_or_be_gone,
