@@ -110,20 +110,30 @@ static enum status take_folder(struct receipt_state *state, const char *path, st
     return STATUS_OK;
 }
 
+/* Of a bundle no state is written yet. */
+static enum status begin(struct receipt_state *state, const char *path, const char *base,
+                         struct error *error)
+{
+    *state = (struct receipt_state){0};
+    if (!receipt_state_is_bundle(path)) {
+        return take_folder(state, path, error);
+    }
+    TRY(open_bundle(state, path, error));
+    TRY(check_base(state, path, base, error));
+    return file_path_join(state->folder, sizeof(state->folder), error, state->scratch, "model");
+}
+
 enum status receipt_state_open(struct receipt_state *state, const char *path, const char *base,
                                uint64_t step, struct error *error)
 {
     enum status status;
     uint64_t found;
 
-    *state = (struct receipt_state){0};
-    if (!receipt_state_is_bundle(path)) {
-        return take_folder(state, path, error);
+    TRY_OUT(begin(state, path, base, error));
+    if (state->bundle == NULL) {
+        return STATUS_OK;
     }
-    TRY_OUT(open_bundle(state, path, error));
-    TRY_OUT(check_base(state, path, base, error));
     TRY_OUT(find_step(&found, state->bundle, step, error));
-    TRY_OUT(file_path_join(state->folder, sizeof(state->folder), error, state->scratch, "model"));
     TRY_OUT(write_folder(state, base, found, error));
 out:
     if (status != STATUS_OK) {
@@ -144,25 +154,53 @@ static enum status root_of_folder(struct digest *root, const char *folder, struc
     return status;
 }
 
+/* From the newest on. One that cannot be written hides none of the others, and is told where none is
+ * found. */
+static enum status find_root(struct receipt_state *state, bool *found, const char *base,
+                             const struct digest *wanted, struct error *error)
+{
+    enum status broken = STATUS_OK;
+    uint64_t step = UINT64_MAX;
+    bool any = false;
+
+    while (!*found && checkpoint_before(&step, state->bundle, step, NULL) == STATUS_OK) {
+        struct digest root;
+        struct error why;
+        enum status status;
+
+        error_init(&why);
+        status = write_folder(state, base, step, &why);
+        if (status == STATUS_OK) {
+            status = root_of_folder(&root, state->folder, &why);
+        }
+        if (status != STATUS_OK && broken == STATUS_OK) {
+            broken = status;
+            *error = why;
+        }
+        *found = status == STATUS_OK && digest_equal(&root, wanted);
+        any = true;
+    }
+    if (!any) {
+        return error_set(error, STATUS_NOT_FOUND, "there is no checkpoint");
+    }
+    return *found ? STATUS_OK : broken;
+}
+
 enum status receipt_state_find(struct receipt_state *state, bool *found, const char *path,
                                const char *base, const struct receipt *receipt, struct error *error)
 {
-    struct digest root;
+    struct error why;
     enum status status;
-    uint64_t step;
 
-    *found = true;
-    TRY(receipt_state_open(state, path, base, UINT64_MAX, error));
-    if (state->bundle == NULL) {
-        return STATUS_OK;
-    }
-    for (;;) {
-        TRY_OUT(root_of_folder(&root, state->folder, error));
-        *found = digest_equal(&root, &receipt->model_root);
-        if (*found || checkpoint_before(&step, state->bundle, state->step, NULL) != STATUS_OK) {
-            break;
+    error_init(&why);
+    *found = false;
+    TRY_OUT(begin(state, path, base, error));
+    *found = state->bundle == NULL;
+    if (!*found) {
+        status = find_root(state, found, base, &receipt->model_root, &why);
+        if (status != STATUS_OK) {
+            *error = why;
         }
-        TRY_OUT(write_folder(state, base, step, error));
     }
 out:
     if (status != STATUS_OK || !*found) {

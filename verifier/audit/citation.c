@@ -187,6 +187,10 @@ static bool print_value(char value[CITATION_VALUE_MAX], const json_t *found)
         (void)snprintf(value, CITATION_VALUE_MAX, "%.7g", json_real_value(found));
         return true;
     }
+    if (json_is_null(found)) { /* a figure, see add_figure() */
+        (void)snprintf(value, CITATION_VALUE_MAX, "no finite number");
+        return true;
+    }
     if (json_is_string(found)) {
         (void)snprintf(value, CITATION_VALUE_MAX, "%s", json_string_value(found));
     }

@@ -110,13 +110,13 @@ static void add_figures(struct sheet *sheet, const struct lineage *lineage)
     sheet_add(sheet, SHEET_HEADING, NULL, "Held-out figures");
     json_array_foreach(lineage->figures, i, figures)
     {
-        const json_t *loss = json_object_get(figures, "loss");
+        char loss[LINEAGE_LOSS_MAX];
         const json_t *accuracy = json_object_get(figures, "accuracy");
 
-        sheet_add(sheet, SHEET_ITEM, NULL, "%s, the state after %lld steps: loss %.6f",
+        sheet_add(sheet, SHEET_ITEM, NULL, "%s, the state after %lld steps: loss %s",
                   strict_json_text_or(figures, "run", ""),
                   (long long)strict_json_number_or_0(figures, "state_after"),
-                  json_number_value(loss));
+                  lineage_parts_loss(loss, figures));
         if (json_is_real(accuracy)) {
             sheet_words(sheet, SHEET_PLAIN, ", %.2f %% right", 100.0 * json_real_value(accuracy));
         }

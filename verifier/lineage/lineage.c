@@ -96,7 +96,11 @@ static enum status trace_items(struct lineage *lineage, struct error *error)
         const bool model = item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS ||
                            item->kind == LINEAGE_STATE;
 
-        if (model && !lineage_merge_is(item) && !lineage_parts_is_blamed(lineage, item->path)) {
+        const bool merged =
+            lineage_merge_is(item) && (item->roles & (LINEAGE_BASE | LINEAGE_PRODUCT)) != 0;
+
+        /* A note that names a merge is no way around the run. */
+        if (model && !merged && !lineage_parts_is_blamed(lineage, item->path)) {
             TRY(lineage_product_check(lineage, i, error));
         }
     }

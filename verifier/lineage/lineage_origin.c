@@ -5,47 +5,97 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/io/file.h"
 #include "base/io/strict_json.h"
 #include "proofs/format/base_config.h"
 #include "proofs/job/job_notes.h"
 
-/* The SHA-256 of a file of the item, in hexadecimal; NULL: there is no such file. */
-static const char *hash_in(const struct lineage_item *item, const char *name)
+static enum lineage_kind kind_of(const char *name)
 {
-    const json_t *file;
-    size_t i;
-
-    json_array_foreach(item->files, i, file)
-    {
-        if (strcmp(strict_json_text_or(file, "name", ""), name) == 0) {
-            return strict_json_text_or(file, "sha256", NULL);
-        }
-    }
-    return NULL;
+    return strcmp(name, BASE_CONFIG_NAME) == 0 ? LINEAGE_MODEL : LINEAGE_ADAPTERS;
 }
 
-/* The item below the run that has such a file: the one with these bytes, or else the one that must
- * have them; NULL: there is none. */
+/* The job of the run says how such an item computes: has the item the file that it names? */
+bool lineage_origin_is(const struct lineage_item *item, const struct job *job)
+{
+    const char *notes = job->notes;
+    struct job_note note;
+
+    while (job_notes_next(&note, &notes)) {
+        char wanted[HEX_SIZE(DIGEST_SIZE)];
+        const char *found;
+
+        if (note.kind != JOB_NOTE_FROM || kind_of(note.module) != item->kind) {
+            continue;
+        }
+        hex_encode(wanted, note.sha256.bytes, DIGEST_SIZE);
+        found = lineage_parts_file(item, note.module);
+        if (found == NULL || strcmp(found, wanted) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What an export changes of a base's file says nothing of how it computes. */
+static json_t *read_config(const struct lineage_item *item, const char *name)
+{
+    char path[FILE_PATH_MAX];
+    json_t *config = NULL;
+
+    if (file_path_join(path, sizeof(path), NULL, item->path, name) != STATUS_OK ||
+        strict_json_read(&config, NULL, path, BASE_CONFIG_SIZE_MAX, STRICT_JSON_DEPTH_MAX) !=
+            STATUS_OK) {
+        return NULL;
+    }
+    (void)json_object_del(config, "dtype");
+    (void)json_object_del(config, "torch_dtype");
+    return config;
+}
+
+static bool says_the_same(const struct lineage_item *item, const struct lineage_item *other,
+                          const char *name)
+{
+    json_t *one = read_config(item, name);
+    json_t *two = read_config(other, name);
+    const bool same = one != NULL && two != NULL && json_equal(one, two);
+
+    json_decref(one);
+    json_decref(two);
+    return same;
+}
+
+/*
+ * The item that has the file with these bytes, or else the one that must have them; NULL: there is
+ * none. What the run stands on must say what the file says, whoever else has it.
+ */
 static struct lineage_item *find_origin(const struct lineage *lineage,
                                         const struct lineage_item *run, const char *name,
                                         const char *wanted)
 {
-    const enum lineage_kind kind =
-        strcmp(name, BASE_CONFIG_NAME) == 0 ? LINEAGE_MODEL : LINEAGE_ADAPTERS;
-    struct lineage_item *other = NULL;
+    const size_t below[] = {run->base, run->first};
+    struct lineage_item *under = NULL;
+    struct lineage_item *exact = NULL;
 
+    for (size_t i = 0; i < sizeof(below) / sizeof(below[0]) && under == NULL; i++) {
+        struct lineage_item *item = below[i] == SIZE_MAX ? NULL : &lineage->items[below[i]];
+
+        under =
+            item != NULL && item->kind == kind_of(name) && lineage_parts_file(item, name) != NULL
+                ? item
+                : NULL;
+    }
     for (size_t i = 0; i < lineage->count; i++) {
         struct lineage_item *item = &lineage->items[i];
-        const char *found = item->kind == kind ? hash_in(item, name) : NULL;
-        const bool below =
-            i == run->base || (kind == LINEAGE_ADAPTERS && (item->roles & LINEAGE_BASE) != 0);
+        const char *found = item->kind == kind_of(name) ? lineage_parts_file(item, name) : NULL;
 
-        if (found != NULL && strcmp(found, wanted) == 0) {
-            return item;
+        if (found != NULL && strcmp(found, wanted) == 0 && (exact == NULL || item == under)) {
+            exact = item;
         }
-        other = found != NULL && below ? item : other;
     }
-    return other;
+    return exact != NULL && (under == NULL || exact == under || says_the_same(exact, under, name))
+               ? exact
+               : under;
 }
 
 static void check_file(struct lineage *lineage, struct lineage_item *run,
@@ -65,7 +115,7 @@ static void check_file(struct lineage *lineage, struct lineage_item *run,
         return;
     }
     item->described = true;
-    found = hash_in(item, note->module);
+    found = lineage_parts_file(item, note->module);
     if (found != NULL && strcmp(found, wanted) == 0) {
         lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "names the %s of %s", note->module,
                           item->path);

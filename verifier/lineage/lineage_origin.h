@@ -12,4 +12,7 @@
  * known. */
 void lineage_origin_check(struct lineage *lineage, struct lineage_item *run);
 
+/* Has the item the files that the job names of such an item? True too where it names none. */
+bool lineage_origin_is(const struct lineage_item *item, const struct job *job);
+
 #endif /* VERIFIER_LINEAGE_LINEAGE_ORIGIN_H */

@@ -10,6 +10,7 @@
 
 #include "base/hex.h"
 #include "base/io/file.h"
+#include "base/io/strict_json.h"
 #include "base/io/whole_file.h"
 #include "base/text.h"
 #include "proofs/format/base_config.h"
@@ -74,6 +75,33 @@ enum status lineage_parts_end(struct lineage *lineage, const char *path, enum st
         lineage_parts_blame(lineage, path, why);
     }
     return STATUS_OK;
+}
+
+const char *lineage_parts_file(const struct lineage_item *item, const char *name)
+{
+    const json_t *file;
+    size_t i;
+
+    json_array_foreach(item->files, i, file)
+    {
+        if (strcmp(strict_json_text_or(file, "name", ""), name) == 0) {
+            return strict_json_text_or(file, "sha256", NULL);
+        }
+    }
+    return NULL;
+}
+
+const char *lineage_parts_loss(char text[LINEAGE_LOSS_MAX], const json_t *figures)
+{
+    const json_t *loss = json_object_get(figures, "loss");
+
+    if (json_is_number(loss)) {
+        (void)snprintf(text, LINEAGE_LOSS_MAX, "%.6f", json_number_value(loss));
+    } else {
+        (void)snprintf(text, LINEAGE_LOSS_MAX, "that is no finite number (bits %.8s)",
+                       strict_json_text_or(figures, "loss_bits", "unknown"));
+    }
+    return text;
 }
 
 bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path)
@@ -287,8 +315,11 @@ enum status lineage_parts_open(struct lineage *lineage, const char *const *paths
         struct error why;
 
         error_init(&why);
-        *item = (struct lineage_item){
-            .path = paths[i], .files = json_array(), .base = SIZE_MAX, .run = SIZE_MAX};
+        *item = (struct lineage_item){.path = paths[i],
+                                      .files = json_array(),
+                                      .base = SIZE_MAX,
+                                      .first = SIZE_MAX,
+                                      .run = SIZE_MAX};
         error_init(&item->audit.reason);
         if (item->files == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory for a lineage");

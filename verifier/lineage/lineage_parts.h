@@ -13,6 +13,8 @@
 #include "verifier/lineage/lineage_options.h"
 #include "verifier/lineage/model_card.h"
 
+enum { LINEAGE_LOSS_MAX = 64 };
+
 /* What a path is, by what lies there. */
 enum lineage_kind {
     LINEAGE_UNKNOWN = 0, /* it could not be opened */
@@ -50,7 +52,8 @@ struct lineage_item {
     struct bundle *bundle;
     /* Of a run: */
     struct data_paths data;
-    size_t base; /* the item below it; SIZE_MAX: none */
+    size_t base;  /* the item below it; SIZE_MAX: none */
+    size_t first; /* that it begins with; SIZE_MAX: none */
     struct audit_result audit;
     /* Of a product: */
     size_t run;
@@ -99,6 +102,12 @@ bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path);
 
 /* Is there such a file in the folder? */
 bool lineage_parts_has(const char *folder, const char *name);
+
+/* The SHA-256 of a file of the item, in hexadecimal; NULL: there is no such file. */
+const char *lineage_parts_file(const struct lineage_item *item, const char *name);
+
+/* A held-out loss for people: one that is no finite number is said to be none. */
+const char *lineage_parts_loss(char text[LINEAGE_LOSS_MAX], const json_t *figures);
 
 /* A text of any bytes as JSON: what is no UTF-8 becomes question marks. */
 json_t *lineage_parts_text(const char *text);

@@ -35,37 +35,59 @@ static void say_verdict(struct lineage *lineage, struct lineage_item *item, cons
                       model, receipt_answer(receipt), verdict->held, verdict->conditions);
 }
 
-/* Is it of a state of a run that was given? *status: of the search, and of the step. */
+/* Holds it to a state of the run. */
+static enum status check_state(struct lineage *lineage, struct lineage_item *item,
+                               struct lineage_item *run, const struct receipt *receipt,
+                               const struct receipt_state *state, struct error *why)
+{
+    struct receipt_verdict verdict;
+    char name[FILE_PATH_MAX];
+
+    run->roles |= LINEAGE_ASKED;
+    (void)snprintf(name, sizeof(name), "%.3000s, the state after %" PRIu64 " steps,", run->path,
+                   state->step);
+    TRY(receipt_check(&verdict, receipt, state->folder, run->path, lineage->options->machine, why));
+    say_verdict(lineage, item, name, receipt, &verdict);
+    return STATUS_OK;
+}
+
+/*
+ * Is it of a state of a run that was given? *status: of the step. A run whose states cannot all be
+ * written is no fault of the receipt: where no other has its state, that is said, and it counts as
+ * found.
+ */
 static bool check_runs(enum status *status, struct lineage *lineage, struct lineage_item *item,
                        const struct receipt *receipt, struct error *why)
 {
-    bool found = false;
+    char untold[ERROR_TEXT_MAX] = "";
 
     *status = STATUS_OK;
-    for (size_t i = 0; i < lineage->count && *status == STATUS_OK && !found; i++) {
+    for (size_t i = 0; i < lineage->count; i++) {
         struct lineage_item *run = &lineage->items[i];
         const char *base = run->base == SIZE_MAX ? NULL : lineage->items[run->base].path;
-        struct receipt_verdict verdict;
         struct receipt_state state;
-        char name[FILE_PATH_MAX];
+        struct error broken;
+        bool found;
 
         if (run->kind != LINEAGE_RUN || bundle_is_encrypted(run->bundle)) {
             continue;
         }
-        *status = receipt_state_find(&state, &found, run->path, base, receipt, why);
-        if (*status == STATUS_OK && found) {
-            run->roles |= LINEAGE_ASKED;
-            (void)snprintf(name, sizeof(name), "%.3000s, the state after %" PRIu64 " steps,",
-                           run->path, state.step);
-            *status = receipt_check(&verdict, receipt, state.folder, run->path,
-                                    lineage->options->machine, why);
-            if (*status == STATUS_OK) {
-                say_verdict(lineage, item, name, receipt, &verdict);
+        error_init(&broken);
+        if (receipt_state_find(&state, &found, run->path, base, receipt, &broken) != STATUS_OK) {
+            if (untold[0] == '\0') {
+                (void)snprintf(untold, sizeof(untold), "%.200s could not be asked: %.600s",
+                               run->path, broken.text);
             }
+        } else if (found) {
+            *status = check_state(lineage, item, run, receipt, &state, why);
             receipt_state_close(&state);
+            return true;
         }
     }
-    return found;
+    if (untold[0] != '\0') {
+        lineage_parts_say(lineage, LINEAGE_NOT_TOLD, item->path, "%s", untold);
+    }
+    return untold[0] != '\0';
 }
 
 enum status lineage_receipt_check(struct lineage *lineage, struct lineage_item *item,

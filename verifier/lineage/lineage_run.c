@@ -83,9 +83,12 @@ static enum status find_base(struct run_check *check, struct error *error)
             continue;
         }
         TRY(match_weights(&match, check, item, error));
-        likelier = found == SIZE_MAX || match.other == NULL ||
-                   (best.other != NULL && comes_of(&lineage->items[found], check->job) &&
-                    !comes_of(item, check->job));
+        likelier =
+            found == SIZE_MAX ||
+            (match.other == NULL &&
+             (best.other != NULL || !lineage_origin_is(&lineage->items[found], check->job))) ||
+            (best.other != NULL && comes_of(&lineage->items[found], check->job) &&
+             !comes_of(item, check->job));
         if (match.named > 0 && likelier) {
             best = match;
             found = i;
@@ -206,35 +209,60 @@ static bool is_stage(const struct run_check *check, const struct lineage_item *o
     return false;
 }
 
+static bool has_weights(const struct lineage_item *item)
+{
+    return item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS ||
+           item->kind == LINEAGE_STATE;
+}
+
+/* What it begins with: the first that computes as the job says, or else the first. SIZE_MAX: none. */
+static size_t find_first_state(const struct run_check *check)
+{
+    const struct lineage *lineage = check->lineage;
+    size_t found = SIZE_MAX;
+
+    for (size_t i = 0; i < lineage->count; i++) {
+        const struct lineage_item *item = &lineage->items[i];
+
+        if (found != SIZE_MAX && !lineage_origin_is(item, check->job)) {
+            continue;
+        }
+        if ((has_weights(item) && is_first_state(check, item->path)) ||
+            (item->kind == LINEAGE_RUN && is_stage(check, item))) {
+            found = i;
+            if (lineage_origin_is(item, check->job)) {
+                break;
+            }
+        }
+    }
+    return found;
+}
+
 static void bind_first_state(struct run_check *check)
 {
     struct lineage *lineage = check->lineage;
+    struct lineage_item *run = check->run;
     const struct lineage_item *candidate = NULL;
 
-    for (size_t i = 0; i < lineage->count; i++) {
-        struct lineage_item *item = &lineage->items[i];
-        const bool weights = item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS ||
-                             item->kind == LINEAGE_STATE;
+    run->first = find_first_state(check);
+    if (run->first != SIZE_MAX) {
+        lineage->items[run->first].roles |= LINEAGE_BASE;
+        run->base = run->base == SIZE_MAX ? run->first : run->base;
+        lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "begins with the weights of %s",
+                          lineage->items[run->first].path);
+        return;
+    }
+    for (size_t i = 0; i < lineage->count && candidate == NULL; i++) {
+        const struct lineage_item *item = &lineage->items[i];
 
-        if ((weights && is_first_state(check, item->path)) ||
-            (item->kind == LINEAGE_RUN && is_stage(check, item))) {
-            item->roles |= LINEAGE_BASE;
-            check->run->base = check->run->base == SIZE_MAX ? i : check->run->base;
-            lineage_parts_say(lineage, LINEAGE_PROVEN, check->run->path,
-                              "begins with the weights of %s", item->path);
-            return;
-        }
-        if (weights && candidate == NULL && !comes_of(item, check->job)) {
-            candidate = item;
-        }
+        candidate = has_weights(item) && !comes_of(item, check->job) ? item : NULL;
     }
     if (candidate == NULL) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, check->run->path,
+        lineage_parts_say(lineage, LINEAGE_MISSING, run->path,
                           "the weights that it begins with were not given");
     } else {
         lineage_parts_say(lineage, LINEAGE_REFUTED, candidate->path,
-                          "is not what %s begins with, nor is any other that was given",
-                          check->run->path);
+                          "is not what %s begins with, nor is any other that was given", run->path);
     }
 }
 
@@ -418,15 +446,15 @@ enum status lineage_run_check(struct lineage *lineage, size_t run, struct error 
 static void say_told(struct lineage *lineage, const struct lineage_item *run, const json_t *figures,
                      uint64_t steps)
 {
-    const json_t *loss = json_object_get(figures, "loss");
+    char loss[LINEAGE_LOSS_MAX];
     const json_t *said;
     char says[ERROR_TEXT_MAX];
     size_t i;
 
     (void)snprintf(says, sizeof(says),
-                   "the held-out loss %.6f of the state after %" PRIu64
+                   "the held-out loss %s of the state after %" PRIu64
                    " steps: not all of the steps that give it were run again",
-                   json_number_value(loss), steps);
+                   lineage_parts_loss(loss, figures), steps);
     json_array_foreach(lineage->lists[LINEAGE_TRUSTED], i, said)
     {
         if (strcmp(strict_json_text_or(said, "file", ""), run->path) == 0 &&

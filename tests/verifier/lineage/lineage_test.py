@@ -200,6 +200,17 @@ def test_a_receipt_of_a_bundle_needs_no_folder_of_the_model():
     assert said["says"].startswith("tune.run, the state after 4 steps, answered so: "), found
     with flipped("state.receipt", -10):
         assert lineage(given=["base", "packed", "tune.run", "state.receipt"], wanted=1)["answer"] == "refuted"
+    # A checkpoint of another step is no fault of the receipt, nor is a run that cannot be asked.
+    given = ["base", "packed", "tune.run", "state.receipt"]
+    with flipped("tune.run/checkpoints/000000000006.safetensors", -1):
+        found = lineage(given=given)
+        ask("audit", "state.receipt", "--base", "tune.run", "--data", "base")
+    assert found["proven"][-1]["says"].startswith("tune.run, the state after 4 steps, answered so: "), found
+    with flipped("tune.run/checkpoints/000000000004.safetensors", -1):
+        found = lineage(given=given, wanted=2)
+        ask("audit", "state.receipt", "--base", "tune.run", "--data", "base", wanted=2)
+    said, = [one for one in found["not_told"] if one["file"] == "state.receipt"]
+    assert said["says"].startswith("tune.run could not be asked: ") and not found["refuted"], found
 
 
 def test_a_second_stage_may_stand_on_adapters():
@@ -223,6 +234,69 @@ def test_a_second_stage_may_stand_on_adapters():
                 assert name in [one["file"] for one in found["refuted"]], (name, found)
     found = lineage(given=["base", "packed", "merged", "second.run"])
     assert "merged: the adapters that MERGED.json names" in sentences(found, "missing"), found
+    found = lineage(given=["second.run", "packed", "base", "tune.run", "state.receipt"], wanted=1)
+    assert not [one for one in found["refuted"] + found["not_told"] if one["file"] == "state.receipt"], found
+
+
+@contextlib.contextmanager
+def noted(change):
+    """Another MERGED.json of the merged folder."""
+    with open("merged/MERGED.json", encoding="ascii") as file:
+        text = file.read()
+    note = json.loads(text)
+    change(note)
+    with open("merged/MERGED.json", "w", encoding="ascii") as file:
+        file.write(json.dumps(note, indent=2) + "\n")
+    try:
+        yield
+    finally:
+        with open("merged/MERGED.json", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def test_a_false_note_of_a_merge_is_found_and_blames_nobody_else():
+    whole = ["base", "packed", "tune.run", "adapter", "merged", "second.run"]
+    other = "5" * 64
+    for change, file in ((lambda note: note["base"].update({"config.json": other}), "merged/MERGED.json"),
+                         (lambda note: note["base"].update({"model.safetensors": other}), "merged/MERGED.json"),
+                         (lambda note: note["adapters"].update({"adapter_config.json": other}), "merged/MERGED.json"),
+                         (lambda note: note.update(scale=3.0), "merged/MERGED.json"),
+                         (lambda note: note.update(base={"../../base/config.json": other}), "merged"),
+                         (lambda note: note.update(base={"config.json": 5}), "merged"),
+                         (lambda note: note.update(base=["config.json"]), "merged"),
+                         (lambda note: note.pop("adapters"), "merged")):
+        with noted(change):
+            found = lineage(given=whole, wanted=1)
+        assert [one["file"] for one in found["refuted"]] == [file], found["refuted"]
+    # A merge of a merge: what was not given is missing, and no other folder is taken for it.
+    call("base", "merge", "merged", "--adapter", "adapter", "--out", "twice")
+    assert lineage(given=whole + ["twice"])["answer"] == "proven"
+    found = lineage(given=["merged", "twice", "adapter"])
+    assert "merged: the base that MERGED.json names" in sentences(found, "missing") and not found["refuted"], found
+
+
+def test_a_note_of_a_merge_is_no_way_around_the_run():
+    shutil.copytree("tuned", "posing")
+    shutil.copy("merged/MERGED.json", "posing")
+    flip("posing/model.safetensors", -1)
+    call("generate", "posing", "--prompt", "Is 7 prime?", "--tokens", "4", "--prove", "posing.receipt")
+    given = ["base", "packed", "tune.run", "posing", "posing.receipt"]
+    found = lineage(given=given, wanted=1)
+    assert [one["file"] for one in found["refuted"]] == ["posing/model.safetensors"], found
+
+
+def test_the_config_that_the_job_names_is_held_to_what_the_run_stands_on():
+    """Another folder that has it does not stand in for the base."""
+    shutil.copytree("base", "stand_in")
+    given = ["base", "packed", "tune.run", "adapter", "stand_in"]
+    with configured("rope_theta", 20000.0):
+        for order in (given, given[::-1]):  # of two with these weights it is the one with this file
+            said = [one["file"] for one in lineage(given=order, wanted=1)["refuted"]]
+            assert "base/config.json" in said and not [file for file in said if file.startswith("stand_in")], said
+        flip("stand_in/model.safetensors", -1)
+        said, = lineage(given=given, wanted=1)["refuted"]
+        assert said["file"] == "base/config.json" and "the program of tune.run" in said["says"], said
+    shutil.rmtree("stand_in")
 
 
 def test_a_false_checkpoint_or_step_is_found():
@@ -470,6 +544,9 @@ if __name__ == "__main__":
         test_another_config_of_the_base_is_found_and_named,
         test_a_receipt_of_a_bundle_needs_no_folder_of_the_model,
         test_a_second_stage_may_stand_on_adapters,
+        test_a_false_note_of_a_merge_is_found_and_blames_nobody_else,
+        test_a_note_of_a_merge_is_no_way_around_the_run,
+        test_the_config_that_the_job_names_is_held_to_what_the_run_stands_on,
         test_a_false_checkpoint_or_step_is_found,
         test_what_was_not_given_is_missing_and_what_is_no_part_is_refuted,
         test_sources_may_lie_elsewhere_or_be_gone,
