@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/steady.h"
-#include "prover/ranks/ranks_mpi_table.h"
 
 #define PIECE     (64u << 20) /* bytes of one message of MPI, whose sizes are ints */
 #define BEGIN_S   60          /* in which all ranks must come */

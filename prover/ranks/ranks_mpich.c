@@ -1,8 +1,8 @@
 /* ranks_mpich.c - the table of MPICH and of what shares its binary interface, such as MVAPICH,
- * Intel's and Cray's: see ranks_mpi_table.h. */
+ * Intel's and Cray's: see ranks_mpi.h. */
 #include <stddef.h>
 
-#include "prover/ranks/ranks_mpi_table.h"
+#include "prover/ranks/ranks_mpi.h"
 
 #define TABLE         ranks_mpich
 #define FAMILY        "MPICH"

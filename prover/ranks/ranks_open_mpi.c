@@ -1,8 +1,8 @@
-/* ranks_open_mpi.c - the table of Open MPI 2 to 5: see ranks_mpi_table.h. */
+/* ranks_open_mpi.c - the table of Open MPI 2 to 5: see ranks_mpi.h. */
 #include <dlfcn.h>
 #include <stddef.h>
 
-#include "prover/ranks/ranks_mpi_table.h"
+#include "prover/ranks/ranks_mpi.h"
 
 #define TABLE         ranks_open_mpi
 #define FAMILY        "Open MPI"
