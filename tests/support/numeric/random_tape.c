@@ -385,6 +385,21 @@ static uint32_t make_experts(struct maker *maker)
     return build_linear_chosen(maker->builder, x, weights, maker->index);
 }
 
+/* The bits that two lists of places have both: places again. */
+static uint32_t make_places(struct maker *maker, uint32_t a, uint32_t b)
+{
+    static const int64_t attributes[] = {INTEGER_AND, 1, 1, 8, 12, 0, 0, 12, 1, 0, 0, 12, 1};
+    struct op op = op_begin(OP_INTEGER, 2, (const uint32_t[]){a, b});
+    const struct output_shape shape = shape_matrix(DTYPE_U32, 8, 12);
+
+    for (size_t i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++) {
+        op_attribute(&op, (uint64_t)attributes[i]);
+    }
+    op.output_count = 1;
+    build_op(maker->builder, &op, &shape);
+    return op.outputs[0];
+}
+
 /* Elements of each row in another order: its own, or that of another one, or sent there. */
 static uint32_t make_sorted(struct maker *maker)
 {
@@ -393,6 +408,9 @@ static uint32_t make_sorted(struct maker *maker)
     struct sorted sorted;
 
     build_sort(maker->builder, &sorted, other, below(maker, 2) == 0);
+    if (below(maker, 2) == 0) {
+        sorted.index = make_places(maker, sorted.index, sorted.rank);
+    }
     switch (below(maker, maker->smooth ? 1 : 3)) {
     case 0:
         return build_take(maker->builder, x, sorted.index);
