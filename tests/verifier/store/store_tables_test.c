@@ -84,16 +84,16 @@ static void open_scene(struct scene *scene)
     scene->board.account = own;
     OK(database_open_foreign(&scene->sql, ":memory:", SQLITE_OPEN_READWRITE, &scene->error));
     OK(store_tables_make(&scene->sql, &scene->board, &scene->error));
-    for (uint8_t job = 1; job <= JOBS; job++) {
+    for (uint32_t job = 1; job <= JOBS; job++) {
         struct game_event event = {.kind = GAME_OPENED};
 
         event.terms = (struct game_terms){
             .steps = SEGMENTS * STEPS, .segment_steps = STEPS, .seats = 1, .reward = 1};
-        tell(scene, job, &event);
+        tell(scene, (uint8_t)job, &event);
     }
     for (uint32_t generation = 0; generation < TENURES; generation++) {
-        for (uint8_t job = 1; job <= JOBS; job++) {
-            play_tenure(scene, job, generation);
+        for (uint32_t job = 1; job <= JOBS; job++) {
+            play_tenure(scene, (uint8_t)job, generation);
         }
     }
     commit(scene, 2, TENURES, TENURES); /* one stands */
