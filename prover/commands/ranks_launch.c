@@ -18,7 +18,7 @@
 #include "prover/ranks/ranks_agree.h"
 #include "prover/ranks/ranks_machine.h"
 #include "prover/ranks/ranks_mpi.h"
-#include "prover/ranks/ranks_tcp.h"
+#include "prover/ranks/ranks_team.h"
 
 enum {
     WORDS_MAX = 1024,

@@ -15,7 +15,7 @@
 #include "prover/ranks/ranks_agree.h"
 #include "prover/ranks/ranks_machine.h"
 #include "prover/ranks/ranks_mpi.h"
-#include "prover/ranks/ranks_tcp.h"
+#include "prover/ranks/ranks_team.h"
 #include "prover/train/gpu_meter.h"
 #include "prover/train/train.h"
 

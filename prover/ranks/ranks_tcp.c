@@ -1,5 +1,5 @@
-/* ranks_tcp.c - see ranks_tcp.h. */
-#include "prover/ranks/ranks_tcp.h"
+/* ranks_tcp.c - see ranks_team.h. */
+#include "prover/ranks/ranks_team.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /*
  * ranks_team.h - the ranks of a run as one of them sees them: who they are, where in the run they
- * stand, and how long each waits for another. Who moves the bytes stands in ranks_tcp.h and
+ * stand, and how long each waits for another. Who moves the bytes stands in ranks_tcp.c and
  * ranks_mpi.h.
  *
  * Every message carries the job's id, the step, a tag, a number of its own and a CRC-32C; over TCP
@@ -79,5 +79,13 @@ MUST_CHECK enum status ranks_team_check_head(struct ranks_team *team, const uint
 MUST_CHECK enum status ranks_team_check(struct ranks_team *team, const uint8_t *head,
                                         const struct ranks_transfer *transfer, uint64_t number,
                                         struct error *error);
+
+/* ---- ranks_tcp.c: the exchange over TCP, one connection for each two of them ---- */
+
+/* No rank is there yet: ranks_meet.h connects them. A message whose HMAC is wrong is dropped and
+ * counted. While a rank waits for its next word, the system's probes find a machine that is gone in
+ * about a minute. */
+MUST_CHECK enum status ranks_tcp_open(struct ranks_team *team, uint32_t rank, uint32_t rank_count,
+                                      struct error *error);
 
 #endif /* PROVER_RANKS_RANKS_TEAM_H */

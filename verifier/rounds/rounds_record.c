@@ -126,10 +126,11 @@ static bool has_salts(struct rounds_check *check, uint32_t owner)
 
     for (uint32_t at = 0; at < one->try_count && check->result->rounds.place[0] != '\0'; at++) {
         if (one->tries[at].salt != rounds_salt(&check->result->rounds, at)) {
-            rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
-                             "try %u of %s has another salt than the agreement gives it: the record "
-                             "keeps back a try",
-                             at + 1, check->record.names[owner]);
+            rounds_parts_say(
+                check, ROUNDS_RESULT_REFUTED,
+                "try %u of %s has another salt than the agreement gives it: the record "
+                "keeps back a try",
+                at + 1, check->record.names[owner]);
             return false;
         }
     }

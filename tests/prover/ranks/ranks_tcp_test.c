@@ -21,7 +21,7 @@
 #include "prover/ranks/ranks_agree.h"
 #include "prover/ranks/ranks_frame.h"
 #include "prover/ranks/ranks_meet.h"
-#include "prover/ranks/ranks_tcp.h"
+#include "prover/ranks/ranks_team.h"
 #include "tests/support/test.h"
 
 #define RANKS       4
