@@ -13,6 +13,7 @@
 
 #include <omp.h>
 
+#include "engine/models/graph/graph.h"
 #include "tests/support/numeric/model_state.h"
 #include "tests/support/numeric/small_model.h"
 #include "tests/support/test.h"
@@ -572,10 +573,65 @@ static void test_models_of_every_kind_learn(void **state)
     assert_true(loss_after(MODEL_LLAMA, 60) < 2.8);
 }
 
+/* ---- a graph's integers, and several elements of each row --------------------- */
+
+/* After %1 p (4, 6) and %2 u32 (4, 6), %3 is one line. */
+static const struct line_refusal {
+    const char *line;
+    const char *words;
+} line_refusals[] = {
+    {"sort %1 2 = 4 6", "an order is 0, from below, or 1, from above"},
+    {"sort-rank %1 -1 = 4 6", "an order is 0, from below, or 1, from above"},
+    {"sort-index %2 0 = 4 6", "sort: x 'uniform.words' must not be of type u32"},
+    {"take %1 %1 = 4 6", "take: index 'p' must not be of type f32"},
+    {"take %2 %2 = 4 5", "24 elements take no shape of 20"},
+    {"scatter-add %2 %2 %2 = 4 6", "scatter: x 'uniform.words' must not be of type u32"},
+    {"scatter-last %2 %1 %2 = 4 6", "scatter: x 'p' must not be of type f32"},
+    {"scatter-add %1 %1 %1 = 4 6", "scatter: index 'p' must not be of type f32"},
+    {"sum-by-index %1 %1 = 4 6", "'p' must not be of type f32"},
+    {"integer-add %1 %2 1 1 1 24 0 0 0 1 0 0 0 1 = 4 6", "'p' must not be of type f32"},
+};
+
+static enum status build_lines(struct error *error, const char *line)
+{
+    struct model_options options;
+    struct model model = {.tape = NULL};
+    struct graph graph;
+    char text[512];
+    const int size = snprintf(text, sizeof(text),
+                              "lockstep-graph 1\n%%0 input d f32 3 2\n%%1 param p 4 6\n"
+                              "%%2 uniform 0 = 4 6\n%%3 %s\n%%4 row-sum %%1 24 = 1\nloss %%4\n",
+                              line);
+    enum status status = graph_read(&graph, text, (size_t)size, error);
+
+    if (status == STATUS_OK) {
+        model_options_default(&options, MODEL_MLP);
+        options.graph = &graph;
+        options.data_count = 3;
+        status = model_build(&model, &options, error);
+        model_release(&model);
+    }
+    return status;
+}
+
+static void test_lines_of_integers_and_of_rows_are_refused_by_name(void **state)
+{
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    for (size_t i = 0; i < sizeof(line_refusals) / sizeof(line_refusals[0]); i++) {
+        const enum status status = build_lines(&error, line_refusals[i].line);
+        assert_int_not_equal(status, STATUS_OK);
+        assert_non_null(strstr(error.text, line_refusals[i].words));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_without_sense_are_refused_by_name),
+        cmocka_unit_test(test_lines_of_integers_and_of_rows_are_refused_by_name),
         cmocka_unit_test(test_data_shorter_than_a_sequence_is_refused),
         cmocka_unit_test(test_defaults_make_a_model_of_every_kind),
         cmocka_unit_test(test_gpt2_of_124m_has_the_published_names_and_shapes),
