@@ -366,7 +366,9 @@ contract Registry is Panel {
         uint256 unseen = _isLast(job, segment) ? 0 : _unseenSeats(hash);
         uint256 paid = 0;
         if (unseen != 0) {
-            uint256 each = _least(job.queryFee / UNSEEN_SHARE, ofStake / unseen);
+            // Of what the client burns beyond the price of what was trained.
+            uint256 spare = ofEscrow + ofPool - _least(ofEscrow, (count - 1) * job.reward);
+            uint256 each = _least(job.queryFee / UNSEEN_SHARE, spare / unseen);
             paid = _paySeats(key, segment, hash, UNSEEN, each, each);
         }
 

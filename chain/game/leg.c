@@ -77,13 +77,16 @@ struct leg_void leg_void(const struct game_terms *terms, wei pool, uint32_t open
     struct leg_void burned = {.priced = open + 1};
     wei fees = burned.priced * (wei)terms->seats * terms->fee * terms->coverage_ppm / GAME_PPM;
     wei match;
+    wei spare;
 
     burned.stake = game_void_price(terms, open);
     burned.escrow = less_wei(burned.stake, left * terms->reward);
     match = less_wei(pool, burned.stake - burned.escrow);
     burned.pool = match + less_wei(pool - match, fees);
+    /* What the client burns beyond the price of what was trained. */
+    spare = burned.escrow + burned.pool - less_wei(burned.escrow, open * (wei)terms->reward);
     if (unseen > 0 && !last) {
-        burned.each = less_wei(terms->query_fee / GAME_UNSEEN_SHARE, burned.stake / unseen);
+        burned.each = less_wei(terms->query_fee / GAME_UNSEEN_SHARE, spare / unseen);
     }
     return burned;
 }

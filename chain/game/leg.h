@@ -46,7 +46,7 @@ struct leg_void {
     wei stake;       /* burned of it, or paid to seats that said unseen */
     wei escrow;      /* burned */
     wei pool;        /* burned: the stake's match where the escrow has less, and fees */
-    wei each;        /* to each seat that said unseen, out of the stake */
+    wei each; /* to each seat that said unseen, out of the stake: no part of what was trained */
 };
 
 /* open: committed and not final; left: not final; unseen: seats of the deciding segment that said

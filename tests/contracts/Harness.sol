@@ -91,9 +91,11 @@ contract Harness is Registry {
         Job storage job = _jobs[key];
         for (uint256 generation = 0; generation <= job.generation; generation++) {
             mapping(uint256 => Entry) storage panel = entries[key][generation];
-            for (uint256 i = 0; panel[i].owner != address(0); i++) {
-                if (panel[i].gone || (owner != address(0) && panel[i].owner != owner)) continue;
-                sum += job.bond;
+            for (uint256 i = 0;; i++) {
+                Entry storage entry = panel[i];
+                address holder = entry.owner;
+                if (holder == address(0)) break;
+                if (!entry.gone && (owner == address(0) || holder == owner)) sum += job.bond;
             }
         }
     }

@@ -102,11 +102,11 @@ static void test_a_void_burns_the_same_price_on_both_sides(void **state)
     assert_int_equal(lost.stake, 1000);
     assert_int_equal(lost.escrow, 1000);
     assert_int_equal(lost.pool, 70);
-    assert_int_equal(lost.each, 10);
+    assert_int_equal(lost.each, 70 / 30); /* of what burns beyond the price of what was trained */
 }
 
-/* Under all terms: the seats that deny have no more of a void than one reward, and a claimant that
- * makes all of its queries pays no more than a conviction brings. */
+/* Under all terms: the seats that deny have no more of a void than one reward, and nothing of what
+ * was trained; a claimant that makes all of its queries pays no more than a conviction brings. */
 static void test_a_query_fee_pays_no_panel_and_prices_no_lie(void **state)
 {
     uint64_t random = 20261129;
@@ -120,8 +120,15 @@ static void test_a_query_fee_pays_no_panel_and_prices_no_lie(void **state)
         terms.query_fee = game_query_fee_max(&terms);
         assert_true(GAME_QUERIES_MAX * terms.query_fee <= terms.stake / GAME_POT_SHARE);
         for (uint32_t unseen = 1; unseen <= GAME_PLACES_MAX; unseen++) {
-            lost = leg_void(&terms, 0, 10, 100, unseen, false);
+            /* A client whose own panel denies pays what was trained, also where no segment is left. */
+            const uint32_t left = 10 + (uint32_t)test_random_below(&random, 3);
+            const wei price = 10 * (wei)terms.reward;
+
+            lost =
+                leg_void(&terms, test_random_below(&random, terms.reward), 10, left, unseen, false);
             assert_true(unseen * lost.each <= terms.reward);
+            assert_true(lost.escrow + lost.pool - unseen * lost.each >=
+                        (price < lost.stake ? price : lost.stake));
         }
     }
 }
