@@ -134,6 +134,9 @@ MUST_CHECK enum status safetensors_writer_add(struct safetensors_writer *writer,
 /* Makes the file appear. All bytes must have been added. */
 MUST_CHECK enum status safetensors_writer_keep(struct safetensors_writer *writer,
                                                struct error *error);
+/* Keeps it, or after a failure drops it; returns that failure. */
+MUST_CHECK enum status safetensors_writer_end(struct safetensors_writer *writer, enum status status,
+                                              struct error *error);
 
 /* Forgets the file. Does nothing after keep or a failed open. */
 void safetensors_writer_drop(struct safetensors_writer *writer);

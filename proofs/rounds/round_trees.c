@@ -252,11 +252,7 @@ static enum status write_copy(const char *path, const struct state_copy *copy, s
                             : describe_states(entries, &count, copy, error));
     TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, NULL, 0));
     status = add_states(&writer, copy, error);
-    if (status != STATUS_OK) {
-        safetensors_writer_drop(&writer);
-        goto out;
-    }
-    status = safetensors_writer_keep(&writer, error);
+    status = safetensors_writer_end(&writer, status, error);
 out:
     free(entries);
     return status;
