@@ -134,6 +134,9 @@ MUST_CHECK enum status safetensors_writer_add(struct safetensors_writer *writer,
 /* Makes the file appear. All bytes must have been added. */
 MUST_CHECK enum status safetensors_writer_keep(struct safetensors_writer *writer,
                                                struct error *error);
+/* Keeps it, or after a failure drops it; returns that failure. */
+MUST_CHECK enum status safetensors_writer_end(struct safetensors_writer *writer, enum status status,
+                                              struct error *error);
 
 /* Keeps the file if status is STATUS_OK; else forgets it and returns status. */
 MUST_CHECK enum status safetensors_writer_end(struct safetensors_writer *writer, enum status status,

@@ -42,7 +42,8 @@ struct rounds {
     uint32_t count;  /* of rounds */
     uint32_t quorum; /* a round needs the states of so many owners */
     bool keep_moments;
-    /* Nesterov's outer step; texts, so that the file has one spelling: "" and "": the plain mean. */
+    /* Nesterov's outer step; texts, so that the file has one spelling: "" and "": the plain mean.
+     * */
     char outer_rate[ROUNDS_FACTOR_MAX + 1];
     char outer_momentum[ROUNDS_FACTOR_MAX + 1];
     char place[ROUNDS_PLACE_MAX + 1]; /* the ledger's chain and registry; "": there is none */
@@ -56,8 +57,8 @@ bool rounds_has_outer(const struct rounds *rounds);
 float rounds_outer_rate(const struct rounds *rounds);
 float rounds_outer_momentum(const struct rounds *rounds);
 
-/* Of an owner's try with that number, on a ledger. It follows from the agreement, so a client can not
- * open one more job and tell of that alone. */
+/* Of an owner's try with that number, on a ledger. It follows from the agreement, so a client can
+ * not open one more job and tell of that alone. */
 uint64_t rounds_salt(const struct rounds *rounds, uint32_t at);
 
 /* Checks bounds, names and factors: an agreement that is read or written satisfies it. */

@@ -159,7 +159,8 @@ static void check_found(const struct one_rank *all, uint32_t ranks, uint32_t fau
     }
 }
 
-/* A rank without a group makes those of others again, and has sums of its own to hide nothing in. */
+/* A rank without a group makes those of others again, and has sums of its own to hide nothing in.
+ * */
 static void test_spare_ranks_check_too(void **state)
 {
     struct one_rank all[RANKS_MOST];
