@@ -154,7 +154,7 @@ static enum status root_of_folder(struct digest *root, const char *folder, struc
     return status;
 }
 
-/* From the newest on. One that cannot be written hides none of the others, and is told where none is
+/* From the newest on. One that cannot be written hides none of the others; it is told where none is
  * found. */
 static enum status find_root(struct receipt_state *state, bool *found, const char *base,
                              const struct digest *wanted, struct error *error)

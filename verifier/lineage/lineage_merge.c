@@ -123,14 +123,14 @@ static void say_changed(struct lineage *lineage, const struct merge_part *part,
 static void say_part(struct lineage *lineage, const struct merge_part *part,
                      const struct lineage_item *merged)
 {
-    if (part->item != NULL && !part->same && !is_made_here(lineage, part->item)) {
-        part->item->roles |= LINEAGE_BASE;
-        say_changed(lineage, part, merged);
-    } else if (!part->same) {
+    if (part->item == NULL || (!part->same && is_made_here(lineage, part->item))) {
         lineage_parts_say(lineage, LINEAGE_MISSING, merged->path,
                           "the %s that " MERGE_NOTE " names", part->what);
-    } else {
-        part->item->roles |= LINEAGE_BASE;
+        return;
+    }
+    part->item->roles |= LINEAGE_BASE;
+    if (!part->same) {
+        say_changed(lineage, part, merged);
     }
 }
 

@@ -67,7 +67,7 @@ static bool says_the_same(const struct lineage_item *item, const struct lineage_
 
 /*
  * The item that has the file with these bytes, or else the one that must have them; NULL: there is
- * none. What the run stands on must say what the file says, whoever else has it.
+ * none. What the run stands on must say what the file says, also where another item has it.
  */
 static struct lineage_item *find_origin(const struct lineage *lineage,
                                         const struct lineage_item *run, const char *name,
@@ -77,13 +77,11 @@ static struct lineage_item *find_origin(const struct lineage *lineage,
     struct lineage_item *under = NULL;
     struct lineage_item *exact = NULL;
 
-    for (size_t i = 0; i < sizeof(below) / sizeof(below[0]) && under == NULL; i++) {
-        struct lineage_item *item = below[i] == SIZE_MAX ? NULL : &lineage->items[below[i]];
-
-        under =
-            item != NULL && item->kind == kind_of(name) && lineage_parts_file(item, name) != NULL
-                ? item
-                : NULL;
+    for (size_t i = 0; i < 2 && under == NULL; i++) {
+        if (below[i] < lineage->count && lineage->items[below[i]].kind == kind_of(name) &&
+            lineage_parts_file(&lineage->items[below[i]], name) != NULL) {
+            under = &lineage->items[below[i]];
+        }
     }
     for (size_t i = 0; i < lineage->count; i++) {
         struct lineage_item *item = &lineage->items[i];

@@ -215,7 +215,8 @@ static bool has_weights(const struct lineage_item *item)
            item->kind == LINEAGE_STATE;
 }
 
-/* What it begins with: the first that computes as the job says, or else the first. SIZE_MAX: none. */
+/* What it begins with: the first that computes as the job says, or else the first. SIZE_MAX: it is
+ * not there. */
 static size_t find_first_state(const struct run_check *check)
 {
     const struct lineage *lineage = check->lineage;
