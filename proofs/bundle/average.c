@@ -74,7 +74,6 @@ enum status average_write(const char *path, const struct tape *tape,
     struct safetensors_entry *entries = calloc((size_t)tape->state_count + 1, sizeof(*entries));
     struct safetensors_writer writer;
     uint32_t tensors = 0;
-    bool open = false;
     enum status status = STATUS_OK;
 
     if (entries == NULL) {
@@ -89,19 +88,14 @@ enum status average_write(const char *path, const struct tape *tape,
         }
     }
     TRY_OUT(safetensors_writer_open(&writer, error, path, entries, tensors, NULL, 0));
-    open = true;
-    for (uint32_t i = 0; i < tape->state_count; i++) {
+    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
         if (first_state_is_parameter(tape, i)) {
-            TRY_OUT(average_tensor(&writer, &tape->tensors[tape->states[i].before], states, count,
-                                   error));
+            status = average_tensor(&writer, &tape->tensors[tape->states[i].before], states, count,
+                                    error);
         }
     }
-    status = safetensors_writer_keep(&writer, error);
-    open = false;
+    status = safetensors_writer_end(&writer, status, error);
 out:
-    if (open) {
-        safetensors_writer_drop(&writer);
-    }
     free(entries);
     return status;
 }

@@ -74,10 +74,8 @@ static enum status write_states(struct checkpoint_writing *writing,
                 ? STATUS_OK
                 : file_write(what->pieces, error, writing->hashes,
                              piece_count_of_state(what->job->tape) * DIGEST_SIZE, 0644));
-    return safetensors_writer_keep(&writing->writer, error);
 out:
-    safetensors_writer_drop(&writing->writer);
-    return status;
+    return safetensors_writer_end(&writing->writer, status, error);
 }
 
 enum status checkpoint_write(const struct checkpoint_write *what, const char *path,

@@ -267,11 +267,7 @@ static enum status write_tensors(
     for (uint32_t i = 0; i < count && status == STATUS_OK; i++) {
         status = write(&writer, exporter, &chosen[i], error);
     }
-    if (status != STATUS_OK) {
-        safetensors_writer_drop(&writer);
-        return status;
-    }
-    return safetensors_writer_keep(&writer, error);
+    return safetensors_writer_end(&writer, status, error);
 }
 
 static enum status write_model(const struct exporter *exporter, struct error *error)

@@ -246,3 +246,13 @@ void safetensors_writer_drop(struct safetensors_writer *writer)
     }
     whole_file_drop(&writer->file);
 }
+
+enum status safetensors_writer_end(struct safetensors_writer *writer, enum status status,
+                                   struct error *error)
+{
+    if (status != STATUS_OK) {
+        safetensors_writer_drop(writer);
+        return status;
+    }
+    return safetensors_writer_keep(writer, error);
+}

@@ -166,11 +166,7 @@ enum status tape_file_write_constants(const char *path, const struct tape *tape,
     (void)describe_tensors(entries, order, tape);
     TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, NULL, 0));
     status = add_constants(&writer, entries, count, order, constants, error);
-    if (status == STATUS_OK) {
-        status = safetensors_writer_keep(&writer, error);
-    } else {
-        safetensors_writer_drop(&writer);
-    }
+    status = safetensors_writer_end(&writer, status, error);
 out:
     free(entries);
     free(order);

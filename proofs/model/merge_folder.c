@@ -184,11 +184,7 @@ static enum status write_weights(struct merging *merging, struct error *error)
         }
     }
     status = status == STATUS_OK ? check_used(merging, error) : status;
-    if (status != STATUS_OK) {
-        safetensors_writer_drop(&writer);
-        goto out;
-    }
-    status = safetensors_writer_keep(&writer, error);
+    status = safetensors_writer_end(&writer, status, error);
 out:
     free(entries);
     return status;

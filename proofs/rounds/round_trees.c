@@ -251,12 +251,7 @@ static enum status write_copy(const char *path, const struct state_copy *copy, s
     TRY_OUT(entries == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", path)
                             : describe_states(entries, &count, copy, error));
     TRY_OUT(safetensors_writer_open(&writer, error, path, entries, count, NULL, 0));
-    status = add_states(&writer, copy, error);
-    if (status != STATUS_OK) {
-        safetensors_writer_drop(&writer);
-        goto out;
-    }
-    status = safetensors_writer_keep(&writer, error);
+    status = safetensors_writer_end(&writer, add_states(&writer, copy, error), error);
 out:
     free(entries);
     return status;

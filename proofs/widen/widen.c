@@ -569,11 +569,7 @@ static enum status write_items(const struct widening *widening, uint32_t file, c
                  : item->kind == WIDEN_MXFP4 ? write_mxfp4(&writer, item, error)
                                              : write_copy(&writer, item, error);
     }
-    if (status != STATUS_OK) {
-        safetensors_writer_drop(&writer);
-        return status;
-    }
-    return safetensors_writer_keep(&writer, error);
+    return safetensors_writer_end(&writer, status, error);
 }
 
 static enum status write_json(const struct widening *widening, const char *name, const json_t *json,
