@@ -8,8 +8,8 @@
 /* Is the last segment final? */
 bool ledger_end_is_final(const struct job_record *record);
 
-/* What ails the job; NONE: nothing, it goes its way or is final. A job whose solver was convicted or
- * late waits for another one, until its deadline. */
+/* What ails the job; NONE: nothing, it goes its way or is final. A job whose solver was convicted
+ * or late waits for another one, until its deadline. */
 enum round_end ledger_end_trouble(const struct job_record *record);
 
 /* The chain and the registry of a ledger, as an agreement names its place. */

@@ -2,9 +2,9 @@
  * federate_ledger.c - the jobs of a round on a ledger; see federation.h.
  *
  * This process only looks. Children with the account's key make the moves, one command each, and
- * every one of them may be made again: a job is opened once per salt, a due move is made once, a state
- * is fetched to its end. The salts follow from the agreement's id, so no other federation of the same
- * client finds its jobs taken.
+ * every one of them may be made again: a job is opened once per salt, a due move is made once, a
+ * state is fetched to its end. The salts follow from the agreement's id, so no other federation of
+ * the same client finds its jobs taken.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -488,8 +488,8 @@ static enum status mend_owner(struct federate_round *round, uint32_t owner, bool
     return open_try(round, owner, error);
 }
 
-/* An owner in trouble is left out where the states of the others are there and reach the quorum. While
- * they may still come it waits; where they can not be enough it is opened again. */
+/* An owner in trouble is left out where the states of the others are there and reach the quorum.
+ * While they may still come it waits; where they can not be enough it is opened again. */
 static enum status mend_all(struct federate_round *round, struct error *error)
 {
     const struct count_of_owners count = count_owners(round);
@@ -540,8 +540,8 @@ static bool is_round_settled(const struct federate_round *round)
     return settled;
 }
 
-/* A kill between the end of a try and the opening of the next one: the record says that the owner is
- * left out, and too few gave a state. */
+/* A kill between the end of a try and the opening of the next one: the record says that the owner
+ * is left out, and too few gave a state. */
 static enum status go_on_after_end(struct federate_round *round, struct error *error)
 {
     for (uint32_t i = 0; i < round->record.owner_count; i++) {

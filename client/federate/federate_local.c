@@ -4,8 +4,8 @@
 #include "client/federate/federation.h"
 
 /* A run that a kill left goes on; one that was not begun begins. */
-static enum status train(json_t **answer, int *code, struct federate_round *round, uint32_t owner,
-                         struct error *error)
+static enum status train_owner(json_t **answer, int *code, struct federate_round *round,
+                               uint32_t owner, struct error *error)
 {
     struct federation *federation = round->federation;
     const struct federate_owner *planned = &federation->plan.owners[owner];
@@ -67,7 +67,7 @@ static enum status run_owner(struct federate_round *round, uint32_t owner, struc
 
     command_tell(round->federation->context, "round %u: %s trains\n", round->number,
                  round->record.names[owner]);
-    TRY(train(&answer, &code, round, owner, error));
+    TRY(train_owner(&answer, &code, round, owner, error));
     if (code == COMMAND_DIVERGED) {
         to->tries[0].end = ROUND_END_DIVERGED;
         to->try_count = 1;

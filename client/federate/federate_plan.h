@@ -5,8 +5,8 @@
  *                  "terms": {"reward": "0.5eth", "solvers": "ada.allow"}}, ...],
  *      "first_state": "start.safetensors"}
  *
- * Terms are options of `job open` without their hyphens, each a text; true stands for a flag. A plan
- * is the user's own, and still read as if a stranger wrote it.
+ * Terms are options of `job open` without their hyphens, each a text; true stands for a flag. A
+ * plan is the user's own, and still read as if a stranger wrote it.
  */
 #ifndef CLIENT_FEDERATE_FEDERATE_PLAN_H
 #define CLIENT_FEDERATE_FEDERATE_PLAN_H
@@ -42,9 +42,8 @@ struct federate_plan {
     const char *first_state; /* NULL: the jobs draw it */
 };
 
-/* Reads the plan and its jobs, and refuses jobs that can not be averaged. group: of the commands, for
- * the options of `job open`. Release it also after a
- * failure. */
+/* Reads the plan and its jobs, and refuses jobs that can not be averaged. group: of the commands,
+ * for the options of `job open`. Release it also after a failure. */
 MUST_CHECK enum status federate_plan_read(struct federate_plan *plan, const char *path,
                                           bool moments, const struct command_group *group,
                                           struct error *error);

@@ -1,9 +1,9 @@
 /*
  * federation.h - the parts that a federation is made of, for the files of this folder.
  *
- * Everything that happened is on disk before anything follows from it: the agreement, the progress of
- * each owner, the state that it gave, the mean, the record. So a federation that is killed goes on
- * where it stopped, and asks the ledger, not its memory, what was opened and paid.
+ * Everything that happened is on disk before anything follows from it: the agreement, the progress
+ * of each owner, the state that it gave, the mean, the record. So a federation that is killed goes
+ * on where it stopped, and asks the ledger, not its memory, what was opened and paid.
  */
 #ifndef CLIENT_FEDERATE_FEDERATION_H
 #define CLIENT_FEDERATE_FEDERATION_H

@@ -52,8 +52,8 @@ void round_mean_paths_free(char **paths);
 MUST_CHECK enum status round_mean_make(struct digest *root, const struct round_mean *mean,
                                        const char *before, int threads, struct error *error);
 
-/* The trees of what the mean's checkpoint after (step 1) or before (step 0) its step holds: for each
- * state of the jobs' tape, zeros where it has none. velocity may be NULL. */
+/* The trees of what the mean's checkpoint after (step 1) or before (step 0) its step holds: for
+ * each state of the jobs' tape, zeros where it has none. velocity may be NULL. */
 MUST_CHECK enum status round_mean_trees(struct digest *trees, struct digest *velocity,
                                         const char *checkpoint, const struct tape *tape,
                                         struct error *error);

@@ -6,7 +6,7 @@
 #include "chain/view/ledger_end.h"
 #include "verifier/rounds/rounds_parts.h"
 
-static void refute(struct rounds_check *check, uint32_t owner, uint32_t at, const char *says)
+static void refute_record(struct rounds_check *check, uint32_t owner, uint32_t at, const char *says)
 {
     rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "the ledger says otherwise of try %u of %s: %s",
                      at + 1, check->record.names[owner], says);
@@ -19,12 +19,12 @@ static enum status check_final(struct rounds_check *check, uint32_t owner, uint3
     struct job_states_place place;
 
     if (!ledger_end_is_final(record)) {
-        refute(check, owner, at, "its last state is not final");
+        refute_record(check, owner, at, "its last state is not final");
         return STATUS_OK;
     }
     TRY(job_states_end(&place, check->ledger, record, record->state.finalized - 1, error));
     if (!digest_equal(&place.root, &check->record.owners[owner].state)) {
-        refute(check, owner, at, "its job came to another state");
+        refute_record(check, owner, at, "its job came to another state");
         return STATUS_OK;
     }
     rounds_parts_say(check, ROUNDS_RESULT_PROVEN, "the state of %s is final on the ledger",
@@ -41,12 +41,12 @@ static enum status check_try(struct rounds_check *check, uint32_t owner, uint32_
     char says[80];
 
     if (record->state.phase == GAME_PHASE_NONE) {
-        refute(check, owner, at, "it knows no such job");
+        refute_record(check, owner, at, "it knows no such job");
         return STATUS_OK;
     }
     if (!digest_equal(&record->terms.job_id, &one->job) ||
         record->terms.salt != one->tries[at].salt) {
-        refute(check, owner, at, "it is of another job, or has another salt");
+        refute_record(check, owner, at, "it is of another job, or has another salt");
         return STATUS_OK;
     }
     if (end == ROUND_END_FINAL) {
@@ -56,7 +56,7 @@ static enum status check_try(struct rounds_check *check, uint32_t owner, uint32_
         (void)snprintf(says, sizeof(says), "not %s but %s", round_end_word(end),
                        ledger_end_is_final(record) ? round_end_word(ROUND_END_FINAL)
                                                    : round_end_word(found));
-        refute(check, owner, at, says);
+        refute_record(check, owner, at, says);
     }
     return STATUS_OK;
 }

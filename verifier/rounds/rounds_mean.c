@@ -30,7 +30,7 @@ static bool has_root(const struct job *job, const struct digest *root)
 }
 
 /* How the job of a bundle differs from the one that follows from the record. */
-static const char *difference(const struct job *found, const struct job *wanted)
+static const char *difference_of_jobs(const struct job *found, const struct job *wanted)
 {
     bool same = found->data_count == wanted->data_count;
 
@@ -54,7 +54,7 @@ static bool is_wanted(struct rounds_check *check, const struct job *found, const
     if (!digest_equal(&found->id, &wanted->id)) {
         rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
                          "the mean is not that of the record's states: %s",
-                         difference(found, wanted));
+                         difference_of_jobs(found, wanted));
         return false;
     }
     if (!digest_equal(&check->record.mean_job, &wanted->id)) {

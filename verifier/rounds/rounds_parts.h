@@ -16,8 +16,8 @@ struct rounds_check {
     struct round_record record;
     struct digest previous; /* what the record's `previous` must be */
     struct digest begins;   /* the root with which its jobs must begin */
-    /* Trees, for each state of the jobs' tape: of the round's first state, of its velocity, and what
-     * the step of the mean made of them. */
+    /* Trees, for each state of the jobs' tape: of the round's first state, of its velocity, and
+     * what the step of the mean made of them. */
     struct digest *start;
     struct digest *velocity;
     struct digest *next;

@@ -7,7 +7,7 @@
 
 /* ---- the chain ------------------------------------------------------------ */
 
-static bool follows(struct rounds_check *check)
+static bool follows_chain(struct rounds_check *check)
 {
     const struct round_record *record = &check->record;
     bool holds = true;
@@ -124,7 +124,7 @@ enum status rounds_record_check(bool *holds, struct rounds_check *check, struct 
     const uint32_t states = round_mean_count(&check->record);
     const uint32_t quorum = check->result->rounds.quorum;
 
-    *holds = follows(check);
+    *holds = follows_chain(check);
     *holds = names_all(check) && *holds;
     if (!*holds) {
         return STATUS_OK;

@@ -1,5 +1,5 @@
-/* rounds_fuzz.c - any bytes as a record of a round, and as the progress of an owner: what is read has
- * its bounds, and a record is written as the same bytes. */
+/* rounds_fuzz.c - any bytes as a record of a round, and as the progress of an owner: what is read
+ * has its bounds, and a record is written as the same bytes. */
 #include <stdlib.h>
 #include <string.h>
 
