@@ -142,6 +142,10 @@ MUST_CHECK enum status safetensors_writer_end(struct safetensors_writer *writer,
 MUST_CHECK enum status safetensors_writer_end(struct safetensors_writer *writer, enum status status,
                                               struct error *error);
 
+/* Keeps the file if status is STATUS_OK; else forgets it and returns status. */
+MUST_CHECK enum status safetensors_writer_end(struct safetensors_writer *writer, enum status status,
+                                              struct error *error);
+
 /* Forgets the file. Does nothing after keep or a failed open. */
 void safetensors_writer_drop(struct safetensors_writer *writer);
 

@@ -42,8 +42,7 @@ struct rounds {
     uint32_t count;  /* of rounds */
     uint32_t quorum; /* a round needs the states of so many owners */
     bool keep_moments;
-    /* Nesterov's outer step; texts, so that the file has one spelling: "" and "": the plain mean.
-     * */
+    /* Nesterov's outer step; texts, for one spelling in the file: "" and "": the plain mean. */
     char outer_rate[ROUNDS_FACTOR_MAX + 1];
     char outer_momentum[ROUNDS_FACTOR_MAX + 1];
     char place[ROUNDS_PLACE_MAX + 1]; /* the ledger's chain and registry; "": there is none */
