@@ -36,8 +36,8 @@ struct job_reduced {
 bool job_reduced_is_changed_by(enum game_event_kind kind);
 /* Is what is DRAWN or FINALIZED a segment that stands, and is not final? */
 bool job_reduced_fits(const struct job_reduced *job, const struct game_event *event);
-/* The event fits. Segments from job->committed on are void afterwards. terms: of the job. Of a segment that is
- * DRAWN, let job_reduced_take_segment() see the job as it was before. */
+/* The event fits. Segments from job->committed on are void afterwards. terms: of the job. Of a
+ * segment that is DRAWN, let job_reduced_take_segment() see the job as it was before. */
 void job_reduced_take(struct job_reduced *job, const struct game_terms *terms,
                       const struct ledger_entry *entry);
 

@@ -111,7 +111,7 @@ static enum status take_folder(struct receipt_state *state, const char *path, st
 }
 
 /* Of a bundle no state is written yet. */
-static enum status begin(struct receipt_state *state, const char *path, const char *base,
+static enum status begin_state(struct receipt_state *state, const char *path, const char *base,
                          struct error *error)
 {
     *state = (struct receipt_state){0};
@@ -129,7 +129,7 @@ enum status receipt_state_open(struct receipt_state *state, const char *path, co
     enum status status;
     uint64_t found;
 
-    TRY_OUT(begin(state, path, base, error));
+    TRY_OUT(begin_state(state, path, base, error));
     if (state->bundle == NULL) {
         return STATUS_OK;
     }
@@ -194,7 +194,7 @@ enum status receipt_state_find(struct receipt_state *state, bool *found, const c
 
     error_init(&why);
     *found = false;
-    TRY_OUT(begin(state, path, base, error));
+    TRY_OUT(begin_state(state, path, base, error));
     *found = state->bundle == NULL;
     if (!*found) {
         status = find_root(state, found, base, &receipt->model_root, &why);

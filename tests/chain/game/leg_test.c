@@ -120,7 +120,8 @@ static void test_a_query_fee_pays_no_panel_and_prices_no_lie(void **state)
         terms.query_fee = game_query_fee_max(&terms);
         assert_true(GAME_QUERIES_MAX * terms.query_fee <= terms.stake / GAME_POT_SHARE);
         for (uint32_t unseen = 1; unseen <= GAME_PLACES_MAX; unseen++) {
-            /* A client whose own panel denies pays what was trained, also where no segment is left. */
+            /* A client whose own panel denies pays what was trained, also where no segment is
+             * left. */
             const uint32_t left = 10 + (uint32_t)test_random_below(&random, 3);
             const wei price = 10 * (wei)terms.reward;
 
