@@ -112,7 +112,7 @@ static enum status take_folder(struct receipt_state *state, const char *path, st
 
 /* Of a bundle no state is written yet. */
 static enum status begin_state(struct receipt_state *state, const char *path, const char *base,
-                         struct error *error)
+                               struct error *error)
 {
     *state = (struct receipt_state){0};
     if (!receipt_state_is_bundle(path)) {
