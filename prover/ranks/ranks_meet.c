@@ -201,11 +201,13 @@ static enum status listen_at(int *listener, uint16_t *port, struct sockaddr_stor
 static bool is_loopback(const struct sockaddr_storage *address)
 {
     const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+    struct sockaddr_in four;
 
     if (address->ss_family == AF_INET6) {
         return IN6_IS_ADDR_LOOPBACK(six) || (IN6_IS_ADDR_V4MAPPED(six) && six->s6_addr[12] == 127);
     }
-    return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+    memcpy(&four, address, sizeof(four));
+    return ntohl(four.sin_addr.s_addr) >> 24 == 127;
 }
 
 /* Is the text an address, and a loopback one? */
