@@ -82,6 +82,11 @@ static void have_job(struct scene *scene, uint8_t id, uint32_t finalized,
     event = (struct game_event){.kind = GAME_ACCEPTED, .job = {{id}}, .account = {{2}}};
     hear(scene, &event);
     for (uint32_t i = 0; i < finalized; i++) {
+        event = (struct game_event){.kind = GAME_COMMITTED,
+                                    .job = {{id}},
+                                    .index = i,
+                                    .segment = {.index = i, .generation = 1}};
+        hear(scene, &event);
         event = (struct game_event){.kind = GAME_FINALIZED, .job = {{id}}, .index = i, .count = 1};
         hear(scene, &event);
     }
