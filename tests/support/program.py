@@ -28,6 +28,13 @@ def call(*words, wanted=0, environment=None):
     return done
 
 
+def steps_made(bundle):
+    """How many; none of a run that only begins, or begins again."""
+    asked = subprocess.run([LOCKSTEP, "bundle", "steps", bundle, "--count", "100000", "--json"],
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return len(json.loads(asked.stdout)["steps"]) if asked.returncode == 0 else 0
+
+
 def ask(*words, wanted=0, environment=None):
     done = call(*words, "--json", wanted=wanted, environment=environment)
     return json.loads(done.stdout)

@@ -107,7 +107,7 @@ def start(name, environment, *more):
 
 def until_steps(name, process, least):
     end = time.monotonic() + WAIT_MAX_S
-    while not os.path.exists(os.path.join(path(name), "job")) or len(roots(path(name))) < least:
+    while program.steps_made(path(name)) < least:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end, "no steps"
         time.sleep(0.05)
