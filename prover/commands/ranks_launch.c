@@ -48,6 +48,9 @@ enum status ranks_launch_read(struct ranks_launch *launch, struct machine_option
     }
     if (place->launched) { /* it would call a dead rank 0 for a minute */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (place->starter != 0 && getppid() != place->starter) { /* it died before that */
+            return error_set(error, STATUS_RANK_LOST, "rank 0, which started this rank, is gone");
+        }
     }
     /* The ranks of one machine share its cores; each has a GPU of its own. */
     if (place->local_count > 1 && !options_given(options, "threads")) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hex.h"
 #include "engine/ranks/ranks_plan.h"
@@ -11,6 +12,7 @@
 #define OWN_RANK  "LOCKSTEP_RANK"
 #define OWN_COUNT "LOCKSTEP_RANK_COUNT"
 #define OWN_AT    "LOCKSTEP_RANKS_AT"
+#define OWN_OF    "LOCKSTEP_RANK_OF" /* the process that started this one */
 
 /* The variables of one launcher. */
 struct rank_launcher {
@@ -144,6 +146,7 @@ enum status ranks_place_read(struct ranks_place *place, const char *option, cons
     if (getenv(OWN_RANK) != NULL) {
         TRY(read_launcher(place, &own_launcher, error));
         place->launched = true;
+        place->starter = getenv(OWN_OF) == NULL ? 0 : (pid_t)atol(getenv(OWN_OF));
         return take_at(place, getenv(OWN_AT), error);
     }
     if (option != NULL && strcmp(option, "slurm") == 0) {
@@ -206,11 +209,13 @@ enum status ranks_place_tell(const struct ranks_place *place, uint32_t rank, con
 {
     char number[16];
     char count[16];
+    char own[24];
 
     (void)snprintf(number, sizeof(number), "%u", rank);
     (void)snprintf(count, sizeof(count), "%u", place->rank_count);
+    (void)snprintf(own, sizeof(own), "%ld", (long)getpid());
     return setenv(OWN_RANK, number, 1) == 0 && setenv(OWN_COUNT, count, 1) == 0 &&
-                   setenv(OWN_AT, at, 1) == 0
+                   setenv(OWN_AT, at, 1) == 0 && setenv(OWN_OF, own, 1) == 0
                ? STATUS_OK
                : error_set_errno(error, "no room to tell a rank its number");
 }
@@ -220,4 +225,5 @@ void ranks_place_forget(void)
     (void)unsetenv(OWN_RANK);
     (void)unsetenv(OWN_COUNT);
     (void)unsetenv(OWN_AT);
+    (void)unsetenv(OWN_OF);
 }

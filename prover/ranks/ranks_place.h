@@ -11,6 +11,8 @@
 #ifndef PROVER_RANKS_RANKS_PLACE_H
 #define PROVER_RANKS_RANKS_PLACE_H
 
+#include <sys/types.h>
+
 #include "prover/ranks/ranks_meet.h"
 
 #define RANKS_SECRET_VARIABLE "LOCKSTEP_RANKS_SECRET"
@@ -33,6 +35,7 @@ struct ranks_place {
     uint32_t local_count; /* 0: not known */
     bool launches;        /* this process starts the others */
     bool launched;        /* rank 0 has started this process */
+    pid_t starter;        /* and is this one; 0: not known */
     enum ranks_mpi mpi;
     char at[RANKS_PLACE_MAX];
 };
