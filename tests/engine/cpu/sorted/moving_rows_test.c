@@ -79,7 +79,7 @@ static void check_against_rules(struct bench *bench)
 
 static void open_bench(struct bench *bench, enum op_kind kind, uint64_t seed)
 {
-    bench->tape = random_op_tape(kind, seed);
+    *bench = (struct bench){.tape = random_op_tape(kind, seed)};
     const struct op *op = &bench->tape->ops[0];
 
     for (uint32_t i = 0; i < op->input_count; i++) {
