@@ -141,12 +141,14 @@ enum status ranks_place_read(struct ranks_place *place, const char *option, cons
 {
     const struct rank_launcher *launcher = find_mpi();
     const bool wants_mpi = option != NULL && strcmp(option, "mpi") == 0;
+    const char *starter;
 
     *place = (struct ranks_place){.rank_count = 1};
     if (getenv(OWN_RANK) != NULL) {
         TRY(read_launcher(place, &own_launcher, error));
         place->launched = true;
-        place->starter = getenv(OWN_OF) == NULL ? 0 : (pid_t)atol(getenv(OWN_OF));
+        starter = getenv(OWN_OF);
+        place->starter = starter == NULL ? 0 : (pid_t)strtol(starter, NULL, 10);
         return take_at(place, getenv(OWN_AT), error);
     }
     if (option != NULL && strcmp(option, "slurm") == 0) {

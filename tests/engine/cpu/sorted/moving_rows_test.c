@@ -48,7 +48,7 @@ static void check_against_rules(struct bench *bench)
     const struct op *op = &bench->tape->ops[0];
     struct kernel_call call = call_of(bench, 1);
     struct kernel_table table;
-    void *rules[OP_OUTPUTS_MAX];
+    void *rules[OP_OUTPUTS_MAX] = {NULL};
 
     cpu_kernels(&table, isa_best());
     for (uint32_t i = 0; i < op->output_count; i++) {
@@ -60,6 +60,10 @@ static void check_against_rules(struct bench *bench)
         for (int threads = 1; threads <= 3; threads += 2) {
             call = call_of(bench, threads);
             for (uint32_t i = 0; i < op->output_count; i++) {
+                if (bench->outputs[i] == NULL) {
+                    fail_msg("output %u has no room", i);
+                    return;
+                }
                 memset(bench->outputs[i], 0xa5, size_of(bench->tape, op->outputs[i]));
             }
             call.outputs[without] = without < op->output_count ? NULL : call.outputs[without];
