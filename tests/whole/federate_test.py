@@ -9,7 +9,6 @@ The client dies at chosen calls and goes on. Adapters beside a frozen base, sinc
 import json
 import os
 import shutil
-import sqlite3
 import struct
 import sys
 
@@ -19,6 +18,7 @@ sys.dont_write_bytecode = True
 
 import tiny_llama  # noqa: E402
 import town as stage  # noqa: E402
+from rounds import mean, state  # noqa: E402
 from town import BOND, DATA, ETHER, FEE, PERIOD_S, PRIZE, PURSE, SEGMENTS, STAKE, Town  # noqa: E402
 
 OWNERS = ("ada", "bob", "cem", "dea")
@@ -101,21 +101,14 @@ def judged(town, keys):
         town.until_count_at_least(1, "closed", key)
 
 
-def change_ledger(town, words):
-    database = sqlite3.connect(town.path("ledger"), timeout=stage.WAIT_MAX_S)
-    with database:
-        database.execute(words)
-    database.close()
-
-
 def vanish(town, owner, key):
     """A solver that commits one segment, and is gone."""
-    change_ledger(town, "CREATE TRIGGER stuck BEFORE INSERT ON moves WHEN NEW.name LIKE '% commit 1 generation %'"
+    town.change_ledger("CREATE TRIGGER stuck BEFORE INSERT ON moves WHEN NEW.name LIKE '% commit 1 generation %'"
                         " BEGIN SELECT RAISE(ABORT, 'stuck'); END")
     solver = solve(town, owner, owner, key)
     town.until_count(1, "committed", key)
     solver.kill()
-    change_ledger(town, "DROP TRIGGER stuck")
+    town.change_ledger("DROP TRIGGER stuck")
 
 
 def enlist(town, count):
@@ -125,19 +118,6 @@ def enlist(town, count):
     return node
 
 
-def state(name):
-    with open(name, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-        data = file.read()
-    return {key: struct.unpack("<%df" % ((at["data_offsets"][1] - at["data_offsets"][0]) // 4),
-                               data[at["data_offsets"][0]:at["data_offsets"][1]])
-            for key, at in header.items() if key != "__metadata__" and at["dtype"] == "F32"}
-
-
-def f32(number):
-    return struct.unpack("<f", struct.pack("<f", number))[0]
-
-
 def see_mean(town, solvers, number=1):
     """Of the last states in the solvers' own bundles, in order, to the bit."""
     given = [state(town.path("%s.run/checkpoints/%012d.safetensors" % (who, STEPS))) for who in solvers]
@@ -145,10 +125,7 @@ def see_mean(town, solvers, number=1):
     assert after and all("lora_" in name for name in after), set(after)
     for name, values in after.items():
         for at, value in enumerate(values):
-            total = given[0][name][at]
-            for one in given[1:]:
-                total = f32(total + one[name][at])
-            wanted = f32(total * f32(1.0 / len(given)))
+            wanted = mean([one[name][at] for one in given])
             assert struct.pack("<f", value) == struct.pack("<f", wanted), (name, at)
 
 

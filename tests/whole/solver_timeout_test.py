@@ -5,7 +5,6 @@ of their own, on the embedded ledger and on anvil, and every wei is counted."""
 
 import json
 import os
-import sqlite3
 import sys
 import time
 
@@ -20,26 +19,19 @@ HURRY = 120  # a clock that runs so much faster
 LATE_S = 5 * PERIOD_S  # for the next segment; the deadline is four times that
 
 
-def change_ledger(town, words):
-    database = sqlite3.connect(town.path("ledger"), timeout=stage.WAIT_MAX_S)
-    with database:
-        database.execute(words)
-    database.close()
-
-
 def vanish(town, committed, *terms):
     """The key of a job whose solver is killed when it has committed so many segments."""
     job = town.new_job("a.job")
     key = town.open_job(job, *terms)
     if committed < SEGMENTS:
-        change_ledger(town, "CREATE TRIGGER stuck BEFORE INSERT ON moves WHEN NEW.name LIKE"
+        town.change_ledger("CREATE TRIGGER stuck BEFORE INSERT ON moves WHEN NEW.name LIKE"
                       " '%% commit %d generation %%' BEGIN SELECT RAISE(ABORT, 'stuck'); END"
                       % committed)
     solver = town.solve("honest", job, key)
     town.until_count(committed, "committed", key)
     solver.kill()
     if committed < SEGMENTS:
-        change_ledger(town, "DROP TRIGGER stuck")
+        town.change_ledger("DROP TRIGGER stuck")
     return key
 
 
