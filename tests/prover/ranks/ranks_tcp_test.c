@@ -61,6 +61,35 @@ static void test_seals_are_those_of_the_published_vectors(void **state)
     assert_memory_equal(seal.bytes, wanted, sizeof(wanted));
 }
 
+/* Bit by bit, as the polynomial says. */
+static uint32_t crc_by_bits(const uint8_t *bytes, size_t size)
+{
+    uint32_t crc = UINT32_MAX;
+
+    for (size_t i = 0; i < size; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ ((crc & 1u) != 0 ? 0x82f63b78u : 0u);
+        }
+    }
+    return ~crc;
+}
+
+static void test_sums_of_any_length_and_place_are_the_polynomials(void **state)
+{
+    uint8_t bytes[96];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (uint8_t)(i * i * 37 + i * 11 + 5);
+    }
+    for (size_t at = 0; at < 16; at++) {
+        for (size_t size = 0; at + size <= sizeof(bytes); size++) {
+            assert_int_equal(ranks_seal_crc(bytes + at, size), crc_by_bits(bytes + at, size));
+        }
+    }
+}
+
 static void test_every_bit_of_a_message_is_sealed(void **state)
 {
     const struct ranks_key key = {.bytes = "a key"};
@@ -572,6 +601,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_seals_are_those_of_the_published_vectors),
+        cmocka_unit_test(test_sums_of_any_length_and_place_are_the_polynomials),
         cmocka_unit_test(test_every_bit_of_a_message_is_sealed),
         cmocka_unit_test(test_a_message_of_another_writer_reads_as_the_format_says),
         cmocka_unit_test(test_four_ranks_send_each_other_all_at_once),
