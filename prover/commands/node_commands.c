@@ -281,11 +281,6 @@ static enum status read_options(struct running *running, struct error *error)
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-static bool is_stopped(void *context)
-{
-    return stop_requested(context);
-}
-
 static enum status open_files(struct running *running, struct error *error)
 {
     char lock[FILE_PATH_MAX];
@@ -309,7 +304,7 @@ static enum status open_ledger(struct running *running, struct error *error)
     enum status status;
 
     TRY(session_open(&running->account, running->context, NULL, true, error));
-    running->account.ledger.stopped = is_stopped;
+    running->account.ledger.stopped = stop_called_back;
     running->account.ledger.context = &running->stop;
     do {
         status = ledger_open(&node->ledger, &running->account.ledger, error);
