@@ -135,6 +135,10 @@ MUST_CHECK enum status chain_ledger_options(struct ledger_options *options,
                                             const struct command_context *context,
                                             const struct signer *signer, struct error *error);
 
+/* An amount such as "0.5eth"; *amount stays where the option is unset. */
+MUST_CHECK enum status chain_amount(wei *amount, const struct options *options, const char *name,
+                                    struct error *error);
+
 /* The ledger as it was named to us, and --config, for a child. */
 void chain_child_ledger(struct child_words *words, const struct options *given);
 

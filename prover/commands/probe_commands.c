@@ -18,6 +18,7 @@
 #include "base/sandbox/sandbox.h"
 #include "base/text.h"
 #include "chain/codec/wei.h"
+#include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
@@ -214,13 +215,9 @@ static void look_by_nvml(struct probe *probe)
 static enum status take_amount(double *value, const struct options *given, const char *name,
                                struct error *error)
 {
-    const char *text = options_text(given, name);
     wei exact = 0;
 
-    if (text != NULL && wei_parse(&exact, text) != STATUS_OK) {
-        return error_set(error, STATUS_USAGE,
-                         "--%s: '%.60s' is not an amount such as 0.5eth or 10gwei", name, text);
-    }
+    TRY(chain_amount(&exact, given, name, error));
     *value = (double)exact;
     return STATUS_OK;
 }

@@ -304,7 +304,7 @@ static void add_evidence(struct sheet *view, const struct report *report)
     sheet_words(view, SHEET_CODE, "%s", report->evidence);
     sheet_words(view, SHEET_PLAIN, " (%s, %zu bytes), to be judged by anybody: ",
                 fault_location_kind_name(location->kind), location->evidence_size);
-    sheet_words(view, SHEET_CODE, "lockstep audit --evidence");
+    sheet_words(view, SHEET_CODE, "lockstep audit --verify-evidence");
     sheet_words(view, SHEET_PLAIN, "; on the ledger: ");
     sheet_words(view, SHEET_CODE, "lockstep verifier claim --evidence");
 }

@@ -13,6 +13,7 @@
 
 #include "base/io/strict_json.h"
 #include "chain/codec/wei.h"
+#include "chain/commands/commands.h"
 #include "chain/game/game.h"
 #include "chain/game/policy/economy.h"
 #include "proofs/job/job_file.h"
@@ -126,17 +127,12 @@ struct planning {
 static enum status amount_of(double *value, const struct options *given, const char *name,
                              struct error *error)
 {
-    const char *text = options_text(given, name);
     wei exact;
 
-    if (text == NULL) {
-        return STATUS_OK;
+    TRY(chain_amount(&exact, given, name, error));
+    if (options_text(given, name) != NULL) {
+        *value = (double)exact;
     }
-    if (wei_parse(&exact, text) != STATUS_OK) {
-        return error_set(error, STATUS_USAGE,
-                         "--%s: '%.60s' is not an amount such as 0.5eth or 10gwei", name, text);
-    }
-    *value = (double)exact;
     return STATUS_OK;
 }
 

@@ -38,7 +38,7 @@ static json_t *full_name(const char *path, const char *file)
 
     short_name(name, path);
     (void)snprintf(whole, sizeof(whole), "%s%s%s", name, file[0] == '\0' ? "" : "/", file);
-    return lineage_parts_text(whole);
+    return findings_text(whole);
 }
 
 /* ---- files --------------------------------------------------------------------------- */
