@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
 #include "chain/game/terms.h"
@@ -157,14 +158,6 @@ static void set_amount(json_t *json, const char *name, wei amount)
     (void)json_object_set_new(json, name, json_string(text));
 }
 
-static void set_digest(json_t *json, const char *name, const struct digest *digest)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(text, digest->bytes, DIGEST_SIZE);
-    (void)json_object_set_new(json, name, json_string(text));
-}
-
 /* The root of an allow-list; null: anybody. */
 static void set_list(json_t *json, const char *name, const struct hash32 *root)
 {
@@ -189,10 +182,11 @@ static json_t *terms_json(const struct game_terms *terms)
 
     (void)snprintf(salt, sizeof(salt), "%" PRIu64, terms->salt);
     (void)json_object_set_new(json, "salt", json_string(salt));
-    set_digest(json, "id", &terms->job_id);
-    set_digest(json, "program_root", &terms->program_root);
-    set_digest(json, "data_root", &terms->data_root);
-    set_digest(json, "first_state_root", &terms->first_state_root);
+    (void)json_object_set_new(json, "id", strict_json_digest(&terms->job_id));
+    (void)json_object_set_new(json, "program_root", strict_json_digest(&terms->program_root));
+    (void)json_object_set_new(json, "data_root", strict_json_digest(&terms->data_root));
+    (void)json_object_set_new(json, "first_state_root",
+                              strict_json_digest(&terms->first_state_root));
     set_amount(json, "reward_wei", terms->reward);
     set_amount(json, "fee_wei", terms->fee);
     set_amount(json, "stake_wei", terms->stake);

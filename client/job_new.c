@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/text.h"
 #include "chain/commands/commands.h"
 #include "client/graph/job_graph.h"
 #include "client/job_list.h"
@@ -709,15 +710,16 @@ static enum status find_wire(uint32_t *ranks, struct rank_wire *wire, const stru
                              const struct options *options, struct error *error)
 {
     const char *text = options_text(options, "ranks");
-    char *end = NULL;
+    uint64_t number = 0;
 
-    *ranks = text == NULL ? 0 : (uint32_t)strtoul(text, &end, 10);
+    *ranks = 0;
     if (text == NULL) {
         return STATUS_OK;
     }
-    if (text[0] < '1' || text[0] > '9' || *end != '\0' || strlen(text) > 4) {
+    if (!text_is_number(&number, text, 9999) || number == 0) {
         return error_set(error, STATUS_USAGE, "--ranks %.40s is no number of ranks", text);
     }
+    *ranks = (uint32_t)number;
     return rank_step_wire(wire, job->tape, *ranks, error);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chain/commands/allow_file.h"
+#include "chain/commands/commands.h"
 #include "chain/game/ledger.h"
 #include "chain/game/leg.h"
 #include "chain/game/terms.h"
@@ -174,19 +175,6 @@ static uint64_t unseen_s(const struct game_terms *terms)
 
 /* ---- money ------------------------------------------------------------------------------ */
 
-/* *amount stays as it is where the option was not given. */
-static enum status take_amount(wei *amount, const struct options *options, const char *name,
-                               struct error *error)
-{
-    const char *text = options_text(options, name);
-
-    if (text == NULL || wei_parse(amount, text) == STATUS_OK) {
-        return STATUS_OK;
-    }
-    return error_set(error, STATUS_USAGE, "--%s: '%.60s' is not an amount such as 0.5eth or 10gwei",
-                     name, text);
-}
-
 static wei more(wei a, wei b)
 {
     return a > b ? a : b;
@@ -219,7 +207,7 @@ static enum status take_reward(struct game_terms *terms, const struct job *job,
         error_advise(error, "--reward 0.5eth pays that for the whole job, a part for each segment");
         return STATUS_USAGE;
     }
-    TRY(take_amount(&whole, options, "reward", error));
+    TRY(chain_amount(&whole, options, "reward", error));
     TRY(job_price_whole(&whole, whole, job, options, error));
     terms->reward = whole / segments;
     return terms->reward > 0
@@ -236,15 +224,15 @@ static enum status take_deposits(struct game_terms *terms, wei segment_cost,
 
     terms->fee =
         terms->seats == 0 ? 0 : round_up(segment_cost * COVER_NUMERATOR / COVER_DENOMINATOR);
-    TRY(take_amount(&terms->fee, options, "fee", error));
+    TRY(chain_amount(&terms->fee, options, "fee", error));
     terms->stake = round_up(more(whole, GAME_FEES_OF_BOND * terms->fee));
-    TRY(take_amount(&terms->stake, options, "stake", error));
+    TRY(chain_amount(&terms->stake, options, "stake", error));
     terms->bond = terms->fee > 0 ? less(BOND_FEES * terms->fee, terms->stake)
                                  : round_up(more(terms->stake / BOND_SHARE, 1));
-    TRY(take_amount(&terms->bond, options, "bond", error));
+    TRY(chain_amount(&terms->bond, options, "bond", error));
     terms->query_fee =
         less(less(QUERY_FEE_USUAL, round_up(terms->bond / QUERY_SHARE)), game_query_fee_max(terms));
-    return take_amount(&terms->query_fee, options, "query-fee", error);
+    return chain_amount(&terms->query_fee, options, "query-fee", error);
 }
 
 /* Where no keeper says that the states are there, one seat's word is not enough. */
@@ -331,7 +319,7 @@ static enum status take_segment_cost(wei *cost, const struct game_terms *terms,
                                      const struct options *options, struct error *error)
 {
     *cost = terms->reward * COVER_DENOMINATOR / COVER_NUMERATOR;
-    return take_amount(cost, options, "segment-cost", error);
+    return chain_amount(cost, options, "segment-cost", error);
 }
 
 static enum status take_accounts(struct game_terms *terms, const struct options *options,
@@ -478,7 +466,7 @@ static void show_reward(FILE *out, const struct currency *currency, const struct
     show_rates(out, currency, terms, options);
     error_init(&error);
     if (!job_price_is_rate(options) &&
-        take_amount(&reward, options, "reward", &error) == STATUS_OK) {
+        chain_amount(&reward, options, "reward", &error) == STATUS_OK) {
         show_remainder(out, currency, terms, reward);
     }
 }

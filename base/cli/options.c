@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "base/cli/renamed.h"
 #include "base/cli/suggest.h"
+#include "base/text.h"
 
 #define ORIGIN_TEXT_MAX      (FILENAME_MAX + 64)
 #define ENVIRONMENT_TEXT_MAX 65536
@@ -34,21 +34,15 @@ static bool parse_scaled(uint64_t *number, const char *text, const char *suffixe
                          const uint64_t *factors)
 {
     const char *suffix;
-    char *end;
 
-    if (!isdigit((unsigned char)text[0])) {
-        return false; /* strtoull would take blanks and a minus */
-    }
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    if (errno != 0) {
+    if (!text_take_number(number, &text, UINT64_MAX)) {
         return false;
     }
-    if (*end == '\0') {
+    if (*text == '\0') {
         return true;
     }
-    suffix = strchr(suffixes, *end);
-    if (suffix == NULL || end[1] != '\0' || *number > UINT64_MAX / factors[suffix - suffixes]) {
+    suffix = strchr(suffixes, *text);
+    if (suffix == NULL || text[1] != '\0' || *number > UINT64_MAX / factors[suffix - suffixes]) {
         return false;
     }
     *number *= factors[suffix - suffixes];
@@ -598,8 +592,7 @@ void options_release(struct options *options)
     memset(options, 0, sizeof(*options));
 }
 
-/* ---- reading values
- * ----------------------------------------------------------------------------- */
+/* ---- reading values ------------------------------------------------------------------------- */
 
 static const struct option_value *value_of(const struct options *options, const char *name)
 {
@@ -610,6 +603,11 @@ static const struct option_value *value_of(const struct options *options, const 
     }
     assert(!"an option that is in no table");
     abort();
+}
+
+const struct option_spec *options_spec(const struct options *options, const char *name)
+{
+    return value_of(options, name)->spec;
 }
 
 bool options_given(const struct options *options, const char *name)

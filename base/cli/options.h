@@ -132,6 +132,7 @@ MUST_CHECK enum status options_set(struct options *options, const char *name, co
                                    struct error *error);
 
 /* A name that is in no table, or of another kind, is a bug and asserts. */
+const struct option_spec *options_spec(const struct options *options, const char *name);
 bool options_given(const struct options *options, const char *name);   /* not from the fallback */
 bool options_flagged(const struct options *options, const char *name); /* on the command line */
 bool options_flag(const struct options *options, const char *name);

@@ -10,6 +10,7 @@
 
 #include "base/http/http_words.h"
 #include "base/steady.h"
+#include "base/text.h"
 
 #define LOOK_S 0.5 /* how often it is looked who is too slow */
 
@@ -206,7 +207,7 @@ static size_t unescape_text(void *context, struct MHD_Connection *connection, ch
 {
     (void)context;
     (void)connection;
-    return http_words_unescape(text);
+    return text_unescape(text);
 }
 
 static void *watch_callers(void *context)

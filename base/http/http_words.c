@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/hex.h"
-
 bool http_words_host(char name[HTTP_WORDS_HOST_MAX], const char *header)
 {
     bool six = header[0] == '[';
@@ -22,23 +20,4 @@ bool http_words_host(char name[HTTP_WORDS_HOST_MAX], const char *header)
     memcpy(name, header, size);
     name[size] = '\0';
     return true;
-}
-
-size_t http_words_unescape(char *text)
-{
-    char *to = text;
-
-    for (const char *from = text; *from != '\0';) {
-        uint8_t byte = 0;
-
-        if (from[0] == '%' && from[1] != '\0' && from[2] != '\0' &&
-            hex_decode(&byte, 1, from + 1, 2) == STATUS_OK && byte != 0) {
-            *to++ = (char)byte;
-            from += 3;
-        } else {
-            *to++ = *from++;
-        }
-    }
-    *to = '\0';
-    return (size_t)(to - text);
 }

@@ -13,7 +13,4 @@
  * that is too long. */
 bool http_words_host(char name[HTTP_WORDS_HOST_MAX], const char *header);
 
-/* Puts each byte in the place of its "%41", but for "%00", which stays. Returns the length. */
-size_t http_words_unescape(char *text);
-
 #endif /* BASE_HTTP_HTTP_WORDS_H */

@@ -3,9 +3,10 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/text.h"
 
 static enum status bad_place(const char *text, struct error *error)
 {
@@ -20,7 +21,7 @@ static enum status read_place(struct listen_place *place, const char *text, stru
     const char *port = strrchr(text, ':');
     size_t length = port == NULL ? 0 : (size_t)(port - text);
     const char *address = text;
-    unsigned long number = 0;
+    uint64_t number;
 
     port = port == NULL ? text : port + 1;
     if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
@@ -33,12 +34,8 @@ static enum status read_place(struct listen_place *place, const char *text, stru
         address = "127.0.0.1";
         length = strlen(address);
     }
-    if (length == 0 || length >= sizeof(place->address) || *port == '\0' || strlen(port) > 5 ||
-        port[strspn(port, "0123456789")] != '\0') {
-        return bad_place(text, error);
-    }
-    number = strtoul(port, NULL, 10);
-    if (number > UINT16_MAX) {
+    if (length == 0 || length >= sizeof(place->address) ||
+        !text_is_number(&number, port, UINT16_MAX)) {
         return bad_place(text, error);
     }
     memcpy(place->address, address, length);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/steady.h"
+#include "base/text.h"
 
 #define MESSAGE_MAX     512
 #define WATCHDOG_US_MAX UINT64_C(86400000000) /* a day */
@@ -48,15 +49,9 @@ static int connect_to(const char *name)
 
 static uint64_t read_number(const char *name, uint64_t maximum)
 {
-    const char *text = getenv(name);
-    char *end = NULL;
-    unsigned long long number;
+    uint64_t number;
 
-    if (text == NULL || text[0] < '0' || text[0] > '9') {
-        return 0;
-    }
-    number = strtoull(text, &end, 10);
-    return *end == '\0' && number <= maximum ? number : 0;
+    return text_is_number(&number, getenv(name), maximum) ? number : 0;
 }
 
 void notify_open(struct notify *notify)

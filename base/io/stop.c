@@ -76,6 +76,11 @@ bool stop_requested(struct stop *stop)
     return stop->signal != 0;
 }
 
+bool stop_called_back(void *stop)
+{
+    return stop_requested(stop);
+}
+
 bool stop_wait(struct stop *stop, double seconds)
 {
     double milliseconds = seconds * 1000;

@@ -34,6 +34,7 @@ MUST_CHECK enum status stop_open_word(struct stop *stop, int descriptor, struct 
 /* Cheap enough for every step of a training run; several threads may call it. stop may be NULL:
  * never. */
 bool stop_requested(struct stop *stop);
+bool stop_called_back(void *stop); /* the same, for those who are given a function */
 
 /* Waits until a stop is requested or seconds have passed; returns whether it was requested. */
 bool stop_wait(struct stop *stop, double seconds);

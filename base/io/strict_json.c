@@ -2,8 +2,11 @@
 #include "base/io/strict_json.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/hex.h"
 #include "base/io/file.h"
 
@@ -261,11 +264,67 @@ static int append_bytes(const char *bytes, size_t size, void *context)
     return 0; /* the buffer remembers a failure */
 }
 
+json_t *strict_json_real(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+json_t *strict_json_bytes(const void *bytes, size_t size)
+{
+    char *text = malloc(HEX_SIZE(size));
+    json_t *json;
+
+    if (text == NULL) {
+        return NULL;
+    }
+    hex_encode(text, bytes, size);
+    json = json_string(text);
+    free(text);
+    return json;
+}
+
+json_t *strict_json_digest(const void *digest)
+{
+    return strict_json_bytes(digest, DIGEST_SIZE);
+}
+
+json_t *strict_json_key(const void *key)
+{
+    char text[2 + HEX_SIZE(DIGEST_SIZE)] = "0x";
+
+    hex_encode(text + 2, key, DIGEST_SIZE);
+    return json_string(text);
+}
+
 enum status strict_json_write(struct buffer *text, struct error *error, const json_t *value,
                               size_t flags)
 {
-    if (json_dump_callback(value, append_bytes, text, flags) != 0 && text->status == STATUS_OK) {
+    if (value == NULL ||
+        (json_dump_callback(value, append_bytes, text, flags) != 0 && text->status == STATUS_OK)) {
         return error_set(error, STATUS_NO_MEMORY, "no memory to write JSON");
     }
     return buffer_check(text, error, "the JSON");
+}
+
+enum status strict_json_line(struct buffer *text, struct error *error, const json_t *value)
+{
+    TRY(strict_json_write(text, error, value, JSON_COMPACT | JSON_SORT_KEYS));
+    buffer_add_text(text, "\n");
+    return buffer_check(text, error, "the JSON");
+}
+
+enum status strict_json_save(const char *path, json_t *value, size_t flags, struct error *error)
+{
+    struct buffer text;
+    enum status status;
+
+    buffer_init(&text, SIZE_MAX / 2);
+    TRY_OUT(strict_json_write(&text, error, value, flags));
+    buffer_add_text(&text, "\n");
+    TRY_OUT(buffer_check(&text, error, path));
+    status = file_write_new(path, error, text.data, text.size, 0644);
+out:
+    buffer_release(&text);
+    json_decref(value);
+    return status;
 }

@@ -71,9 +71,27 @@ MUST_CHECK enum status strict_json_array(const json_t *object, struct error *err
 MUST_CHECK enum status strict_json_only(const json_t *object, struct error *error,
                                         const char *const *known, size_t known_count);
 
+/* What JSON can say: null where it is no finite number. */
+json_t *strict_json_real(double number);
+
+/* Bytes as lower-case hexadecimal digits; NULL: no memory. 32 of them: a digest, or, with "0x", a
+ * key. */
+json_t *strict_json_bytes(const void *bytes, size_t size);
+json_t *strict_json_digest(const void *digest);
+json_t *strict_json_key(const void *key);
+
 /* Appends value as text; flags are jansson's. json_dumps would silently leave out a part when
- * memory runs out. */
+ * memory runs out. NULL is lack of memory. */
 MUST_CHECK enum status strict_json_write(struct buffer *text, struct error *error,
                                          const json_t *value, size_t flags);
+
+/* Appends a line of it that is compact and has sorted keys: the same value has the same bytes on
+ * every machine. */
+MUST_CHECK enum status strict_json_line(struct buffer *text, struct error *error,
+                                        const json_t *value);
+
+/* Writes it to a new file; flags are jansson's. Takes the reference, also after a failure. */
+MUST_CHECK enum status strict_json_save(const char *path, json_t *value, size_t flags,
+                                        struct error *error);
 
 #endif /* BASE_IO_STRICT_JSON_H */

@@ -60,9 +60,5 @@ void hex_write(char *text, const uint8_t *bytes, size_t size, bool prefix)
         *text++ = '0';
         *text++ = 'x';
     }
-    for (size_t i = 0; i < size; i++) {
-        *text++ = "0123456789abcdef"[bytes[i] >> 4];
-        *text++ = "0123456789abcdef"[bytes[i] & 0xf];
-    }
-    *text = '\0';
+    hex_encode(text, bytes, size);
 }

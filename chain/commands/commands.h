@@ -5,6 +5,7 @@
 #ifndef CHAIN_COMMANDS_COMMANDS_H
 #define CHAIN_COMMANDS_COMMANDS_H
 
+#include "base/cli/child_words.h"
 #include "base/cli/command.h"
 #include "base/http/http_reach.h"
 #include "chain/game/ledger.h"
@@ -133,5 +134,12 @@ MUST_CHECK enum status chain_ledger_options(struct ledger_options *options,
                                             char state_dir[FILE_PATH_MAX],
                                             const struct command_context *context,
                                             const struct signer *signer, struct error *error);
+
+/* An amount such as "0.5eth"; *amount stays where the option is unset. */
+MUST_CHECK enum status chain_amount(wei *amount, const struct options *options, const char *name,
+                                    struct error *error);
+
+/* The ledger as it was named to us, and --config, for a child. */
+void chain_child_ledger(struct child_words *words, const struct options *given);
 
 #endif /* CHAIN_COMMANDS_COMMANDS_H */

@@ -36,6 +36,16 @@ static enum status read_address(struct address *address, const char *text, const
                            "%s: '%.60s' is not an address, or its checksum is wrong", what, text);
 }
 
+void chain_child_ledger(struct child_words *words, const struct options *given)
+{
+    static const struct option_spec specs[] = {CHAIN_LEDGER_OPTIONS};
+
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
+        child_words_given(words, specs[i].name, given);
+    }
+    child_words_given(words, "config", given);
+}
+
 enum status chain_ledger_options(struct ledger_options *options, char state_dir[FILE_PATH_MAX],
                                  const struct command_context *context, const struct signer *signer,
                                  struct error *error)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cli/doctor.h"
+#include "chain/commands/commands.h"
 
 /* ---- reading ------------------------------------------------------------------- */
 
@@ -32,12 +33,11 @@ static void read_period(uint32_t *period_s, const struct options *options, const
     }
 }
 
-static enum status read_amount(wei *amount, const struct options *options, const char *name,
-                               struct error *error)
+enum status chain_amount(wei *amount, const struct options *options, const char *name,
+                         struct error *error)
 {
     const char *text = options_text(options, name);
 
-    *amount = 0;
     if (text == NULL || wei_parse(amount, text) == STATUS_OK) {
         return STATUS_OK;
     }
@@ -63,7 +63,7 @@ static enum status read_cap(struct policy_cap *cap, const struct options *option
     percent = strtod(text, &end);
     end += strspn(end, " ");
     if (strcmp(end, "%") != 0) {
-        return read_amount(&cap->amount, options, name, error);
+        return chain_amount(&cap->amount, options, name, error);
     }
     if (!(percent >= 0.0 && percent <= 100.0)) {
         return error_set(error, STATUS_USAGE, "--%s: '%.60s' is not a share from 0%% to 100%%",
@@ -96,7 +96,7 @@ static enum status read_common(struct policy *policy, const struct options *opti
     read_period(&policy->clock_least_s, options, "clock-min");
     TRY(read_multiple(&policy->clock_factor, options, "clock-factor", error));
     TRY(read_multiple(&policy->cost_cover, options, "cost-cover", error));
-    return read_amount(&policy->price, options, "price", error);
+    return chain_amount(&policy->price, options, "price", error);
 }
 
 enum status policy_options_node(struct policy *policy, const struct options *options,
@@ -107,9 +107,9 @@ enum status policy_options_node(struct policy *policy, const struct options *opt
     policy->bond_fees_max = (uint32_t)options_number(options, "bond-fees-max");
     read_period(&policy->seal_least_s, options, "seal-period-min");
     read_period(&policy->segment_most_s, options, "segment-period-max");
-    TRY(read_amount(&policy->token_price, options, "token-price", error));
+    TRY(chain_amount(&policy->token_price, options, "token-price", error));
     read_period(&policy->reveal_least_s, options, "reveal-period-min");
-    TRY(read_amount(&policy->fee_least, options, "fee-min", error));
+    TRY(chain_amount(&policy->fee_least, options, "fee-min", error));
     TRY(read_cap(&policy->lock_all, options, "lock-max", error));
     TRY(read_cap(&policy->lock_job, options, "lock-job-max", error));
     return read_cap(&policy->lock_party, options, "lock-party-max", error);
@@ -122,8 +122,8 @@ enum status policy_options_solver(struct policy *policy, const struct options *o
     TRY(read_common(policy, options, error));
     TRY(read_multiple(&policy->stake_rewards_max, options, "stake-rewards-max", error));
     TRY(read_multiple(&policy->time_spare, options, "time-spare", error));
-    TRY(read_amount(&policy->reward_least, options, "reward-min", error));
-    TRY(read_amount(&policy->hour_least, options, "hour-min", error));
+    TRY(chain_amount(&policy->reward_least, options, "reward-min", error));
+    TRY(chain_amount(&policy->hour_least, options, "hour-min", error));
     return read_cap(&policy->stake_max, options, "stake-max", error);
 }
 

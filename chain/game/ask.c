@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/text.h"
 #include "chain/codec/typed_data.h"
 
-enum {
-    DIGITS_MAX = 12,
-};
+#define EXPIRY_MOST UINT64_C(999999999999)
 
 struct hash32 ask_digest(const struct ask *ask)
 {
@@ -42,26 +41,10 @@ enum status ask_write(char text[ASK_TEXT_MAX], const struct ask *ask, const stru
     return STATUS_OK;
 }
 
-/* Decimal digits, then one space; *text is moved behind it. */
-static bool take_expiry(uint64_t *number, const char **text)
-{
-    size_t size = strspn(*text, "0123456789");
-
-    *number = 0;
-    if (size == 0 || size > DIGITS_MAX || (*text)[size] != ' ') {
-        return false;
-    }
-    for (size_t i = 0; i < size; i++) {
-        *number = *number * 10 + (uint64_t)((*text)[i] - '0');
-    }
-    *text += size + 1;
-    return true;
-}
-
 static bool take_time(struct ask *ask, const char **text, uint64_t now_s)
 {
-    return take_expiry(&ask->expiry_s, text) && ask->expiry_s >= now_s &&
-           ask->expiry_s - now_s <= 2 * (uint64_t)ASK_LIFE_S;
+    return text_take_number(&ask->expiry_s, text, EXPIRY_MOST) && text_take_word(text, " ") &&
+           ask->expiry_s >= now_s && ask->expiry_s - now_s <= 2 * (uint64_t)ASK_LIFE_S;
 }
 
 enum verdict ask_read(struct address *account, struct ask *ask, const char *text, uint64_t now_s)

@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "proofs/job/job_facts.h"
 
 _Static_assert(JOB_CARD_TEXT_MAX == JOB_TITLE_MAX, "titles fit");
@@ -16,7 +16,9 @@ enum {
 };
 
 static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                            "-_.~!$'()*,;:@/?";
+                            "-_.~!$'()*,;:@/? ";
+
+#define NUMBER_MOST UINT64_C(999999999999999999)
 
 void job_card_of(struct job_card *card, const struct job *job)
 {
@@ -37,20 +39,10 @@ void job_card_of(struct job_card *card, const struct job *job)
 /* As much of the text as takes at most `room` bytes. */
 static void write_text(char *field, size_t room, const char *text)
 {
-    size_t used = 0;
-
-    for (const char *at = text; *at != '\0'; at++) {
-        bool bare = *at == ' ' || strchr(plain, *at) != NULL;
-        size_t size = bare ? 1 : 3;
-
-        if (used + size > room) {
-            break;
-        }
-        (void)snprintf(field + used, size + 1, bare ? "%c" : "%%%02X",
-                       *at == ' ' ? '+' : (unsigned char)*at);
-        used += size;
+    (void)text_escape(field, room, text, plain);
+    for (char *at = field; *at != '\0'; at++) {
+        *at = *at == ' ' ? '+' : *at;
     }
-    field[used] = '\0';
 }
 
 static void add_number(char *numbers, const char *name, uint64_t number)
@@ -95,41 +87,30 @@ bool job_card_write(char contact[GAME_CONTACT_MAX + 1], const char *address,
 
 /* ---- reading -------------------------------------------------------------------- */
 
-static int digit_of(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static void read_text(char text[JOB_CARD_TEXT_MAX + 1], const char *field, size_t size)
 {
-    size_t used = 0;
+    char escaped[FIELD_MAX + 1];
 
-    for (size_t i = 0; i < size && used < JOB_CARD_TEXT_MAX; i++) {
-        int c = field[i] == '+' ? ' ' : field[i];
-
-        if (c == '%') {
-            if (size - i < 3 || digit_of(field[i + 1]) < 0 || digit_of(field[i + 2]) < 0) {
-                break;
-            }
-            c = 16 * digit_of(field[i + 1]) + digit_of(field[i + 2]);
-            i += 2;
-        }
-        text[used++] = (char)(c >= ' ' && c <= '~' ? c : '?');
+    (void)snprintf(escaped, sizeof(escaped), "%.*s", (int)(size < FIELD_MAX ? size : FIELD_MAX),
+                   field);
+    for (char *at = escaped; *at != '\0'; at++) {
+        *at = *at == '+' ? ' ' : *at;
     }
-    text[used] = '\0';
+    (void)text_unescape(escaped);
+    (void)snprintf(text, JOB_CARD_TEXT_MAX + 1, "%.*s", JOB_CARD_TEXT_MAX, escaped);
+    for (char *at = text; *at != '\0'; at++) {
+        *at = (char)(*at >= ' ' && *at <= '~' ? *at : '?');
+    }
 }
 
 static uint64_t read_number(const char *field, size_t size)
 {
-    uint64_t number = 0;
+    char text[24];
+    uint64_t number;
 
-    for (size_t i = 0; i < size; i++) {
-        if (field[i] < '0' || field[i] > '9' || i == 18) {
-            return 0;
-        }
-        number = 10 * number + (uint64_t)(field[i] - '0');
-    }
-    return number;
+    (void)snprintf(text, sizeof(text), "%.*s", (int)(size < sizeof(text) ? size : sizeof(text)),
+                   field);
+    return text_is_number(&number, text, NUMBER_MOST) ? number : 0;
 }
 
 static void read_field(struct job_card *card, const char *field, size_t size)

@@ -12,14 +12,7 @@
 #include "proofs/commit/commit.h"
 #include "proofs/commit/leaf_proof.h"
 #include "proofs/dispute/evidence.h"
-
-/* docs/FORMATS.md, job: 56 program root, 120 constants, 152 data, 184 first state. */
-enum {
-    HEADER_PROGRAM = 56,
-    HEADER_CONSTANTS = 120,
-    HEADER_DATA = 152,
-    HEADER_FIRST_STATE = 184,
-};
+#include "proofs/job/job.h"
 
 static struct digest header_root(const uint8_t header[GAME_JOB_HEADER_SIZE], size_t place)
 {
@@ -66,7 +59,7 @@ static bool state_stands(const struct game_segment *segment, uint64_t first, uin
 static enum status check_pre_state(struct local_game *game, const struct local_segment *segment,
                                    const struct game_case *shown, uint64_t first)
 {
-    const struct digest first_state = header_root(shown->job_header, HEADER_FIRST_STATE);
+    const struct digest first_state = header_root(shown->job_header, JOB_AT_FIRST_STATE);
     const struct game_segment *previous = &shown->previous;
     struct hash32 stored;
     struct hash32 hash;
@@ -124,9 +117,9 @@ static enum status open_subject(struct local_game *game, struct evidence_context
         return refuse_case(game, GAME_CASE_SUBJECT);
     }
     *context = (struct evidence_context){
-        .program = header_root(shown->job_header, HEADER_PROGRAM),
-        .constants = header_root(shown->job_header, HEADER_CONSTANTS),
-        .data = header_root(shown->job_header, HEADER_DATA),
+        .program = header_root(shown->job_header, JOB_AT_PROGRAM),
+        .constants = header_root(shown->job_header, JOB_AT_CONSTANTS),
+        .data = header_root(shown->job_header, JOB_AT_DATA),
         .before = shown->pre_state,
         .after = shown->post_state,
         .trace = dispute->trace_root,

@@ -1,18 +1,11 @@
 /* federate_child.c - see federate_child.h. */
 #include "client/federate/federate_child.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cli/command.h"
@@ -26,99 +19,22 @@ enum {
 
 #define LOOK_S 0.05
 
-/* ---- words ---------------------------------------------------------------- */
-
-void federate_words_init(struct federate_words *words, const char *group, const char *command)
-{
-    words->count = 0;
-    words->number_count = 0;
-    federate_words_add(words, "lockstep");
-    federate_words_add(words, group);
-    federate_words_add(words, command);
-}
-
-void federate_words_add(struct federate_words *words, const char *word)
-{
-    assert(words->count < FEDERATE_WORDS_MAX);
-    words->list[words->count++] = word;
-    words->list[words->count] = NULL;
-}
-
-void federate_words_option(struct federate_words *words, const char *option, const char *value)
-{
-    if (value != NULL) {
-        federate_words_add(words, option);
-        federate_words_add(words, value);
-    }
-}
-
-void federate_words_number(struct federate_words *words, const char *option, uint64_t number)
-{
-    char *text = words->numbers[words->number_count++ % 8];
-
-    (void)snprintf(text, sizeof(words->numbers[0]), "%" PRIu64, number);
-    federate_words_option(words, option, text);
-}
-
-void federate_words_ledger(struct federate_words *words, const struct options *given, bool account)
-{
-    federate_words_option(words, "--ledger", options_text(given, "ledger"));
-    federate_words_option(words, "--registry", options_text(given, "registry"));
-    federate_words_option(words, "--ledger-state", options_text(given, "ledger-state"));
-    federate_words_number(words, "--first-block", options_number(given, "first-block"));
-    federate_words_number(words, "--depth", options_number(given, "depth"));
-    federate_words_option(words, "--config", options_text(given, "config"));
-    if (account) {
-        federate_words_number(words, "--gas-price-max", options_number(given, "gas-price-max"));
-        federate_words_option(words, "--wallet", options_text(given, "wallet"));
-        federate_words_option(words, "--passphrase-file", options_text(given, "passphrase-file"));
-        federate_words_option(words, "--account", options_text(given, "account"));
-    }
-}
-
-/* ---- the child ------------------------------------------------------------ */
-
-/* Only calls that are safe after fork() with threads. */
-static void become_program(const struct federate_words *words, pid_t parent, int nothing,
-                           int output)
-{
-    sigset_t none;
-
-    (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    /* The parent can die before the first call takes effect. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent &&
-        dup2(nothing, STDIN_FILENO) == STDIN_FILENO &&
-        dup2(output, STDOUT_FILENO) == STDOUT_FILENO) {
-        (void)execv(SPAWN_SELF, (char *const *)(uintptr_t)words->list);
-    }
-    _exit(126);
-}
-
-enum status federate_child_start(struct federate_child *child, struct federate_words *words,
+enum status federate_child_start(struct federate_child *child, const struct child_words *words,
                                  struct error *error)
 {
-    const pid_t parent = getpid();
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    struct spawn_files files = {.input = -1, .further = -1, .tied = true};
+    enum status status;
 
     *child = (struct federate_child){.output = memfd_create("answer", MFD_CLOEXEC)};
-    if (child->output >= 0 && nothing >= 0) {
-        child->process = fork();
+    if (child->output < 0) {
+        return error_set_errno(error, "cannot start '%s %s'", words->list[1], words->list[2]);
     }
-    if (child->output < 0 || nothing < 0 || child->process < 0) {
-        (void)error_set_errno(error, "cannot start '%s %s'", words->list[1], words->list[2]);
-        child->process = 0;
+    files.output = child->output;
+    status = spawn_program(&child->process, SPAWN_SELF, words->list, &files, error);
+    if (status != STATUS_OK) {
         federate_child_stop(child);
-        if (nothing >= 0) {
-            (void)close(nothing);
-        }
-        return STATUS_IO;
     }
-    if (child->process == 0) {
-        become_program(words, parent, nothing, child->output);
-    }
-    (void)close(nothing);
-    return STATUS_OK;
+    return status;
 }
 
 json_t *federate_child_said(const struct federate_child *child)
@@ -146,30 +62,25 @@ json_t *federate_child_said(const struct federate_child *child)
 
 bool federate_child_ended(struct federate_child *child, int *code)
 {
-    int status = 0;
+    int how;
 
-    if (waitpid(child->process, &status, WNOHANG) == 0) {
+    if (!spawn_ended(&child->process, &how)) {
         return false;
     }
-    *code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    child->process = 0;
+    *code = spawn_code(how);
     return true;
 }
 
 void federate_child_stop(struct federate_child *child)
 {
-    if (child->process > 0) {
-        (void)kill(child->process, SIGTERM);
-        while (waitpid(child->process, NULL, 0) < 0 && errno == EINTR) {
-        }
-    }
+    (void)spawn_end(&child->process, SIGTERM, SPAWN_FOR_EVER);
     if (child->output > 0) {
         (void)close(child->output);
     }
     *child = (struct federate_child){0};
 }
 
-enum status federate_child_run(json_t **answer, int *code, struct federate_words *words,
+enum status federate_child_run(json_t **answer, int *code, const struct child_words *words,
                                struct stop *stop, struct error *error)
 {
     struct federate_child child;
@@ -201,7 +112,7 @@ enum status federate_child_why(const json_t *answer, int code, const char *what,
     const char *message = json_string_value(json_object_get(failure, "message"));
     const char *advice = json_string_value(json_object_get(failure, "advice"));
 
-    if (code == 126 || code < 0 || message == NULL) {
+    if (code >= 126 || message == NULL) {
         return error_set(error, status_of_code(code), "%s: it ended with code %d and said no more",
                          what, code);
     }

@@ -11,27 +11,8 @@
 #include <jansson.h>
 #include <sys/types.h>
 
-#include "base/cli/options.h"
+#include "base/cli/child_words.h"
 #include "base/io/stop.h"
-
-#define FEDERATE_WORDS_MAX (3 * OPTION_LIST_MAX + 96)
-
-/* A command line: words are borrowed, numbers are its own. */
-struct federate_words {
-    const char *list[FEDERATE_WORDS_MAX + 1];
-    size_t count;
-    char numbers[8][24];
-    size_t number_count;
-};
-
-/* "lockstep", a group and a command. */
-void federate_words_init(struct federate_words *words, const char *group, const char *command);
-void federate_words_add(struct federate_words *words, const char *word); /* more are a bug */
-/* value NULL: nothing. */
-void federate_words_option(struct federate_words *words, const char *option, const char *value);
-void federate_words_number(struct federate_words *words, const char *option, uint64_t number);
-/* The ledger's options, and with account also the key's, as they were given to us. */
-void federate_words_ledger(struct federate_words *words, const struct options *given, bool account);
 
 struct federate_child {
     pid_t process; /* 0: none */
@@ -39,7 +20,7 @@ struct federate_child {
 };
 
 MUST_CHECK enum status federate_child_start(struct federate_child *child,
-                                            struct federate_words *words, struct error *error);
+                                            const struct child_words *words, struct error *error);
 /* What it has said so far, as JSON of its first line; NULL: nothing whole yet. The caller's. */
 json_t *federate_child_said(const struct federate_child *child);
 /* Has it ended? *code: as of a command. */
@@ -48,8 +29,9 @@ void federate_child_stop(struct federate_child *child); /* none is allowed */
 
 /* Runs one to its end. *answer: what it said, or NULL; the caller's. STATUS_STOPPED: so were we. A
  * failure of the child is none of ours: look at *code, and federate_child_why(). */
-MUST_CHECK enum status federate_child_run(json_t **answer, int *code, struct federate_words *words,
-                                          struct stop *stop, struct error *error);
+MUST_CHECK enum status federate_child_run(json_t **answer, int *code,
+                                          const struct child_words *words, struct stop *stop,
+                                          struct error *error);
 /* Why a child failed, as an error of ours; what: which one. */
 enum status federate_child_why(const json_t *answer, int code, const char *what,
                                struct error *error);

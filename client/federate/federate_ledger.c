@@ -79,7 +79,7 @@ static enum status wait_for_server(struct federation *federation, struct error *
 }
 
 /* All files that owners named, once each: the server finds data by its root. */
-static void add_all_data(struct federate_words *words, const struct federate_plan *plan)
+static void add_all_data(struct child_words *words, const struct federate_plan *plan)
 {
     const char *added[OPTION_LIST_MAX];
     size_t count = 0;
@@ -94,7 +94,7 @@ static void add_all_data(struct federate_words *words, const struct federate_pla
             }
             if (found == count && count < OPTION_LIST_MAX) {
                 added[count++] = path;
-                federate_words_option(words, "--data", path);
+                child_words_option(words, "data", path);
             }
         }
     }
@@ -106,7 +106,7 @@ static enum status begin_serving(struct federate_round *round, struct error *err
     struct federation *federation = round->federation;
     const char *contact = options_text(federation->options, "contact");
     const char *serve = options_text(federation->options, "serve");
-    struct federate_words words;
+    struct child_words words;
     char jobs[FILE_PATH_MAX];
     char start[FILE_PATH_MAX];
     char served[FILE_PATH_MAX];
@@ -116,15 +116,15 @@ static enum status begin_serving(struct federate_round *round, struct error *err
         TRY(rounds_path(jobs, federation->folder, round->number, "", error));
         TRY(rounds_path(start, federation->folder, round->number, ROUND_START_FILE, error));
         TRY(rounds_path(served, federation->folder, 0, "served", error));
-        federate_words_init(&words, "job", "serve");
-        federate_words_add(&words, jobs);
-        federate_words_option(&words, "--serve", serve);
-        federate_words_option(&words, "--folder", served);
+        child_words_init(&words, "job", "serve");
+        child_words_add(&words, jobs);
+        child_words_option(&words, "serve", serve);
+        child_words_option(&words, "folder", served);
         if (round->jobs[0]->first_state_given) {
-            federate_words_option(&words, "--first-state", start);
+            child_words_option(&words, "first-state", start);
         }
         add_all_data(&words, &federation->plan);
-        federate_words_add(&words, "--json");
+        child_words_flag(&words, "json");
         TRY(federate_child_start(&federation->server, &words, error));
         TRY(wait_for_server(federation, error));
     }
@@ -138,16 +138,26 @@ static enum status begin_serving(struct federate_round *round, struct error *err
 
 /* Runs a command about the owner's last try; a failure is told with the owner's name. */
 static enum status run_about(json_t **answer, struct federate_round *round, uint32_t owner,
-                             struct federate_words *words, struct error *error)
+                             struct child_words *words, struct error *error)
 {
     struct federation *federation = round->federation;
     int code = 0;
 
-    federate_words_add(words, "--json");
+    child_words_flag(words, "json");
     TRY(federate_child_run(answer, &code, words, &federation->stop, error));
     return code == COMMAND_OK
                ? STATUS_OK
                : federate_child_why(*answer, code, round->record.names[owner], error);
+}
+
+/* Of a command that makes a move with our key. */
+static void add_account(struct child_words *words, const struct options *given)
+{
+    chain_child_ledger(words, given);
+    child_words_given(words, "timeout", given);
+    child_words_given(words, "wallet", given);
+    child_words_given(words, "passphrase-file", given);
+    child_words_given(words, "account", given);
 }
 
 /* One try is opened with one salt, as often as this is done. */
@@ -157,9 +167,8 @@ static enum status open_try(struct federate_round *round, uint32_t owner, struct
     const struct federate_owner *planned = &federation->plan.owners[owner];
     struct round_owner *to = &round->record.owners[owner];
     struct round_try *one = &to->tries[to->try_count];
-    char options[FEDERATE_TERMS_MAX][OPTION_NAME_MAX + 4];
     char path[FILE_PATH_MAX];
-    struct federate_words words;
+    struct child_words words;
     json_t *answer = NULL;
     enum status status;
 
@@ -171,22 +180,20 @@ static enum status open_try(struct federate_round *round, uint32_t owner, struct
     }
     TRY(rounds_owner_path(path, federation->folder, round->number, owner, "job", error));
     *one = (struct round_try){.salt = rounds_salt(&federation->rounds, to->try_count)};
-    federate_words_init(&words, "job", "open");
-    federate_words_add(&words, path);
-    federate_words_ledger(&words, federation->options, true);
-    federate_words_number(&words, "--timeout", options_number(federation->options, "timeout"));
-    federate_words_number(&words, "--salt", one->salt);
+    child_words_init(&words, "job", "open");
+    child_words_add(&words, path);
+    add_account(&words, federation->options);
+    child_words_number(&words, "salt", one->salt);
     if (federation->contact[0] != '\0') {
-        federate_words_option(&words, "--contact", federation->contact);
+        child_words_option(&words, "contact", federation->contact);
     }
     for (size_t i = 0; i < planned->term_count; i++) {
-        (void)snprintf(options[i], sizeof(options[i]), "--%s", planned->terms[i].name);
-        federate_words_add(&words, options[i]);
+        child_words_flag(&words, planned->terms[i].name);
         if (planned->terms[i].value != NULL) {
-            federate_words_add(&words, planned->terms[i].value);
+            child_words_add(&words, planned->terms[i].value);
         }
     }
-    federate_words_add(&words, "--yes");
+    child_words_flag(&words, "yes");
     TRY_OUT(run_about(&answer, round, owner, &words, error));
     TRY_OUT(strict_json_hex(answer, error, one->key.bytes, DIGEST_SIZE, "job"));
     to->try_count++;
@@ -201,16 +208,14 @@ out:
 static enum status collect_try(struct federate_round *round, uint32_t owner, struct error *error)
 {
     char key[HEX_DATA_SIZE(DIGEST_SIZE)];
-    struct federate_words words;
+    struct child_words words;
     json_t *answer = NULL;
     enum status status;
 
     write_key(key, last_try(&round->record.owners[owner]));
-    federate_words_init(&words, "job", "collect");
-    federate_words_add(&words, key);
-    federate_words_ledger(&words, round->federation->options, true);
-    federate_words_number(&words, "--timeout",
-                          options_number(round->federation->options, "timeout"));
+    child_words_init(&words, "job", "collect");
+    child_words_add(&words, key);
+    add_account(&words, round->federation->options);
     status = run_about(&answer, round, owner, &words, error);
     json_decref(answer);
     return status;
@@ -222,7 +227,7 @@ static enum status close_try(bool *over, struct federate_round *round, uint32_t 
 {
     struct federation *federation = round->federation;
     char key[HEX_DATA_SIZE(DIGEST_SIZE)];
-    struct federate_words words;
+    struct child_words words;
     struct ledger_job there;
     struct hash32 hash;
     json_t *answer = NULL;
@@ -233,10 +238,9 @@ static enum status close_try(bool *over, struct federate_round *round, uint32_t 
         return STATUS_OK;
     }
     write_key(key, last_try(&round->record.owners[owner]));
-    federate_words_init(&words, "job", "close");
-    federate_words_add(&words, key);
-    federate_words_ledger(&words, federation->options, true);
-    federate_words_number(&words, "--timeout", options_number(federation->options, "timeout"));
+    child_words_init(&words, "job", "close");
+    child_words_add(&words, key);
+    add_account(&words, federation->options);
     status = run_about(&answer, round, owner, &words, error);
     json_decref(answer);
     if (status == STATUS_STOPPED) {
@@ -250,17 +254,6 @@ static enum status close_try(bool *over, struct federate_round *round, uint32_t 
 }
 
 /* ---- what an owner gives -------------------------------------------------- */
-
-static void add_sources(struct federate_words *words, const struct options *given)
-{
-    for (size_t i = 0; i < options_list_count(given, "mirror"); i++) {
-        federate_words_option(words, "--mirror", options_list_item(given, "mirror", i));
-    }
-    federate_words_number(words, "--mirror-timeout", options_number(given, "mirror-timeout"));
-    if (options_flag(given, "private-contacts")) {
-        federate_words_add(words, "--private-contacts");
-    }
-}
 
 /* Where the last state of an owner's job is fetched to. */
 static enum status fetched_path(char path[FILE_PATH_MAX], char folder[FILE_PATH_MAX],
@@ -280,19 +273,21 @@ static enum status fetch_last(struct federate_round *round, uint32_t owner, stru
     char key[HEX_DATA_SIZE(DIGEST_SIZE)];
     char folder[FILE_PATH_MAX];
     char path[FILE_PATH_MAX];
-    struct federate_words words;
+    struct child_words words;
     json_t *answer = NULL;
     enum status status;
 
     TRY(fetched_path(path, folder, round, owner, error));
     write_key(key, last_try(&round->record.owners[owner]));
-    federate_words_init(&words, "job", "fetch");
-    federate_words_add(&words, key);
-    federate_words_ledger(&words, federation->options, false);
-    federate_words_option(&words, "--out", folder);
-    federate_words_number(&words, "--segment", round->looks[owner].state.segments - 1);
-    federate_words_add(&words, "--with-optimizer");
-    add_sources(&words, federation->options);
+    child_words_init(&words, "job", "fetch");
+    child_words_add(&words, key);
+    chain_child_ledger(&words, federation->options);
+    child_words_option(&words, "out", folder);
+    child_words_number(&words, "segment", round->looks[owner].state.segments - 1);
+    child_words_flag(&words, "with-optimizer");
+    child_words_given(&words, "mirror", federation->options);
+    child_words_given(&words, "mirror-timeout", federation->options);
+    child_words_given(&words, "private-contacts", federation->options);
     status = run_about(&answer, round, owner, &words, error);
     json_decref(answer);
     return status;

@@ -1,5 +1,4 @@
 /* federate_local.c - the jobs of a round run here, one after the other; see federation.h. */
-#include <string.h>
 
 #include "client/federate/federation.h"
 
@@ -9,7 +8,7 @@ static enum status train_here(json_t **answer, int *code, struct federate_round 
 {
     struct federation *federation = round->federation;
     const struct federate_owner *planned = &federation->plan.owners[owner];
-    struct federate_words words;
+    struct child_words words;
     char bundle[FILE_PATH_MAX];
     char job[FILE_PATH_MAX];
     char start[FILE_PATH_MAX];
@@ -20,22 +19,22 @@ static enum status train_here(json_t **answer, int *code, struct federate_round 
     TRY(rounds_path(start, federation->folder, round->number, ROUND_START_FILE, error));
     TRY(file_path_join(begun, sizeof(begun), error, bundle, "job"));
     if (file_exists(begun)) {
-        federate_words_init(&words, "prover", "resume");
-        federate_words_add(&words, bundle);
+        child_words_init(&words, "prover", "resume");
+        child_words_add(&words, bundle);
     } else {
-        federate_words_init(&words, "prover", "run");
-        federate_words_add(&words, job);
-        federate_words_option(&words, "--bundle", bundle);
+        child_words_init(&words, "prover", "run");
+        child_words_add(&words, job);
+        child_words_option(&words, "bundle", bundle);
     }
     if (round->jobs[owner]->first_state_given) {
-        federate_words_option(&words, "--first-state", start);
+        child_words_option(&words, "first-state", start);
     }
     for (size_t i = 0; i < planned->data_count; i++) {
-        federate_words_option(&words, "--data", planned->data[i]);
+        child_words_option(&words, "data", planned->data[i]);
     }
-    federate_words_number(&words, "--threads", options_number(federation->options, "threads"));
-    federate_words_add(&words, "--offline");
-    federate_words_add(&words, "--json");
+    child_words_given(&words, "threads", federation->options);
+    child_words_flag(&words, "offline");
+    child_words_flag(&words, "json");
     return federate_child_run(answer, code, &words, &federation->stop, error);
 }
 

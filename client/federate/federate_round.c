@@ -118,9 +118,7 @@ enum status federate_round_keep(struct federate_round *round, uint32_t owner, st
     buffer_init(&text, PROGRESS_SIZE_MAX);
     TRY_OUT(
         rounds_owner_path(path, round->federation->folder, round->number, owner, PROGRESS, error));
-    TRY_OUT(strict_json_write(&text, error, json, JSON_COMPACT | JSON_SORT_KEYS));
-    buffer_add_text(&text, "\n");
-    TRY_OUT(buffer_check(&text, error, "the progress"));
+    TRY_OUT(strict_json_line(&text, error, json));
     status = file_write(path, error, text.data, text.size, 0644);
 out:
     buffer_release(&text);

@@ -10,19 +10,12 @@ static int root_run(struct command_context *context)
 {
     const char *path = context->options->arguments[0];
     char text[HEX_SIZE(DIGEST_SIZE)];
-    struct weights weights = {0};
     struct digest root;
     struct error error;
-    enum status status;
     uint32_t count = 0;
 
     error_init(&error);
-    status = weights_open(&weights, path, &error);
-    if (status == STATUS_OK) {
-        status = model_root(&root, &count, &weights, &error);
-    }
-    weights_close(&weights);
-    if (status != STATUS_OK) {
+    if (model_root_of(&root, &count, path, &error) != STATUS_OK) {
         return command_fail(context, &error);
     }
     hex_encode(text, root.bytes, DIGEST_SIZE);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/models/graph/graph_expected.h"
+#include "engine/ops/real.h"
 #include "proofs/job/job_notes.h"
 #include "proofs/run/data_paths.h"
 #include "proofs/run/run.h"
@@ -203,16 +204,16 @@ static enum status compare_loss(struct graph_checked *checked, struct check *che
 {
     const double wanted = check->expected.loss;
     uint32_t bits;
-    float found;
+    double found;
 
     TRY(run_loss(&bits, &check->run, error));
-    memcpy(&found, &bits, sizeof(found));
-    checked->found.loss = fabs((double)found - wanted) / fmax(fabs(wanted), LEAST_LOSS);
+    found = (double)real_from_bits(bits);
+    checked->found.loss = fabs(found - wanted) / fmax(fabs(wanted), LEAST_LOSS);
     if (checked->found.loss <= checked->allowed.loss) {
         return STATUS_OK;
     }
     (void)error_set(error, STATUS_REFUSED,
-                    "the first step is not PyTorch's: its loss is %.9g and not %.9g", (double)found,
+                    "the first step is not PyTorch's: its loss is %.9g and not %.9g", found,
                     wanted);
     error_advise(error, "export the program once more, or take more --bits; a program that is "
                         "exported wrongly is a fault to report");

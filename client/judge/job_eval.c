@@ -12,6 +12,7 @@
 #include "base/hex.h"
 #include "base/io/file.h"
 #include "base/sandbox/sandbox.h"
+#include "engine/ops/real.h"
 #include "proofs/job/held_out_job.h"
 #include "proofs/job/job_file.h"
 #include "proofs/job/job_make.h"
@@ -328,14 +329,6 @@ out:
 
 /* ---- what is said -------------------------------------------------------------------------- */
 
-static float number_of(uint32_t bits)
-{
-    float number;
-
-    memcpy(&number, &bits, sizeof(number));
-    return number;
-}
-
 /* JSON has neither NaN nor infinity. */
 static json_t *number_json(double number)
 {
@@ -345,8 +338,8 @@ static json_t *number_json(double number)
 static int emit_result(struct command_context *context, const struct evaluation *this)
 {
     const char *out = options_text(this->options, "out");
-    const double loss = (double)number_of(this->loss_bits);
-    const double accuracy = (double)number_of(this->accuracy_bits);
+    const double loss = (double)real_from_bits(this->loss_bits);
+    const double accuracy = (double)real_from_bits(this->accuracy_bits);
     char state[HEX_SIZE(DIGEST_SIZE)];
     char id[HEX_SIZE(DIGEST_SIZE)];
     char data[HEX_SIZE(DIGEST_SIZE)];

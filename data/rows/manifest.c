@@ -24,14 +24,6 @@ static const char *const count_names[PACKING_COUNTS] = {"examples", "held_out", 
 
 /* ---- writing ---- */
 
-static json_t *json_hex(const struct digest *digest)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(text, digest->bytes, DIGEST_SIZE);
-    return json_string(text);
-}
-
 static json_t *text_or_null(const char *text)
 {
     return text == NULL ? json_null() : json_string(text);
@@ -56,8 +48,8 @@ static json_t *tokenizer_json(const struct packing *packing)
         const struct tokenizer_file *file = &tokenizer->files[i];
 
         (void)json_array_append_new(files, json_pack("{s:s, s:o, s:I}", "name", file->name,
-                                                     "sha256", json_hex(&file->sha256), "size",
-                                                     (json_int_t)file->size));
+                                                     "sha256", strict_json_digest(&file->sha256),
+                                                     "size", (json_int_t)file->size));
     }
     return json_pack("{s:s, s:I, s:s, s:o}", "path", packing->options->tokenizer, "ids",
                      (json_int_t)tokenizer->id_count, "unicode", UNICODE_VERSION, "files", files);
@@ -70,8 +62,8 @@ static json_t *sources_json(const struct packing *packing)
     for (size_t i = 0; i < packing->options->source_count; i++) {
         (void)json_array_append_new(list, json_pack("{s:s, s:o, s:I}", "path",
                                                     packing->options->sources[i], "sha256",
-                                                    json_hex(&packing->done[i].sha256), "size",
-                                                    (json_int_t)packing->done[i].size));
+                                                    strict_json_digest(&packing->done[i].sha256),
+                                                    "size", (json_int_t)packing->done[i].size));
     }
     return list;
 }
@@ -95,7 +87,7 @@ static json_t *side_json(const struct packing *packing, size_t side, const struc
         (void)json_object_set_new(json, row_tensor_name(which),
                                   json_pack("{s:s, s:o}", "type",
                                             dtype_name(packing->shape.types[i]), "root",
-                                            json_hex(&roots[i])));
+                                            strict_json_digest(&roots[i])));
     }
     return json;
 }

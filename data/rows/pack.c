@@ -136,13 +136,10 @@ static enum status write_manifest(struct pack_writing *writing, struct error *er
     TRY(file_path_join(path, sizeof(path), error, writing->folder, MANIFEST_NAME));
     buffer_init(&text, MANIFEST_SIZE_MAX);
     manifest = manifest_make(&writing->packing, roots);
-    status = manifest == NULL
-                 ? error_set(error, STATUS_BAD_FORMAT,
-                             "no manifest: a path is not UTF-8, or memory ran out")
-                 /* Sorted and compact: the same manifest has the same bytes on every machine. */
-                 : strict_json_write(&text, error, manifest, JSON_SORT_KEYS | JSON_COMPACT);
+    status = manifest == NULL ? error_set(error, STATUS_BAD_FORMAT,
+                                          "no manifest: a path is not UTF-8, or memory ran out")
+                              : strict_json_line(&text, error, manifest);
     if (status == STATUS_OK) {
-        buffer_add_u8(&text, '\n');
         status = file_write(path, error, text.data, text.size, 0666);
     }
     json_decref(manifest);

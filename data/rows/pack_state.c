@@ -28,9 +28,7 @@ static enum status purpose_of(struct digest *digest, struct error *error,
 
     buffer_init(&text, 1 << 20);
     sha256_init(&hash, SHA256_ISA_BEST);
-    status = options == NULL
-                 ? error_set(error, STATUS_NO_MEMORY, "out of memory for the options")
-                 : strict_json_write(&text, error, options, JSON_SORT_KEYS | JSON_COMPACT);
+    status = strict_json_write(&text, error, options, JSON_SORT_KEYS | JSON_COMPACT);
     if (status == STATUS_OK) {
         sha256_add(&hash, text.data, text.size);
         for (size_t i = 0; i < packing->options->source_count; i++) {

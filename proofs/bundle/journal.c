@@ -2,9 +2,10 @@
 #include "proofs/bundle/journal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/text.h"
 
 /* The statements that make the tables. A journal's schema must be these texts, byte for byte. */
 static const struct {
@@ -258,11 +259,7 @@ static enum status open_unchanging(struct journal *journal, struct error *error)
                          "to write",
                          journal->path);
     }
-    for (const char *at = journal->path; *at != '\0'; at++) {
-        length +=
-            (size_t)snprintf(name + length, sizeof(name) - length,
-                             strchr(plain, *at) != NULL ? "%c" : "%%%02X", (unsigned char)*at);
-    }
+    length += text_escape(name + length, sizeof(name) - length - 1, journal->path, plain);
     (void)snprintf(name + length, sizeof(name) - length, "?immutable=1");
     return open_as(journal, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, JOURNAL_READ, error);
 }

@@ -390,25 +390,6 @@ out:
 
 /* ---- texts -------------------------------------------------------------- */
 
-static enum status write_json(const struct exporter *exporter, const char *name, const json_t *json,
-                              struct error *error)
-{
-    struct buffer text;
-    char path[FILE_PATH_MAX];
-    enum status status;
-
-    buffer_init(&text, CONFIG_MAX);
-    TRY_OUT(json == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", name)
-                         : strict_json_write(&text, error, json, JSON_INDENT(2)));
-    buffer_add_text(&text, "\n");
-    TRY_OUT(buffer_check(&text, error, name));
-    TRY_OUT(part_path(path, exporter, name, error));
-    TRY_OUT(file_write_new(path, error, text.data, text.size, 0644));
-out:
-    buffer_release(&text);
-    return status;
-}
-
 static enum status read_config(json_t **config, const struct exporter *exporter,
                                struct error *error)
 {
@@ -425,29 +406,17 @@ static enum status read_config(json_t **config, const struct exporter *exporter,
 static enum status write_config(const struct exporter *exporter, struct error *error)
 {
     json_t *config = NULL;
-    enum status status;
 
     TRY(read_config(&config, exporter, error));
-    (void)json_object_set_new(config,
-                              json_object_get(config, "dtype") != NULL ? "dtype" : "torch_dtype",
-                              json_string(exporter->options->bf16 ? "bfloat16" : "float32"));
-    status = write_json(exporter, "config.json", config, error);
-    json_decref(config);
-    return status;
+    return new_folder_config(exporter->part, config,
+                             exporter->options->bf16 ? "bfloat16" : "float32", 0, error);
 }
 
 static enum status write_bytes_tokenizer(const struct exporter *exporter, struct error *error)
 {
-    json_t *tokenizer = seed_model_tokenizer();
-    json_t *config = seed_model_tokenizer_config();
-    enum status status = write_json(exporter, "tokenizer.json", tokenizer, error);
-
-    if (status == STATUS_OK) {
-        status = write_json(exporter, "tokenizer_config.json", config, error);
-    }
-    json_decref(tokenizer);
-    json_decref(config);
-    return status;
+    TRY(new_folder_json(exporter->part, "tokenizer.json", seed_model_tokenizer(), 0, error));
+    return new_folder_json(exporter->part, "tokenizer_config.json", seed_model_tokenizer_config(),
+                           0, error);
 }
 
 /* The last parts of the names of the modules that have adapters, or that are trained whole. */
@@ -505,7 +474,6 @@ static enum status write_adapter_config(const struct exporter *exporter, struct 
     const struct safetensors_entry *b = NULL;
     json_t *config;
     json_t *whole;
-    enum status status;
     double scale;
 
     for (uint32_t i = 0; i < file->entry_count && b == NULL; i++) {
@@ -529,9 +497,7 @@ static enum status write_adapter_config(const struct exporter *exporter, struct 
         "lora_dropout", round(dropout_of(exporter->tape) * 1e6) / 1e6, "target_modules",
         modules_of(exporter, false), "fan_in_fan_out", (int)exporter->in_first, "bias", "none",
         "inference_mode", 1, "modules_to_save", whole, "init_lora_weights", 1);
-    status = write_json(exporter, "adapter_config.json", config, error);
-    json_decref(config);
-    return status;
+    return new_folder_json(exporter->part, "adapter_config.json", config, 0, error);
 }
 
 static void add_root(struct buffer *text, const char *what, const uint8_t *bytes)
@@ -595,8 +561,8 @@ static enum status write_card(const struct exporter *exporter, const struct dige
         add_root(&text, "root of the weights here", weights_root->bytes);
     }
     add_root(&text, "root of the first state", job->first_state_root.bytes);
-    add_root(&text, "root of the program", job->header + 56);
-    add_root(&text, "root of the data", job->header + 152);
+    add_root(&text, "root of the program", job->header + JOB_AT_PROGRAM);
+    add_root(&text, "root of the data", job->header + JOB_AT_DATA);
     buffer_add_format(&text, "| rules | version %u |\n", job->rules_version);
     buffer_add_text(&text, exporter->options->rounds == NULL
                                ? "\nAnybody with the job file, the data and the bundle can check "
@@ -612,21 +578,6 @@ out:
 }
 
 /* ---- the folder --------------------------------------------------------- */
-
-static enum status root_of_file(struct digest *root, const struct exporter *exporter,
-                                struct error *error)
-{
-    struct weights weights = {0};
-    char path[FILE_PATH_MAX];
-    enum status status;
-    uint32_t count;
-
-    TRY(part_path(path, exporter, "model.safetensors", error));
-    TRY(weights_open(&weights, path, error));
-    status = model_root(root, &count, &weights, error);
-    weights_close(&weights);
-    return status;
-}
 
 static enum status write_beside(const struct exporter *exporter, struct error *error)
 {
@@ -645,6 +596,7 @@ static enum status write_parts(const struct exporter *exporter, struct error *er
 {
     const bool adapters = model_export_has_adapters(exporter->tape) && !exporter->options->merge;
     struct digest root;
+    uint32_t count;
 
     if (adapters) {
         TRY(write_adapters(exporter, error));
@@ -657,7 +609,7 @@ static enum status write_parts(const struct exporter *exporter, struct error *er
     if (adapters) { /* a part of a model has no root of its own */
         return write_card(exporter, NULL, error);
     }
-    TRY(root_of_file(&root, exporter, error));
+    TRY(model_root_of(&root, &count, exporter->part, error));
     return write_card(exporter, &root, error);
 }
 

@@ -7,18 +7,11 @@
 #include <string.h>
 
 #include "base/endian.h"
+#include "engine/ops/real.h"
 #include "proofs/bundle/bundle_parts.h"
 #include "proofs/job/held_out.h"
 
 static const uint8_t magic[8] = {'L', 'S', 'S', 'T', 'O', 'P', 0, 1};
-
-static float number_of(uint32_t bits)
-{
-    float number;
-
-    memcpy(&number, &bits, sizeof(number));
-    return number;
-}
 
 /* ---- the rule ------------------------------------------------------------- */
 
@@ -34,7 +27,7 @@ void stop_rule_text(char text[STOP_RULE_TEXT], const struct stop_rule *rule)
     text[0] = '\0';
     if (rule->above_bits != FLOAT_NAN_BITS) {
         size = (size_t)snprintf(text, STOP_RULE_TEXT, "--stop-above %.9g",
-                                (double)number_of(rule->above_bits));
+                                (double)real_from_bits(rule->above_bits));
     }
     if (rule->patience != 0) {
         (void)snprintf(text + size, STOP_RULE_TEXT - size, "%s--patience %u", size == 0 ? "" : " ",
@@ -44,7 +37,7 @@ void stop_rule_text(char text[STOP_RULE_TEXT], const struct stop_rule *rule)
 
 static enum status check_rule(const struct stop_rule *rule, struct error *error)
 {
-    const float above = number_of(rule->above_bits);
+    const float above = real_from_bits(rule->above_bits);
 
     if ((rule->above_bits != FLOAT_NAN_BITS && !(isfinite(above) && above > 0.0f)) ||
         rule->patience > STOP_PATIENCE_MAX) {
@@ -130,7 +123,7 @@ void stop_watch_init(struct stop_watch *watch, const struct stop_rule *rule)
 void stop_watch_add(struct stop_watch *watch, uint64_t after_steps, uint32_t loss_bits)
 {
     const struct stop_rule *rule = &watch->rule;
-    const float loss = number_of(loss_bits);
+    const float loss = real_from_bits(loss_bits);
     const char *by = NULL;
 
     if (!watch->looked || loss < watch->least) {
@@ -141,7 +134,7 @@ void stop_watch_add(struct stop_watch *watch, uint64_t after_steps, uint32_t los
     } else {
         watch->worse++;
     }
-    if (rule->above_bits != FLOAT_NAN_BITS && loss > number_of(rule->above_bits)) {
+    if (rule->above_bits != FLOAT_NAN_BITS && loss > real_from_bits(rule->above_bits)) {
         by = "--stop-above";
     } else if (rule->patience != 0 && watch->worse >= rule->patience) {
         by = "--patience";

@@ -32,35 +32,24 @@ enum {
     FLAGS_ALL = FLAG_DIVERGED | FLAG_PLACED | FLAG_BATCH
 };
 
-/* Places in the header: docs/FORMATS.md, section 5. */
-enum {
-    HEADER_RULES = 8,
-    HEADER_STEPS = 12,
-    HEADER_SEGMENT = 20,
-    HEADER_PROGRAM = 56,
-    HEADER_CONSTANTS = 120,
-    HEADER_DATA = 152,
-    HEADER_FIRST_STATE = 184,
-};
-
 enum status evidence_context_of_job(struct evidence_context *context,
                                     const uint8_t header[JOB_HEADER_SIZE], struct error *error)
 {
-    uint64_t steps = endian_load_be64(header + HEADER_STEPS);
-    uint64_t segment = endian_load_be64(header + HEADER_SEGMENT);
+    uint64_t steps = endian_load_be64(header + JOB_AT_STEPS);
+    uint64_t segment = endian_load_be64(header + JOB_AT_SEGMENT);
 
     if (memcmp(header, JOB_MAGIC, 8) != 0 || steps == 0 || steps > JOB_STEPS_MAX || segment == 0 ||
         segment > steps) {
         return error_set(error, STATUS_BAD_FORMAT, "these bytes are not the header of a job");
     }
-    if (endian_load_be32(header + HEADER_RULES) != RULES_VERSION) {
+    if (endian_load_be32(header + JOB_AT_RULES) != RULES_VERSION) {
         return error_set(error, STATUS_REFUSED,
                          "the job is made for version %u of the rules; this program knows %d",
-                         endian_load_be32(header + HEADER_RULES), RULES_VERSION);
+                         endian_load_be32(header + JOB_AT_RULES), RULES_VERSION);
     }
-    memcpy(context->program.bytes, header + HEADER_PROGRAM, DIGEST_SIZE);
-    memcpy(context->constants.bytes, header + HEADER_CONSTANTS, DIGEST_SIZE);
-    memcpy(context->data.bytes, header + HEADER_DATA, DIGEST_SIZE);
+    memcpy(context->program.bytes, header + JOB_AT_PROGRAM, DIGEST_SIZE);
+    memcpy(context->constants.bytes, header + JOB_AT_CONSTANTS, DIGEST_SIZE);
+    memcpy(context->data.bytes, header + JOB_AT_DATA, DIGEST_SIZE);
     return STATUS_OK;
 }
 
@@ -88,8 +77,8 @@ static enum status read_place(struct evidence_place *place, struct reader *reade
 static bool place_holds(const struct evidence_file *file, const struct evidence_place *place,
                         const struct digest *state, uint64_t step)
 {
-    uint64_t steps = endian_load_be64(file->header + HEADER_STEPS);
-    uint64_t length = endian_load_be64(file->header + HEADER_SEGMENT);
+    uint64_t steps = endian_load_be64(file->header + JOB_AT_STEPS);
+    uint64_t length = endian_load_be64(file->header + JOB_AT_SEGMENT);
     uint64_t first = step - step % length;
     uint64_t most = steps - first < length ? steps - first : length;
 
@@ -145,13 +134,13 @@ static enum status read_file(struct evidence_file *file, struct reader *reader, 
         return status;
     }
     commit_job_id(&file->job_id, file->header, JOB_HEADER_SIZE);
-    if (file->step >= endian_load_be64(file->header + HEADER_STEPS)) {
+    if (file->step >= endian_load_be64(file->header + JOB_AT_STEPS)) {
         return error_set(error, STATUS_BAD_FORMAT, "the job has no step %llu",
                          (unsigned long long)file->step);
     }
     /* The state before step 0 is the job's, which the header binds: no solver says what it is. */
     if (file->step == 0 &&
-        memcmp(file->context.before.bytes, file->header + HEADER_FIRST_STATE, DIGEST_SIZE) != 0) {
+        memcmp(file->context.before.bytes, file->header + JOB_AT_FIRST_STATE, DIGEST_SIZE) != 0) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "the state before step 0 is not the job's first state");
     }

@@ -7,6 +7,7 @@
 
 #include "base/endian.h"
 #include "base/reader.h"
+#include "base/text.h"
 #include "engine/rules/rule.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/trace.h"
@@ -320,33 +321,10 @@ void trace_query_text(char text[TRACE_QUERY_TEXT_MAX], const struct trace_query 
  * What no trace_query_text() would write is found out by writing it again. */
 static bool take_number(const char **at, uint64_t max, uint64_t *number)
 {
-    uint64_t value = 0;
-    const char *start = *at;
-
-    for (; **at >= '0' && **at <= '9'; (*at)++) {
-        uint64_t digit = (uint64_t)(**at - '0');
-
-        if (value > (max - digit) / 10) {
-            return false;
-        }
-        value = 10 * value + digit;
-    }
-    *number = value;
-    if (*at == start) {
+    if (!text_take_number(number, at, max)) {
         return false;
     }
     *at += **at == '/';
-    return true;
-}
-
-static bool take_word(const char **at, const char *word)
-{
-    size_t size = strlen(word);
-
-    if (strncmp(*at, word, size) != 0) {
-        return false;
-    }
-    *at += size;
     return true;
 }
 
@@ -362,7 +340,7 @@ static bool take_item(const char **at, struct trace_query *query)
 static bool take_list(const char **at, struct trace_query *query)
 {
     for (int i = 0; i <= TRACE_QUERY_BATCH; i++) {
-        if (take_word(at, list_names[i])) {
+        if (text_take_word(at, list_names[i])) {
             query->list = (enum trace_query_list)i;
             *at += **at == '/';
             return i != TRACE_QUERY_BATCH || take_item(at, query);
@@ -388,24 +366,24 @@ enum status trace_query_parse(struct trace_query *query, const char *text)
     bool taken = false;
 
     *query = (struct trace_query){.kind = TRACE_QUERY_DIVERGED};
-    if (take_word(&at, "list/")) {
+    if (text_take_word(&at, "list/")) {
         query->kind = TRACE_QUERY_LIST;
         taken = take_list(&at, query);
-    } else if (take_word(&at, "node/")) {
+    } else if (text_take_word(&at, "node/")) {
         query->kind = TRACE_QUERY_LIST_NODE;
         taken = take_list(&at, query) && take_node(&at, query);
-    } else if (take_word(&at, "tensor/")) {
+    } else if (text_take_word(&at, "tensor/")) {
         query->kind = TRACE_QUERY_TENSOR;
         taken = take_item(&at, query);
-    } else if (take_word(&at, "tensor-node/")) {
+    } else if (text_take_word(&at, "tensor-node/")) {
         query->kind = TRACE_QUERY_TENSOR_NODE;
         taken = take_item(&at, query) && take_node(&at, query);
-    } else if (take_word(&at, "parts/")) {
+    } else if (text_take_word(&at, "parts/")) {
         query->kind = TRACE_QUERY_PARTS;
         taken = take_item(&at, query) && take_number(&at, UINT64_MAX, &query->index);
-        query->level = taken && take_word(&at, "part");
+        query->level = taken && text_take_word(&at, "part");
     } else {
-        taken = take_word(&at, "diverged");
+        taken = text_take_word(&at, "diverged");
     }
     if (!taken || !is_canonical(query)) {
         return STATUS_BAD_FORMAT;

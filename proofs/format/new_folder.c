@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/io/file.h"
+#include "base/io/strict_json.h"
 #include "base/io/whole_file.h"
+#include "proofs/format/base_config.h"
 
 #define COPY_SIZE_MAX ((size_t)256 << 20) /* of a tokenizer's file */
 
@@ -90,6 +92,28 @@ enum status new_folder_copy_rest(const char *part, const char *from, struct erro
         TRY(status);
     }
     return STATUS_OK;
+}
+
+enum status new_folder_json(const char *part, const char *name, json_t *json, size_t flags,
+                            struct error *error)
+{
+    char path[FILE_PATH_MAX];
+    enum status status = file_path_join(path, sizeof(path), error, part, name);
+
+    if (status != STATUS_OK) {
+        json_decref(json);
+        return status;
+    }
+    return strict_json_save(path, json, JSON_INDENT(2) | flags, error);
+}
+
+enum status new_folder_config(const char *part, json_t *config, const char *type, size_t flags,
+                              struct error *error)
+{
+    const char *key = json_object_get(config, "dtype") != NULL ? "dtype" : "torch_dtype";
+
+    (void)json_object_set_new(config, key, json_string(type));
+    return new_folder_json(part, BASE_CONFIG_NAME, config, flags, error);
 }
 
 enum status new_folder_scratch(char folder[FILE_PATH_MAX], struct error *error)

@@ -4,6 +4,8 @@
 #ifndef PROOFS_FORMAT_NEW_FOLDER_H
 #define PROOFS_FORMAT_NEW_FOLDER_H
 
+#include <jansson.h>
+
 #include "base/error.h"
 #include "base/io/file.h"
 
@@ -19,6 +21,15 @@ MUST_CHECK enum status new_folder_end(const char *part, const char *folder, enum
  * tokenizer, its licence. */
 MUST_CHECK enum status new_folder_copy_rest(const char *part, const char *from,
                                             struct error *error);
+
+/* Writes a file of JSON, indented; flags are jansson's. Takes the reference, also after a failure;
+ * NULL: no memory. */
+MUST_CHECK enum status new_folder_json(const char *part, const char *name, json_t *json,
+                                       size_t flags, struct error *error);
+
+/* config.json, which says the type of the weights now: "float32". Takes the reference. */
+MUST_CHECK enum status new_folder_config(const char *part, json_t *config, const char *type,
+                                         size_t flags, struct error *error);
 
 /* Makes an empty folder in TMPDIR, or in /tmp, which file_remove_folder() takes away again. */
 MUST_CHECK enum status new_folder_scratch(char folder[FILE_PATH_MAX], struct error *error);

@@ -19,6 +19,21 @@
 #define JOB_STEPS_MAX   UINT64_C(4294967294)
 #define JOB_TITLE_MAX   80 /* bytes of a title, and of the name of a model */
 
+/* Where the parts of a header stand: docs/FORMATS.md, section 5. Five roots are the last. */
+enum job_at {
+    JOB_AT_RULES = 8,
+    JOB_AT_STEPS = 12,
+    JOB_AT_SEGMENT = 20,
+    JOB_AT_MEMORY = 28,
+    JOB_AT_COMPUTE_CAPABILITY = 36,
+    JOB_AT_CONTRACTION_RATE = 40,
+    JOB_AT_PROGRAM = 56,
+    JOB_AT_BODY = 88,
+    JOB_AT_CONSTANTS = 120,
+    JOB_AT_DATA = 152,
+    JOB_AT_FIRST_STATE = 184,
+};
+
 /* What a machine must offer; zero sets no demand. */
 struct job_requirements {
     uint64_t memory;             /* bytes */

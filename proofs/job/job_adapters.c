@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "engine/models/model.h"
+#include "engine/ops/real.h"
 
 const char *job_adapter_end(const char *name)
 {
@@ -81,11 +82,8 @@ static double scale_of(const struct tape *tape, uint32_t b)
             uint32_t scale = reader_of(tape, tape->ops[product].outputs[0], OP_MAP, product);
 
             if (scale != UINT32_MAX && tape->ops[scale].attributes[MAP_FUNCTION] == MAP_SCALE) {
-                uint32_t bits = (uint32_t)tape->ops[scale].attributes[MAP_CONSTANT_BITS];
-                float factor;
-
-                memcpy(&factor, &bits, sizeof(factor));
-                return (double)factor;
+                return (double)real_from_bits(
+                    (uint32_t)tape->ops[scale].attributes[MAP_CONSTANT_BITS]);
             }
         }
         quantize = reader_of(tape, b, OP_QUANTIZE, quantize + 1);

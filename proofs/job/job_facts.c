@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/io/strict_json.h"
+#include "engine/ops/real.h"
 #include "proofs/job/first_state.h"
 #include "proofs/job/job_adapters.h"
 
@@ -13,15 +15,6 @@ enum {
     JOURNAL_STEP = 256,     /* bytes of a step in the journal, with room to spare */
     CHECKPOINT_EXTRA = 256, /* bytes of a tensor's name and place in a checkpoint */
 };
-
-static double real_of(int64_t bits)
-{
-    uint32_t pattern = (uint32_t)bits;
-    float value;
-
-    memcpy(&value, &pattern, sizeof(value));
-    return (double)value;
-}
 
 /* The job's program as it was written: one micro-batch. */
 static const struct tape *written_tape(const struct job *job)
@@ -202,7 +195,7 @@ static void find_rates(struct job_facts *facts, const struct job *job, uint32_t 
     double factor = 1.0;
 
     if (is_map(made, MAP_SCALE)) {
-        factor = real_of(made->attributes[MAP_CONSTANT_BITS]);
+        factor = (double)real_from_bits((uint32_t)made->attributes[MAP_CONSTANT_BITS]);
         made = maker_of(tape, made->inputs[0]);
     }
     if (made == NULL || made->kind != OP_SCHEDULE ||
@@ -220,16 +213,17 @@ static void find_rates(struct job_facts *facts, const struct job *job, uint32_t 
 static void take_kind(struct job_facts *facts, const struct job *job, const struct op *op)
 {
     const bool adamw = op->kind == OP_ADAMW;
-    const double decay = real_of(op->attributes[adamw ? ADAMW_DECAY_BITS : SGD_DECAY_BITS]);
+    const double decay =
+        (double)real_from_bits((uint32_t)op->attributes[adamw ? ADAMW_DECAY_BITS : SGD_DECAY_BITS]);
 
     if (adamw) {
         facts->optimizer = facts->optimizer == NULL ? "adamw" : facts->optimizer;
-        facts->beta1 = real_of(op->attributes[ADAMW_BETA1_BITS]);
-        facts->beta2 = real_of(op->attributes[ADAMW_BETA2_BITS]);
-        facts->epsilon = real_of(op->attributes[ADAMW_EPSILON_BITS]);
+        facts->beta1 = (double)real_from_bits((uint32_t)op->attributes[ADAMW_BETA1_BITS]);
+        facts->beta2 = (double)real_from_bits((uint32_t)op->attributes[ADAMW_BETA2_BITS]);
+        facts->epsilon = (double)real_from_bits((uint32_t)op->attributes[ADAMW_EPSILON_BITS]);
     } else {
         facts->optimizer = "sgd";
-        facts->momentum = real_of(op->attributes[SGD_MOMENTUM_BITS]);
+        facts->momentum = (double)real_from_bits((uint32_t)op->attributes[SGD_MOMENTUM_BITS]);
     }
     find_rates(facts, job, op->inputs[adamw ? 4 : 3]); /* it stands behind the moments */
     facts->decay = decay > facts->decay ? decay : facts->decay;
@@ -245,7 +239,7 @@ static double share_that_stays(const struct tape *tape, const char *moment)
 
         if (strcmp(tape->tensors[tape->states[i].before].name, moment) == 0 && scale != NULL &&
             is_map(scale, MAP_SCALE)) {
-            return real_of(scale->attributes[MAP_CONSTANT_BITS]);
+            return (double)real_from_bits((uint32_t)scale->attributes[MAP_CONSTANT_BITS]);
         }
     }
     return 0.0;
@@ -267,7 +261,7 @@ static void take_written(struct job_facts *facts, const struct job *job, uint32_
     const struct op *pull = is_binary(u, BINARY_ADD) ? maker_of(tape, u->inputs[1]) : NULL;
 
     if (is_map(pull, MAP_SCALE) && pull->inputs[0] == before) {
-        double decay = real_of(pull->attributes[MAP_CONSTANT_BITS]);
+        double decay = (double)real_from_bits((uint32_t)pull->attributes[MAP_CONSTANT_BITS]);
 
         facts->decay = decay > facts->decay ? decay : facts->decay;
         u = maker_of(tape, u->inputs[0]);
@@ -281,7 +275,9 @@ static void take_written(struct job_facts *facts, const struct job *job, uint32_
         const struct op *scale = is_binary(sum, BINARY_ADD) ? maker_of(tape, sum->inputs[0]) : NULL;
 
         facts->optimizer = "lion";
-        facts->beta1 = is_map(scale, MAP_SCALE) ? real_of(scale->attributes[MAP_CONSTANT_BITS]) : 0;
+        facts->beta1 = is_map(scale, MAP_SCALE)
+                           ? (double)real_from_bits((uint32_t)scale->attributes[MAP_CONSTANT_BITS])
+                           : 0;
         facts->beta2 = share_that_stays(tape, moment);
     } else {
         facts->optimizer = "muon";
@@ -355,7 +351,7 @@ void job_facts(struct job_facts *facts, const struct job *job)
     find_optimizer(facts, job);
     find_adapters(facts, tape);
     if (clip != NULL) {
-        facts->clip = real_of(clip->attributes[CLIP_LIMIT_BITS]);
+        facts->clip = (double)real_from_bits((uint32_t)clip->attributes[CLIP_LIMIT_BITS]);
     }
     if (dropout != NULL) {
         facts->dropout = (double)dropout->attributes[DROPOUT_THRESHOLD] / 4294967296.0;
@@ -424,14 +420,6 @@ static json_t *facts_json(const struct job *job)
         (json_int_t)job_bundle_bytes(job, keep, 0), "pairs", (int)facts.pairs);
 }
 
-static json_t *digest_json(const uint8_t *bytes)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(text, bytes, DIGEST_SIZE);
-    return json_string(text);
-}
-
 /* Of each data tensor, in the order of the roots: its name, type and dims. */
 static json_t *shapes_json(json_t *names, json_t *types, const struct tape *tape)
 {
@@ -464,13 +452,13 @@ json_t *job_json(const struct job *job)
     json_t *shapes = shapes_json(names, types, job->tape);
 
     for (uint32_t i = 0; i < job->data_count; i++) {
-        (void)json_array_append_new(data, digest_json(job->data_roots[i].bytes));
+        (void)json_array_append_new(data, strict_json_digest(job->data_roots[i].bytes));
     }
     return json_pack(
         "{s:o, s:s?, s:s?, s:o?, s:i, s:I, s:I, s:I, s:{s:I, s:i, s:i},"
         " s:{s:I, s:I, s:i, s:i, s:I, s:I, s:I, s:I},"
         " s:{s:o, s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:b}",
-        "id", digest_json(job->id.bytes), "title", job->title[0] == '\0' ? NULL : job->title,
+        "id", strict_json_digest(job->id.bytes), "title", job->title[0] == '\0' ? NULL : job->title,
         "model", job->model[0] == '\0' ? NULL : job->model, "facts", facts_json(job),
         "rules_version", (int)job->rules_version, "steps", (json_int_t)job->steps, "segment_length",
         (json_int_t)job->segment_length, "segments", (json_int_t)job_segments(job), "requirements",
@@ -481,9 +469,11 @@ json_t *job_json(const struct job *job)
         job->tape->brief == NULL ? 1 : (int)job->tape->brief->repeat.times, "states",
         (int)job->tape->state_count, "state_bytes", (json_int_t)footprint.state, "constant_bytes",
         (json_int_t)footprint.constant, "data_bytes", (json_int_t)footprint.data, "trace_bytes",
-        (json_int_t)footprint.trace, "roots", "program", digest_json(job->header + 56), "body",
-        digest_json(job->header + 88), "constants", digest_json(job->header + 120), "data",
-        digest_json(job->header + 152), "first_state", digest_json(job->header + 184), "data", data,
-        "data_shapes", shapes, "data_names", names, "data_types", types, "first_state_given",
-        (int)job->first_state_given);
+        (json_int_t)footprint.trace, "roots", "program",
+        strict_json_digest(job->header + JOB_AT_PROGRAM), "body",
+        strict_json_digest(job->header + JOB_AT_BODY), "constants",
+        strict_json_digest(job->header + JOB_AT_CONSTANTS), "data",
+        strict_json_digest(job->header + JOB_AT_DATA), "first_state",
+        strict_json_digest(job->header + JOB_AT_FIRST_STATE), "data", data, "data_shapes", shapes,
+        "data_names", names, "data_types", types, "first_state_given", (int)job->first_state_given);
 }

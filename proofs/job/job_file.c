@@ -41,19 +41,6 @@
 #include "proofs/job/job_check.h"
 #include "proofs/job/job_notes.h"
 
-/* Where the parts of the header stand, as the table above has them. */
-enum {
-    RULES_VERSION_AT = 8,
-    STEPS_AT = 12,
-    SEGMENT_LENGTH_AT = 20,
-    MEMORY_AT = 28,
-    COMPUTE_CAPABILITY_AT = 36,
-    CONTRACTION_RATE_AT = 40,
-    ROOTS_AT = 56, /* five of them */
-    BODY_DIGEST_AT = ROOTS_AT + DIGEST_SIZE,
-    FIRST_STATE_ROOT_AT = ROOTS_AT + 4 * DIGEST_SIZE
-};
-
 /* ---- writing ------------------------------------------------------------ */
 
 static void add_text(struct buffer *bytes, const char *text)
@@ -178,14 +165,14 @@ static enum status make_header(struct job *job, const struct digest *body, struc
     roots[4] = job->first_state_root;
     memset(job->header, 0, sizeof(job->header));
     memcpy(at, JOB_MAGIC, 8);
-    endian_store_be32(at + RULES_VERSION_AT, job->rules_version);
-    endian_store_be64(at + STEPS_AT, job->steps);
-    endian_store_be64(at + SEGMENT_LENGTH_AT, job->segment_length);
-    endian_store_be64(at + MEMORY_AT, job->requirements.memory);
-    endian_store_be32(at + COMPUTE_CAPABILITY_AT, job->requirements.compute_capability);
-    endian_store_be32(at + CONTRACTION_RATE_AT, job->requirements.contraction_rate);
+    endian_store_be32(at + JOB_AT_RULES, job->rules_version);
+    endian_store_be64(at + JOB_AT_STEPS, job->steps);
+    endian_store_be64(at + JOB_AT_SEGMENT, job->segment_length);
+    endian_store_be64(at + JOB_AT_MEMORY, job->requirements.memory);
+    endian_store_be32(at + JOB_AT_COMPUTE_CAPABILITY, job->requirements.compute_capability);
+    endian_store_be32(at + JOB_AT_CONTRACTION_RATE, job->requirements.contraction_rate);
     for (int i = 0; i < 5; i++) {
-        memcpy(at + ROOTS_AT + DIGEST_SIZE * i, roots[i].bytes, DIGEST_SIZE);
+        memcpy(at + JOB_AT_PROGRAM + DIGEST_SIZE * i, roots[i].bytes, DIGEST_SIZE);
     }
     commit_job_id(&job->id, job->header, sizeof(job->header));
     return STATUS_OK;
@@ -390,19 +377,19 @@ static enum status read_job(struct job *job, struct reader *reader, struct error
     }
     /* First: were these bytes agreed to, right or wrong? */
     sha256(&body_digest, body, reader_left(reader));
-    if (memcmp(header + BODY_DIGEST_AT, body_digest.bytes, DIGEST_SIZE) != 0) {
+    if (memcmp(header + JOB_AT_BODY, body_digest.bytes, DIGEST_SIZE) != 0) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "byte %d: the job's header does not commit to what follows it",
-                         BODY_DIGEST_AT);
+                         JOB_AT_BODY);
     }
-    job->rules_version = endian_load_be32(header + RULES_VERSION_AT);
+    job->rules_version = endian_load_be32(header + JOB_AT_RULES);
     TRY(job_check_rules(job, error));
-    job->steps = endian_load_be64(header + STEPS_AT);
-    job->segment_length = endian_load_be64(header + SEGMENT_LENGTH_AT);
-    job->requirements.memory = endian_load_be64(header + MEMORY_AT);
-    job->requirements.compute_capability = endian_load_be32(header + COMPUTE_CAPABILITY_AT);
-    job->requirements.contraction_rate = endian_load_be32(header + CONTRACTION_RATE_AT);
-    memcpy(job->first_state_root.bytes, header + FIRST_STATE_ROOT_AT, DIGEST_SIZE);
+    job->steps = endian_load_be64(header + JOB_AT_STEPS);
+    job->segment_length = endian_load_be64(header + JOB_AT_SEGMENT);
+    job->requirements.memory = endian_load_be64(header + JOB_AT_MEMORY);
+    job->requirements.compute_capability = endian_load_be32(header + JOB_AT_COMPUTE_CAPABILITY);
+    job->requirements.contraction_rate = endian_load_be32(header + JOB_AT_CONTRACTION_RATE);
+    memcpy(job->first_state_root.bytes, header + JOB_AT_FIRST_STATE, DIGEST_SIZE);
     TRY(read_body(job, reader, error));
     TRY(make_header(job, &body_digest, error));
     if (memcmp(job->header, header, JOB_HEADER_SIZE) != 0) {
@@ -461,6 +448,6 @@ uint32_t job_unknown_rules(const char *path, const struct digest *id)
         return 0;
     }
     commit_job_id(&found, header, sizeof(header));
-    version = endian_load_be32(header + RULES_VERSION_AT);
+    version = endian_load_be32(header + JOB_AT_RULES);
     return digest_equal(&found, id) && version != RULES_VERSION ? version : 0;
 }

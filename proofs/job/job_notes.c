@@ -7,19 +7,18 @@
 
 #include "base/hex.h"
 #include "base/io/file.h"
+#include "base/text.h"
 #include "proofs/hash/sha256.h"
 
 /* Digits without a sign or a leading zero. */
 static bool read_tensor(uint32_t *tensor, const char **at)
 {
-    uint64_t number = 0;
+    uint64_t number;
     const char *first = *at;
+    const bool taken = text_take_number(&number, at, UINT32_MAX);
 
-    while (**at >= '0' && **at <= '9' && number <= UINT32_MAX) {
-        number = number * 10 + (uint64_t)(*(*at)++ - '0');
-    }
     *tensor = (uint32_t)number;
-    return *at != first && number <= UINT32_MAX && (first[0] != '0' || *at == first + 1);
+    return taken && (first[0] != '0' || *at == first + 1);
 }
 
 /* A number from 0 to below 10 as "%g" writes it, which is how a second reader writes it again. */

@@ -166,11 +166,6 @@ static size_t receive_bytes(char *bytes, size_t size, size_t count, void *contex
     return more;
 }
 
-static bool is_stopped(void *context)
-{
-    return stop_requested(context);
-}
-
 /* range: "FIRST-" or "FIRST-LAST"; NULL: the whole file. libcurl's own resume fails when a server
  * sends the whole file instead. */
 static bool set_up(struct fetch_http *http, const char *url, const char *range)
@@ -190,7 +185,7 @@ static bool set_up_file(struct fetch_http *http, struct transfer *transfer, cons
 
     (void)snprintf(range, sizeof(range), "%" PRIu64 "-", transfer->have);
     return set_up(http, url, transfer->have == 0 ? NULL : range) &&
-           http_client_stop_by(&http->client, is_stopped, http->stop) &&
+           http_client_stop_by(&http->client, stop_called_back, http->stop) &&
            http_client_receive_by(&http->client, receive_bytes, transfer);
 }
 

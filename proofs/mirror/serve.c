@@ -12,6 +12,7 @@
 #include "base/http/http_server.h"
 #include "base/io/file.h"
 #include "base/secret.h"
+#include "base/text.h"
 
 #define PEM_SIZE_MAX      (1u << 20)
 #define CONNECTIONS_LEAST 8
@@ -36,17 +37,8 @@ void serve_content_release(struct serve_content *content)
 
 /* ---- ranges ------------------------------------------------------------- */
 
-static bool take_number(uint64_t *number, const char **text)
-{
-    const char *start = *text;
-
-    *number = 0;
-    while (**text >= '0' && **text <= '9' && *text - start < 18) {
-        *number = *number * 10 + (uint64_t)(**text - '0');
-        (*text)++;
-    }
-    return *text > start;
-}
+/* Of a byte in a header. */
+#define RANGE_MOST UINT64_C(999999999999999999)
 
 enum serve_range serve_read_range(uint64_t *first, uint64_t *count, const char *header,
                                   uint64_t size)
@@ -62,11 +54,11 @@ enum serve_range serve_read_range(uint64_t *first, uint64_t *count, const char *
         return SERVE_WHOLE;
     }
     header += 6;
-    has_from = take_number(&from, &header);
+    has_from = text_take_number(&from, &header, RANGE_MOST);
     if (*header++ != '-') {
         return SERVE_WHOLE;
     }
-    has_to = take_number(&to, &header);
+    has_to = text_take_number(&to, &header, RANGE_MOST);
     if (*header != '\0' || (!has_from && !has_to) || (has_from && has_to && to < from)) {
         return SERVE_WHOLE;
     }

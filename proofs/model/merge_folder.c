@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hex.h"
 #include "base/io/strict_json.h"
 #include "base/text.h"
 #include "proofs/format/base_config.h"
@@ -17,8 +16,7 @@
 #include "proofs/model/file_hash.h"
 #include "proofs/model/model_root.h"
 
-#define WEIGHT   ".weight"
-#define NOTE_MAX (1u << 20)
+#define WEIGHT ".weight"
 
 struct merging {
     struct weights base;
@@ -192,26 +190,6 @@ out:
 
 /* ---- beside them --------------------------------------------------------------- */
 
-static enum status write_json(const struct merging *merging, const char *name, json_t *json,
-                              struct error *error)
-{
-    struct buffer text;
-    char path[FILE_PATH_MAX];
-    enum status status;
-
-    buffer_init(&text, NOTE_MAX);
-    TRY_OUT(json == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", name)
-                         : strict_json_write(&text, error, json, JSON_INDENT(2)));
-    buffer_add_text(&text, "\n");
-    TRY_OUT(buffer_check(&text, error, name));
-    TRY_OUT(file_path_join(path, sizeof(path), error, merging->part, name));
-    TRY_OUT(file_write_new(path, error, text.data, text.size, 0644));
-out:
-    buffer_release(&text);
-    json_decref(json);
-    return status;
-}
-
 static enum status write_config(const struct merging *merging, struct error *error)
 {
     json_t *config = NULL;
@@ -219,23 +197,17 @@ static enum status write_config(const struct merging *merging, struct error *err
 
     TRY(file_path_join(path, sizeof(path), error, merging->base_folder, BASE_CONFIG_NAME));
     TRY(strict_json_read(&config, error, path, BASE_CONFIG_SIZE_MAX, STRICT_JSON_DEPTH_MAX));
-    (void)json_object_set_new(config,
-                              json_object_get(config, "dtype") != NULL ? "dtype" : "torch_dtype",
-                              json_string("float32"));
-    return write_json(merging, BASE_CONFIG_NAME, config, error);
+    return new_folder_config(merging->part, config, "float32", 0, error);
 }
 
 /* "NAME": SHA-256, of a file's path. */
 static enum status note_file(json_t *files, const char *path, struct error *error)
 {
-    const char *slash = strrchr(path, '/');
-    char hex[HEX_SIZE(DIGEST_SIZE)];
     struct digest hash;
     uint64_t size;
 
     TRY(file_hash(&hash, &size, path, error));
-    hex_encode(hex, hash.bytes, DIGEST_SIZE);
-    (void)json_object_set_new(files, slash == NULL ? path : slash + 1, json_string(hex));
+    (void)json_object_set_new(files, text_last_part(path), strict_json_digest(&hash));
     return STATUS_OK;
 }
 
@@ -273,30 +245,18 @@ static enum status write_note(const struct merging *merging, struct error *error
         json_decref(note);
         return status;
     }
-    return write_json(merging, MERGE_NOTE, note, error);
-}
-
-static enum status root_of_part(struct merging *merging, struct error *error)
-{
-    struct weights weights;
-    char path[FILE_PATH_MAX];
-    enum status status;
-    uint32_t count;
-
-    TRY(file_path_join(path, sizeof(path), error, merging->part, "model.safetensors"));
-    TRY(weights_open(&weights, path, error));
-    status = model_root(&merging->merged->root, &count, &weights, error);
-    weights_close(&weights);
-    return status;
+    return new_folder_json(merging->part, MERGE_NOTE, note, 0, error);
 }
 
 static enum status write_parts(struct merging *merging, struct error *error)
 {
+    uint32_t count;
+
     TRY(write_weights(merging, error));
     TRY(write_config(merging, error));
     TRY(new_folder_copy_rest(merging->part, merging->base_folder, error));
     TRY(write_note(merging, error));
-    return root_of_part(merging, error);
+    return model_root_of(&merging->merged->root, &count, merging->part, error);
 }
 
 /* ---- the folder ----------------------------------------------------------------- */

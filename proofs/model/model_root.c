@@ -73,3 +73,15 @@ enum status model_root(struct digest *root, uint32_t *count, const struct weight
     commit_roots_end(&roots, root);
     return STATUS_OK;
 }
+
+enum status model_root_of(struct digest *root, uint32_t *count, const char *path,
+                          struct error *error)
+{
+    struct weights weights;
+    enum status status;
+
+    TRY(weights_open(&weights, path, error));
+    status = model_root(root, count, &weights, error);
+    weights_close(&weights);
+    return status;
+}

@@ -14,6 +14,10 @@
 MUST_CHECK enum status model_root(struct digest *root, uint32_t *count,
                                   const struct weights *weights, struct error *error);
 
+/* The same of a folder or a file. */
+MUST_CHECK enum status model_root_of(struct digest *root, uint32_t *count, const char *path,
+                                     struct error *error);
+
 /* The root of one tensor, whose bytes are those of the entry. */
 MUST_CHECK enum status model_tensor_root(struct digest *root, enum commit_array kind,
                                          const struct tensor *tensor,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/models/model.h"
+#include "engine/ops/real.h"
 #include "proofs/format/base_config.h"
 #include "proofs/job/first_state.h"
 
@@ -47,11 +48,9 @@ static const struct tensor *find_state(const struct tape *tape, const char *name
 /* The shortest decimal that is this binary32. */
 static double shortest_number(int64_t bits)
 {
-    const uint32_t word = (uint32_t)bits;
+    const float value = real_from_bits((uint32_t)bits);
     char text[32];
-    float value;
 
-    memcpy(&value, &word, sizeof(value));
     for (int digits = 1; digits <= 9; digits++) {
         (void)snprintf(text, sizeof(text), "%.*g", digits, (double)value);
         if (strtof(text, NULL) == value) {

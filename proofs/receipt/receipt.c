@@ -74,14 +74,6 @@ bool receipt_stopped(const struct receipt *receipt)
 
 /* ---- writing -------------------------------------------------------------- */
 
-static json_t *json_digest(const struct digest *digest)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(text, digest->bytes, DIGEST_SIZE);
-    return json_string(text);
-}
-
 static json_t *json_float(float value)
 {
     char text[BITS_SIZE + 1];
@@ -118,10 +110,10 @@ static json_t *receipt_json(const struct receipt *receipt)
 
     (void)snprintf(seed, sizeof(seed), "%016llx", (unsigned long long)row->seed);
     return json_pack("{s:o, s:s, s:o, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "config",
-                     json_digest(&receipt->config), "format", RECEIPT_FORMAT, "model_root",
-                     json_digest(&receipt->model_root), "prompt_tokens", (json_int_t)row->prompt,
-                     "rules", (json_int_t)receipt->rules_version, "seed", seed, "stops",
-                     json_tokens(receipt->stops, receipt->stop_count), "temperature",
+                     strict_json_digest(&receipt->config), "format", RECEIPT_FORMAT, "model_root",
+                     strict_json_digest(&receipt->model_root), "prompt_tokens",
+                     (json_int_t)row->prompt, "rules", (json_int_t)receipt->rules_version, "seed",
+                     seed, "stops", json_tokens(receipt->stops, receipt->stop_count), "temperature",
                      json_float(row->temperature), "thresholds_k",
                      json_floats(row->thresholds_k, answer), "thresholds_p",
                      json_floats(row->thresholds_p, answer), "tokens",
@@ -132,16 +124,10 @@ static json_t *receipt_json(const struct receipt *receipt)
 enum status receipt_bytes(struct buffer *bytes, struct error *error, const struct receipt *receipt)
 {
     json_t *json = receipt_json(receipt);
-    enum status status;
+    const enum status status = strict_json_line(bytes, error, json);
 
-    if (json == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a receipt");
-    }
-    status = strict_json_write(bytes, error, json, JSON_SORT_KEYS | JSON_COMPACT);
     json_decref(json);
-    TRY(status);
-    buffer_add_text(bytes, "\n");
-    return buffer_check(bytes, error, "the receipt");
+    return status;
 }
 
 enum status receipt_write(const struct receipt *receipt, struct error *error, const char *path)

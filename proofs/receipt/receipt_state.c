@@ -2,7 +2,6 @@
 #include "proofs/receipt/receipt_state.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "proofs/bundle/model_export.h"
@@ -142,18 +141,6 @@ out:
     return status;
 }
 
-static enum status root_of_folder(struct digest *root, const char *folder, struct error *error)
-{
-    struct weights weights;
-    enum status status;
-    uint32_t count;
-
-    TRY(weights_open(&weights, folder, error));
-    status = model_root(root, &count, &weights, error);
-    weights_close(&weights);
-    return status;
-}
-
 /* From the newest on. One that cannot be written hides none of the others; it is told where none is
  * found. */
 static enum status find_root(struct receipt_state *state, bool *found, const char *base,
@@ -161,6 +148,7 @@ static enum status find_root(struct receipt_state *state, bool *found, const cha
 {
     enum status broken = STATUS_OK;
     uint64_t step = UINT64_MAX;
+    uint32_t count;
     bool any = false;
 
     while (!*found && checkpoint_before(&step, state->bundle, step, NULL) == STATUS_OK) {
@@ -171,7 +159,7 @@ static enum status find_root(struct receipt_state *state, bool *found, const cha
         error_init(&why);
         status = write_folder(state, base, step, &why);
         if (status == STATUS_OK) {
-            status = root_of_folder(&root, state->folder, &why);
+            status = model_root_of(&root, &count, state->folder, &why);
         }
         if (status != STATUS_OK && broken == STATUS_OK) {
             broken = status;

@@ -28,14 +28,6 @@ static enum status find_end(enum round_end *end, const char *word, struct error 
 
 /* ---- writing -------------------------------------------------------------- */
 
-static json_t *digest_json(const struct digest *digest)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(text, digest->bytes, DIGEST_SIZE);
-    return json_string(text);
-}
-
 static json_t *tries_json(const struct round_owner *owner)
 {
     json_t *tries = json_array();
@@ -44,7 +36,7 @@ static json_t *tries_json(const struct round_owner *owner)
         const struct round_try *one = &owner->tries[i];
 
         (void)json_array_append_new(
-            tries, json_pack("{s:o, s:I, s:s}", "key", digest_json(&one->key), "salt",
+            tries, json_pack("{s:o, s:I, s:s}", "key", strict_json_digest(&one->key), "salt",
                              (json_int_t)one->salt, "end", end_words[one->end]));
     }
     return tries;
@@ -52,16 +44,16 @@ static json_t *tries_json(const struct round_owner *owner)
 
 json_t *round_owner_json(const struct round_owner *owner, const char *name)
 {
-    json_t *json = json_pack("{s:s, s:o, s:o}", "name", name, "job", digest_json(&owner->job),
-                             "tries", tries_json(owner));
+    json_t *json = json_pack("{s:s, s:o, s:o}", "name", name, "job",
+                             strict_json_digest(&owner->job), "tries", tries_json(owner));
     json_t *trees;
 
     if (owner->has_state) {
         trees = json_array();
         for (uint32_t i = 0; i < owner->tree_count; i++) {
-            (void)json_array_append_new(trees, digest_json(&owner->trees[i]));
+            (void)json_array_append_new(trees, strict_json_digest(&owner->trees[i]));
         }
-        (void)json_object_set_new(json, "state", digest_json(&owner->state));
+        (void)json_object_set_new(json, "state", strict_json_digest(&owner->state));
         (void)json_object_set_new(json, "trees", trees);
     }
     return json;
@@ -81,11 +73,12 @@ enum status round_record_write(struct round_record *record, const char *folder, 
     }
     return rounds_json_write(
         &record->sha256,
-        json_pack("{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "format", ROUND_RECORD_FORMAT,
-                  "rounds", digest_json(&record->rounds), "round", (int)record->number, "previous",
-                  digest_json(&record->previous), "start", digest_json(&record->start), "owners",
-                  owners, "mean_job", digest_json(&record->mean_job), "mean_state",
-                  digest_json(&record->mean_state), "next", digest_json(&record->next)),
+        json_pack(
+            "{s:s, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "format", ROUND_RECORD_FORMAT,
+            "rounds", strict_json_digest(&record->rounds), "round", (int)record->number, "previous",
+            strict_json_digest(&record->previous), "start", strict_json_digest(&record->start),
+            "owners", owners, "mean_job", strict_json_digest(&record->mean_job), "mean_state",
+            strict_json_digest(&record->mean_state), "next", strict_json_digest(&record->next)),
         path, error);
 }
 

@@ -13,25 +13,7 @@
 
 enum { DEPTH = 8 };
 
-#define CANONICAL (JSON_COMPACT | JSON_SORT_KEYS)
-
 /* ---- canonical JSON ------------------------------------------------------- */
-
-static enum status write_canonical(struct buffer *text, const json_t *json, struct error *error)
-{
-    TRY(strict_json_write(text, error, json, CANONICAL));
-    buffer_add_text(text, "\n");
-    return buffer_check(text, error, "the record");
-}
-
-static void hash_bytes(struct digest *hash, const void *bytes, size_t size)
-{
-    struct sha256 state;
-
-    sha256_init(&state, SHA256_ISA_BEST);
-    sha256_add(&state, bytes, size);
-    sha256_end(&state, hash);
-}
 
 enum status rounds_json_write(struct digest *digest, json_t *json, const char *path,
                               struct error *error)
@@ -40,9 +22,8 @@ enum status rounds_json_write(struct digest *digest, json_t *json, const char *p
     enum status status;
 
     buffer_init(&text, SIZE_MAX / 2);
-    TRY_OUT(json == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", path)
-                         : write_canonical(&text, json, error));
-    hash_bytes(digest, text.data, text.size);
+    TRY_OUT(strict_json_line(&text, error, json));
+    sha256(digest, text.data, text.size);
     status = file_write_new(path, error, text.data, text.size, 0644);
 out:
     buffer_release(&text);
@@ -59,13 +40,13 @@ enum status rounds_json_parse(json_t **json, struct digest *digest, const void *
     *json = NULL;
     buffer_init(&text, size_max + 1);
     TRY_OUT(strict_json_parse(json, error, "the record", bytes, size, size_max, DEPTH));
-    TRY_OUT(write_canonical(&text, *json, error));
+    TRY_OUT(strict_json_line(&text, error, *json));
     if (text.size != size || memcmp(text.data, bytes, size) != 0) {
         status = error_set(error, STATUS_BAD_FORMAT,
                            "it is not canonical: compact, keys in order, one line");
         goto out;
     }
-    hash_bytes(digest, bytes, size);
+    sha256(digest, bytes, size);
 out:
     if (status != STATUS_OK) {
         json_decref(*json);

@@ -2,19 +2,11 @@
 #include "proofs/run/loss_curve.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/endian.h"
+#include "engine/ops/real.h"
 
 #define RECALLED_MAX 8192 /* steps of a bundle that are read: more are not seen */
-
-static double value_of(uint32_t bits)
-{
-    float value;
-
-    memcpy(&value, &bits, sizeof(value));
-    return (double)value;
-}
 
 void loss_curve_init(struct loss_curve *curve, uint64_t steps)
 {
@@ -28,11 +20,11 @@ void loss_curve_init(struct loss_curve *curve, uint64_t steps)
 static void add_step(struct loss_curve *curve, uint64_t step, uint32_t loss_bits,
                      uint32_t held_out_bits, uint32_t accuracy_bits)
 {
-    bool is_newest = step >= curve->held_out.end && isfinite(value_of(accuracy_bits));
+    bool is_newest = step >= curve->held_out.end && isfinite((double)real_from_bits(accuracy_bits));
 
-    curve_add(&curve->loss, step, value_of(loss_bits));
-    curve_add(&curve->held_out, step, value_of(held_out_bits));
-    curve->accuracy = is_newest ? value_of(accuracy_bits) : curve->accuracy;
+    curve_add(&curve->loss, step, (double)real_from_bits(loss_bits));
+    curve_add(&curve->held_out, step, (double)real_from_bits(held_out_bits));
+    curve->accuracy = is_newest ? (double)real_from_bits(accuracy_bits) : curve->accuracy;
 }
 
 void loss_curve_add(struct loss_curve *curve, const struct bundle_step *step)

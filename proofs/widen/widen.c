@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/endian.h"
 #include "base/hex.h"
@@ -17,11 +16,11 @@
 #include "proofs/format/new_folder.h"
 #include "proofs/format/weights.h"
 #include "proofs/hash/sha256.h"
+#include "proofs/model/file_hash.h"
 #include "proofs/widen/quantized.h"
 
 #define CONFIG_NAME "config.json"
 #define CONFIG_MAX  (1u << 20)
-#define NOTE_MAX    (1u << 20)
 #define STATE_END   ".quant_state.bitsandbytes__nf4"
 #define BLOCKS_END  "_blocks"
 #define SCALES_END  "_scales"
@@ -533,13 +532,6 @@ static int compare_items(const void *a, const void *b)
                                 : strcmp(one->entry.name, two->entry.name);
 }
 
-static const char *last_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash == NULL ? path : slash + 1;
-}
-
 /* The items whose numbers stand in that file of the base. */
 static enum status write_items(const struct widening *widening, uint32_t file, const char *name,
                                struct safetensors_entry *entries, struct error *error)
@@ -572,33 +564,11 @@ static enum status write_items(const struct widening *widening, uint32_t file, c
     return safetensors_writer_end(&writer, status, error);
 }
 
-static enum status write_json(const struct widening *widening, const char *name, const json_t *json,
-                              size_t most, struct error *error)
-{
-    struct buffer text;
-    char path[FILE_PATH_MAX];
-    enum status status;
-
-    buffer_init(&text, most);
-    TRY_OUT(json == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory for %s", name)
-                         : strict_json_write(&text, error, json, JSON_INDENT(2) | JSON_SORT_KEYS));
-    buffer_add_text(&text, "\n");
-    TRY_OUT(buffer_check(&text, error, name));
-    TRY_OUT(file_path_join(path, sizeof(path), error, widening->part, name));
-    TRY_OUT(file_write_new(path, error, text.data, text.size, 0644));
-out:
-    buffer_release(&text);
-    return status;
-}
-
 static enum status write_index(struct widening *widening, struct error *error)
 {
     json_t *index = json_pack("{s:{}, s:O}", "metadata", "weight_map", widening->map);
-    enum status status =
-        write_json(widening, WEIGHTS_INDEX_NAME, index, WEIGHTS_INDEX_SIZE_MAX, error);
 
-    json_decref(index);
-    return status;
+    return new_folder_json(widening->part, WEIGHTS_INDEX_NAME, index, JSON_SORT_KEYS, error);
 }
 
 /* A file of one is model.safetensors; of several the names stay, and the index is new. */
@@ -613,7 +583,7 @@ static enum status write_weights(struct widening *widening, struct error *error)
     }
     qsort(widening->items, widening->item_count, sizeof(*widening->items), compare_items);
     for (uint32_t file = 0; file < base->file_count; file++) {
-        TRY_OUT(write_items(widening, file, last_name(base->paths[file]), entries, error));
+        TRY_OUT(write_items(widening, file, text_last_part(base->paths[file]), entries, error));
     }
     if (base->file_count > 1) {
         status = write_index(widening, error);
@@ -625,49 +595,29 @@ out:
 
 /* ---- the note -------------------------------------------------------------------- */
 
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* Adds the SHA-256 of a file to the list and, as a line, to the root. */
 static enum status note_file(json_t *files, struct sha256 *root, const char *folder,
                              const char *name, struct error *error)
 {
     char hex[HEX_SIZE(DIGEST_SIZE)];
     char path[FILE_PATH_MAX];
-    uint8_t *bytes = malloc(READ);
-    struct sha256 hash;
     struct digest digest;
-    uint64_t size = 0;
-    int descriptor = -1;
-    enum status status;
+    uint64_t size;
 
-    if (bytes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory to read %s", name);
-    }
-    TRY_OUT(file_path_join(path, sizeof(path), error, folder, name));
-    TRY_OUT(whole_file_read_open(&descriptor, &size, error, path));
-    sha256_init(&hash, SHA256_ISA_BEST);
-    for (uint64_t at = 0; at < size; at += READ) {
-        const size_t taken = size - at < READ ? (size_t)(size - at) : READ;
-
-        TRY_OUT(whole_file_read_at(descriptor, error, bytes, taken, at, path));
-        sha256_add(&hash, bytes, taken);
-    }
-    sha256_end(&hash, &digest);
+    TRY(file_path_join(path, sizeof(path), error, folder, name));
+    TRY(file_hash(&digest, &size, path, error));
     hex_encode(hex, digest.bytes, DIGEST_SIZE);
     (void)json_object_set_new(files, name, json_string(hex));
     sha256_add(root, hex, strlen(hex));
     sha256_add(root, "  ", 2);
     sha256_add(root, name, strlen(name));
     sha256_add(root, "\n", 1);
-out:
-    if (descriptor >= 0) {
-        (void)close(descriptor);
-    }
-    free(bytes);
-    return status;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return STATUS_OK;
 }
 
 /* The files of a folder, in the order of their names: config.json and the weights. */
@@ -687,7 +637,7 @@ static enum status note_folder(json_t **note, struct digest *root, const struct 
     }
     names[0] = CONFIG_NAME;
     for (uint32_t i = 0; i < base->file_count; i++) {
-        names[i + 1] = last_name(base->paths[i]);
+        names[i + 1] = text_last_part(base->paths[i]);
     }
     qsort(names, (size_t)base->file_count + 1, sizeof(*names), compare_names);
     sha256_init(&hash, SHA256_ISA_BEST);
@@ -715,8 +665,7 @@ static enum status write_note(struct widening *widening, struct error *error)
     note = json_pack("{s:s, s:O, s:O, s:i, s:s}", "method", widening->mxfp4 ? "mxfp4" : "nf4",
                      "origin", origin, "widened", own, "tensors", (int)widening->widened->tensors,
                      "type", element_safetensors_name(type_of(widening)));
-    status = write_json(widening, WIDEN_NOTE, note, NOTE_MAX, error);
-    json_decref(note);
+    status = new_folder_json(widening->part, WIDEN_NOTE, note, JSON_SORT_KEYS, error);
 out:
     json_decref(origin);
     json_decref(own);
@@ -731,10 +680,7 @@ static enum status write_folder(struct widening *widening, json_t *config, struc
 
     TRY(write_weights(widening, error));
     (void)json_object_del(config, "quantization_config");
-    (void)json_object_set_new(config,
-                              json_object_get(config, "dtype") != NULL ? "dtype" : "torch_dtype",
-                              json_string(type));
-    TRY(write_json(widening, CONFIG_NAME, config, CONFIG_MAX, error));
+    TRY(new_folder_config(widening->part, json_incref(config), type, JSON_SORT_KEYS, error));
     TRY(new_folder_copy_rest(widening->part, widening->folder, error));
     return write_note(widening, error);
 }

@@ -11,6 +11,7 @@
 #include "base/hex.h"
 #include "base/io/log.h"
 #include "chain/keys/passphrase.h"
+#include "engine/ops/real.h"
 #include "proofs/bundle/average.h"
 #include "proofs/bundle/bundle_pack.h"
 #include "proofs/bundle/model_export.h"
@@ -60,9 +61,8 @@ static const struct option_spec steps_options[] = {
 /* A number of the journal; null where there is none, or none that JSON can say. */
 static json_t *real_json(bool there, uint32_t bits)
 {
-    float value;
+    const float value = real_from_bits(bits);
 
-    memcpy(&value, &bits, sizeof(value));
     return there && isfinite(value) ? json_real((double)value) : json_null();
 }
 

@@ -250,14 +250,11 @@ static enum status read_options(struct running *running, struct error *error)
 {
     const struct options *given = running->context->options;
     struct solver_node_options *options = &running->node.options;
-    const char *stakes = options_text(given, "stakes-max");
     size_t used = 0;
 
     TRY(read_slots(options, given, running->context->log, error));
     TRY(policy_options_solver(&running->policy, given, error));
-    if (stakes != NULL && wei_parse(&options->stakes_max, stakes) != STATUS_OK) {
-        return error_set(error, STATUS_USAGE, "--stakes-max: '%.60s' is not an amount", stakes);
-    }
+    TRY(chain_amount(&options->stakes_max, given, "stakes-max", error));
     running->lists[used++] = options->fetched;
     read_list(running, &used, &options->shelf.places, &options->shelf.place_count, "jobs");
     options->shelf.places = running->lists; /* and the folder of what is fetched */
@@ -280,11 +277,6 @@ static enum status read_options(struct running *running, struct error *error)
 }
 
 /* ---- opening ---------------------------------------------------------------------------- */
-
-static bool is_stopped(void *context)
-{
-    return stop_requested(context);
-}
 
 static enum status open_files(struct running *running, struct error *error)
 {
@@ -309,7 +301,7 @@ static enum status open_ledger(struct running *running, struct error *error)
     enum status status;
 
     TRY(session_open(&running->account, running->context, NULL, true, error));
-    running->account.ledger.stopped = is_stopped;
+    running->account.ledger.stopped = stop_called_back;
     running->account.ledger.context = &running->stop;
     do {
         status = ledger_open(&node->ledger, &running->account.ledger, error);

@@ -14,8 +14,11 @@
 
 #include "base/host.h"
 #include "base/io/file.h"
+#include "base/io/strict_json.h"
 #include "base/sandbox/sandbox.h"
+#include "base/text.h"
 #include "chain/codec/wei.h"
+#include "chain/commands/commands.h"
 #include "chain/commands/job_source.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
@@ -212,13 +215,9 @@ static void look_by_nvml(struct probe *probe)
 static enum status take_amount(double *value, const struct options *given, const char *name,
                                struct error *error)
 {
-    const char *text = options_text(given, name);
     wei exact = 0;
 
-    if (text != NULL && wei_parse(&exact, text) != STATUS_OK) {
-        return error_set(error, STATUS_USAGE,
-                         "--%s: '%.60s' is not an amount such as 0.5eth or 10gwei", name, text);
-    }
+    TRY(chain_amount(&exact, given, name, error));
     *value = (double)exact;
     return STATUS_OK;
 }
@@ -260,14 +259,18 @@ static enum status time_job(struct probe *probe, const struct options *given, st
 static enum status read_range(uint32_t *first, uint32_t *last, const char *text,
                               struct error *error)
 {
-    char *end = NULL;
+    const char *at = text;
+    uint64_t from = 0;
+    uint64_t to = 0;
+    bool taken = text_take_number(&from, &at, MACHINE_DEVICES_MAX);
 
-    *first = *last = (uint32_t)strtoul(text, &end, 10);
-    if (strncmp(end, "..", 2) == 0) {
-        *last = (uint32_t)strtoul(end + 2, &end, 10);
+    to = from;
+    if (taken && text_take_word(&at, "..")) {
+        taken = text_take_number(&to, &at, MACHINE_DEVICES_MAX);
     }
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && *first >= 1 && *first <= *last &&
-                   *last <= MACHINE_DEVICES_MAX
+    *first = (uint32_t)from;
+    *last = (uint32_t)to;
+    return taken && *at == '\0' && from >= 1 && from <= to
                ? STATUS_OK
                : error_set(error, STATUS_USAGE, "--devices is N or N..M, from 1 to %d",
                            MACHINE_DEVICES_MAX);
@@ -438,11 +441,6 @@ static int32_t capability_of(const struct probe *probe)
 
 /* ---- reporting ---------------------------------------------------------------------------- */
 
-static json_t *number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *gpus_json(const struct probe *probe)
 {
     json_t *list = json_array();
@@ -522,13 +520,13 @@ static json_t *job_json_of(const struct probe *probe)
         step_memory_json(&probe->memory), "split",
         probe->split_count > 0 ? splits_json(probe) : json_null(), "fits", probe->fits, "why_not",
         probe->fits ? json_null() : json_string(probe->why_not.text), "seconds_per_step",
-        timed ? number_or_null(step_seconds(probe)) : json_null(), "measured", probe->measured,
-        "tokens_per_second", timed ? number_or_null(tokens_per_second(probe)) : json_null(),
+        timed ? strict_json_real(step_seconds(probe)) : json_null(), "measured", probe->measured,
+        "tokens_per_second", timed ? strict_json_real(tokens_per_second(probe)) : json_null(),
         "seconds_of_job",
-        timed ? number_or_null(step_seconds(probe) * (double)probe->job->steps) : json_null(),
-        "income_per_hour", paid ? number_or_null(income_per_hour(probe)) : json_null(),
+        timed ? strict_json_real(step_seconds(probe) * (double)probe->job->steps) : json_null(),
+        "income_per_hour", paid ? strict_json_real(income_per_hour(probe)) : json_null(),
         "profit_per_hour",
-        paid && probe->has_price ? number_or_null(income_per_hour(probe) - probe->price)
+        paid && probe->has_price ? strict_json_real(income_per_hour(probe) - probe->price)
                                  : json_null());
 }
 

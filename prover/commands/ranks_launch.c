@@ -1,17 +1,16 @@
 /* ranks_launch.c - see ranks_launch.h. */
 #include "prover/commands/ranks_launch.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io/log.h"
 #include "base/io/spawn.h"
+#include "base/steady.h"
 #include "engine/ranks/rank_step.h"
 #include "proofs/run/run.h"
 #include "prover/confined/confined_child.h"
@@ -23,8 +22,7 @@
 enum {
     WORDS_MAX = 1024,
     LINE_SIZE_MAX = 1 << 20, /* bytes of this process's command line */
-    END_LOOK_MS = 20,
-    END_LOOKS = 500,
+    END_MS = 10000,
     QUARTERS = 2, /* of the memory that a machine may take: sums beside it */
 };
 
@@ -128,8 +126,9 @@ static enum status start_others(struct ranks_launch *launch, const char *at, str
     TRY_OUT(read_words(words, &line, error));
     for (uint32_t rank = 1; rank < launch->place.rank_count; rank++) {
         TRY_OUT(ranks_place_tell(&launch->place, rank, at, error));
-        TRY_OUT(spawn_program(&launch->others[launch->other_count], SPAWN_SELF, words,
-                              &(struct spawn_files){-1, STDERR_FILENO, -1}, error));
+        TRY_OUT(spawn_program(
+            &launch->others[launch->other_count], SPAWN_SELF, words,
+            &(struct spawn_files){.input = -1, .output = STDERR_FILENO, .further = -1}, error));
         launch->other_count++;
     }
 out:
@@ -161,22 +160,14 @@ void ranks_launch_met(struct ranks_launch *launch)
 
 void ranks_launch_end(struct ranks_launch *launch)
 {
-    int look = 0;
+    const uint64_t end_ms = steady_ms() + END_MS;
 
     ranks_launch_met(launch);
     /* All end by themselves; those that do not have that long together. */
     for (uint32_t i = 0; i < launch->other_count; i++) {
-        pid_t found = waitpid(launch->others[i], NULL, WNOHANG);
+        const uint64_t now_ms = steady_ms();
 
-        for (; look < END_LOOKS && found == 0; look++) {
-            found = waitpid(launch->others[i], NULL, WNOHANG);
-            (void)usleep(found == 0 ? END_LOOK_MS * 1000 : 0);
-        }
-        if (found == 0) {
-            (void)kill(launch->others[i], SIGKILL);
-            while (waitpid(launch->others[i], NULL, 0) < 0 && errno == EINTR) {
-            }
-        }
+        (void)spawn_end(&launch->others[i], 0, now_ms < end_ms ? (uint32_t)(end_ms - now_ms) : 0);
     }
     free(launch->others);
     launch->others = NULL;

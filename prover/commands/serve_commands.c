@@ -1,7 +1,6 @@
 /* serve_commands.c - see serve_commands.h. */
 #include "prover/commands/serve_commands.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "base/io/notify.h"
 #include "base/io/progress.h"
 #include "base/steady.h"
+#include "base/text.h"
 #include "base/web/ports.h"
 #include "proofs/mirror/push_http.h"
 #include "proofs/mirror/serve.h"
@@ -428,12 +428,9 @@ static enum status publish_one_trace(struct publish_result *result, struct conte
     struct progress progress;
     uint64_t before = result->written;
     uint64_t step = 0;
-    char *end = NULL;
     enum status status;
 
-    errno = 0;
-    step = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || step > INT64_MAX) {
+    if (!text_is_number(&step, text, INT64_MAX)) {
         return error_set(error, STATUS_USAGE, "--trace: '%.40s' is not the number of a step", text);
     }
     progress_init(&progress, stderr, "tracing", "replies", 0, 0, steady_seconds());

@@ -3,14 +3,14 @@
  * its tree, the proof of any element, the check of such a proof, and the reply to any trace query
  * of a dispute.
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hex.h"
 #include "base/io/progress.h"
+#include "base/text.h"
+#include "engine/ops/real.h"
 #include "proofs/commit/descriptor.h"
 #include "proofs/dispute/fraud_proof.h"
 #include "proofs/job/job_file.h"
@@ -23,15 +23,7 @@
 /* Reads a number up to a character of ends or the text's end; false: none, or too large. */
 static bool read_number(uint64_t *number, const char **at, const char *ends)
 {
-    char *end;
-
-    if (**at < '0' || **at > '9') {
-        return false;
-    }
-    errno = 0;
-    *number = strtoull(*at, &end, 10);
-    *at = end;
-    return errno == 0 && (*end == '\0' || strchr(ends, *end) != NULL);
+    return text_take_number(number, at, UINT64_MAX) && (**at == '\0' || strchr(ends, **at) != NULL);
 }
 
 static bool find_state(uint32_t *item, const struct tape *tape, const char *name, size_t length)
@@ -250,18 +242,16 @@ static void add_opening(struct sheet *sheet, const struct trace_opening *opening
     char text[HEX_SIZE(TRACE_OPENING_BYTES_MAX)];
     char bits_text[12];
     size_t size = trace_opening_write(bytes, opening);
-    float value;
 
     hex_encode(text, bytes, size);
     (void)snprintf(bits_text, sizeof(bits_text), "0x%08x", bits);
     sheet_merge(sheet,
                 json_pack("{s:I, s:I, s:s, s:s}", "item", (json_int_t)opening->item, "element",
                           (json_int_t)opening->element, "bits", bits_text, "opening", text));
-    memcpy(&value, &bits, sizeof(value));
     sheet_print(sheet, "item %u, element %" PRIu64 "\nbits %s", opening->item, opening->element,
                 bits_text);
     if (opening->header[120] == DTYPE_F32) {
-        sheet_print(sheet, ", which is %.9g\n", (double)value);
+        sheet_print(sheet, ", which is %.9g\n", (double)real_from_bits(bits));
     } else {
         sheet_print(sheet, ", which is %" PRId32 "\n", (int32_t)bits);
     }

@@ -1,8 +1,6 @@
 /* confined.c - see confined.h. */
 #include "prover/confined/confined.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,8 +10,7 @@
 #include "base/io/spawn.h"
 
 enum {
-    END_LOOK_MS = 10,
-    END_LOOKS = 3000, /* a child that ends writes what it holds */
+    END_MS = 30000, /* a child that ends writes what it holds */
 };
 
 /* ---- its life ------------------------------------------------------------------------- */
@@ -52,9 +49,11 @@ enum status confined_start(struct confined *child, const char *word, const char 
         TRY_OUT(error_set_errno(error, "no socket for the process that %s", does));
     }
     child->socket = ends[0];
-    TRY_OUT(spawn_program(
-        &child->process, SPAWN_SELF, words,
-        &(struct spawn_files){ends[1], ends[1], plan->ranks > 1 ? plan->listener : -1}, error));
+    TRY_OUT(spawn_program(&child->process, SPAWN_SELF, words,
+                          &(struct spawn_files){.input = ends[1],
+                                                .output = ends[1],
+                                                .further = plan->ranks > 1 ? plan->listener : -1},
+                          error));
     /* One that is gone already is found by the next read. */
     (void)send_plan(child, &whole, data);
 out:
@@ -68,43 +67,14 @@ out:
     return status;
 }
 
-static bool has_ended(struct confined *child, int *how)
-{
-    pid_t found = waitpid(child->process, how, WNOHANG);
-
-    if (found == 0 || (found < 0 && errno == EINTR)) {
-        return false;
-    }
-    child->process = 0;
-    return true;
-}
-
-/* A child whose socket is closed ends by itself; one that hangs is ended. */
-static int wait_for_end(struct confined *child)
-{
-    int how = 0;
-
-    for (int i = 0; i < END_LOOKS && child->process != 0; i++) {
-        if (!has_ended(child, &how)) {
-            (void)usleep(END_LOOK_MS * 1000);
-        }
-    }
-    if (child->process != 0) {
-        (void)kill(child->process, SIGKILL);
-        while (waitpid(child->process, &how, 0) < 0 && errno == EINTR) {
-        }
-        child->process = 0;
-    }
-    return how;
-}
-
+/* A child whose socket is closed ends by itself. */
 void confined_end(struct confined *child)
 {
     if (child->socket >= 0) {
         (void)close(child->socket);
         child->socket = -1;
     }
-    (void)wait_for_end(child);
+    (void)spawn_end(&child->process, 0, END_MS);
 }
 
 /* ---- what is said ----------------------------------------------------------------------- */
@@ -120,7 +90,7 @@ static enum status is_gone(struct confined *child, struct error *error)
     int how;
 
     (void)shutdown(child->socket, SHUT_RDWR);
-    how = wait_for_end(child);
+    how = spawn_end(&child->process, 0, END_MS);
     return WIFSIGNALED(how)
                ? error_set(error, STATUS_IO, "the process that %s was ended by signal %d (%s)",
                            child->does, WTERMSIG(how), strsignal(WTERMSIG(how)))

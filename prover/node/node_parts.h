@@ -49,7 +49,7 @@ enum slot_task {
 struct node_slot {
     enum slot_task task;
     struct device_lock lock;
-    struct child_process child;
+    pid_t child;       /* 0: none */
     struct hash32 job; /* unless it is idle */
     char why[256];     /* it is idle, or not alone */
     bool holds_up;     /* a job that is begun waits for its device */
@@ -80,7 +80,7 @@ struct solver_node {
     struct held_job *held[SOLVER_NODE_JOBS_MAX];
     uint32_t held_count;
     struct node_slot slots[SOLVER_NODE_SLOTS_MAX];
-    struct child_process server;
+    pid_t server; /* 0: none */
     struct own_address own;
     bool serves_all;   /* what the node has; else it is started again */
     uint64_t shelf_ms; /* when it was looked at */

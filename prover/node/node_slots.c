@@ -61,21 +61,13 @@ static void set_free(struct node_slot *slot)
 
 /* ---- children ----------------------------------------------------------------------- */
 
-static void add_option(struct child_words *words, const char *name, const char *value)
-{
-    if (value[0] != '\0') {
-        child_add(words, name);
-        child_add(words, value);
-    }
-}
-
 static void add_machine(struct child_words *words, const struct solver_node_options *options,
                         uint32_t number)
 {
-    add_option(words, "--device", options->devices[number]);
-    add_option(words, "--threads", options->threads);
-    add_option(words, "--memory-max", options->memory);
-    add_option(words, "--device-memory", options->device_memory);
+    child_words_option(words, "device", options->devices[number]);
+    child_words_option(words, "threads", options->threads);
+    child_words_option(words, "memory-max", options->memory);
+    child_words_option(words, "device-memory", options->device_memory);
 }
 
 /* Words about a job that is fetched by its key. */
@@ -112,30 +104,30 @@ static void add_files(struct child_words *words, const struct solver_node *node,
 
     bool complete = item != NULL && shelf_is_complete(item);
 
-    child_add(words, complete ? item->path : fetched->key);
+    child_words_add(words, complete ? item->path : fetched->key);
     for (uint32_t i = 0; item != NULL && item->has_data && i < item->data.count; i++) {
         if (i == 0 || strcmp(item->data.of[i], item->data.of[i - 1]) != 0) {
-            add_option(words, "--data", item->data.of[i]);
+            child_words_option(words, "data", item->data.of[i]);
         }
     }
     if (complete) {
-        add_option(words, "--bundle", node->options.folder);
+        child_words_option(words, "bundle", node->options.folder);
         return;
     }
-    add_option(words, "--bundle", fetched->prefix);
-    add_option(words, "--fetch-max", node->options.fetch_most);
-    add_option(words, "--ledger", ledger->url);
-    add_option(words, "--ledger-state", fetched->state);
-    add_option(words, "--depth", fetched->depth);
-    add_option(words, "--first-block", fetched->first);
+    child_words_option(words, "bundle", fetched->prefix);
+    child_words_option(words, "fetch-max", node->options.fetch_most);
+    child_words_option(words, "ledger", ledger->url);
+    child_words_option(words, "ledger-state", fetched->state);
+    child_words_option(words, "depth", fetched->depth);
+    child_words_option(words, "first-block", fetched->first);
     if (!address_is_zero(&ledger->registry)) {
-        add_option(words, "--registry", fetched->registry);
+        child_words_option(words, "registry", fetched->registry);
     }
     for (size_t i = 0; i < node->options.mirror_count; i++) {
-        add_option(words, "--mirror", node->options.mirrors[i]);
+        child_words_option(words, "mirror", node->options.mirrors[i]);
     }
     if (node->options.private_contacts) {
-        child_add(words, "--private-contacts");
+        child_words_flag(words, "private-contacts");
     }
 }
 
@@ -143,7 +135,7 @@ static enum status measure(struct solver_node *node, uint32_t number, const stru
                            struct error *error)
 {
     struct node_slot *slot = &node->slots[number];
-    struct child_words words = {.count = 0};
+    struct child_words words;
     struct child_options options = {.yields = node->options.when_idle};
     struct fetched fetched;
     char out[FILE_PATH_MAX];
@@ -156,11 +148,10 @@ static enum status measure(struct solver_node *node, uint32_t number, const stru
     TRY(file_path_join(log, sizeof(log), error, node->options.folder, "measure.log"));
     options.out = out;
     options.log = log;
-    child_add(&words, "prover");
-    child_add(&words, "probe");
+    child_words_init(&words, "prover", "probe");
     add_files(&words, node, job, &fetched);
-    child_add(&words, "--json");
-    add_option(&words, "--measure", node->options.measure);
+    child_words_flag(&words, "json");
+    child_words_option(&words, "measure", node->options.measure);
     add_machine(&words, &node->options, number);
     TRY(child_start(&slot->child, &words, &options, error));
     slot->task = SLOT_MEASURING;
@@ -174,14 +165,13 @@ static enum status train(struct solver_node *node, uint32_t number, const struct
                          struct error *error)
 {
     struct node_slot *slot = &node->slots[number];
-    struct child_words words = {.count = 0};
+    struct child_words words;
     const struct child_options options = {.log = job->log, .yields = node->options.when_idle};
 
-    child_add(&words, "prover");
-    child_add(&words, "resume");
-    child_add(&words, job->run);
-    child_add(&words, "--offline");
-    add_option(&words, "--keep", node->options.keep);
+    child_words_init(&words, "prover", "resume");
+    child_words_add(&words, job->run);
+    child_words_flag(&words, "offline");
+    child_words_option(&words, "keep", node->options.keep);
     add_machine(&words, &node->options, number);
     TRY(child_start(&slot->child, &words, &options, error));
     slot->task = SLOT_TRAINING;
@@ -252,21 +242,22 @@ static enum status look_at(struct solver_node *node, uint32_t number, struct err
 {
     struct node_slot *slot = &node->slots[number];
     struct held_job *job = node_slots_find(node, &slot->job);
-    int code = 0;
+    int how;
 
     if (slot->task == SLOT_MEASURING) {
-        return child_ended(&slot->child, &code) ? end_measuring(node, number, code, error)
-                                                : STATUS_OK;
+        return spawn_ended(&slot->child, &how) ? end_measuring(node, number, spawn_code(how), error)
+                                               : STATUS_OK;
     }
     if (slot->task == SLOT_IDLE) {
         return STATUS_OK;
     }
     if (job == NULL) { /* lost */
-        child_stop(&slot->child, STOP_MS);
+        (void)spawn_end(&slot->child, SIGTERM, STOP_MS);
         set_free(slot);
     } else if (slot->task == SLOT_TRAINING) {
-        return child_ended(&slot->child, &code) ? end_training(node, slot, job, code, error)
-                                                : STATUS_OK;
+        return spawn_ended(&slot->child, &how)
+                   ? end_training(node, slot, job, spawn_code(how), error)
+                   : STATUS_OK;
     } else if (job->state == HELD_TRAINING) {
         return train(node, number, job, error);
     } else if (job->state != HELD_TAKING) {
@@ -442,8 +433,8 @@ enum status node_slots_round(struct solver_node *node, struct error *error)
 void node_slots_stop(struct solver_node *node)
 {
     for (uint32_t i = 0; i < node->options.slot_count; i++) {
-        child_stop(&node->slots[i].child, STOP_MS);
+        (void)spawn_end(&node->slots[i].child, SIGTERM, STOP_MS);
         device_lock_drop(&node->slots[i].lock);
     }
-    child_stop(&node->server, STOP_MS);
+    (void)spawn_end(&node->server, SIGTERM, STOP_MS);
 }

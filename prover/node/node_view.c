@@ -1,7 +1,6 @@
 /* node_view.c - see node_view.h. */
 #include "prover/node/node_view.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/io/strict_json.h"
@@ -14,14 +13,6 @@
 #define SILENT_S 120
 
 /* ---- writing ------------------------------------------------------------------------ */
-
-static json_t *key_json(const struct hash32 *key)
-{
-    char text[HEX_DATA_SIZE(HASH32_SIZE)];
-
-    hex_write(text, key->bytes, HASH32_SIZE, true);
-    return json_string(text);
-}
 
 static json_t *slots_json(const struct solver_node *node)
 {
@@ -37,8 +28,8 @@ static json_t *slots_json(const struct solver_node *node)
         (void)json_array_append_new(
             list, json_pack("{s:s, s:s, s:o, s:s, s:b}", "device", node->options.devices[i], "does",
                             words[slot->task], "job",
-                            slot->task == SLOT_IDLE ? json_null() : key_json(&slot->job), "why",
-                            slot->why, "holds_up", (int)slot->holds_up));
+                            slot->task == SLOT_IDLE ? json_null() : strict_json_key(&slot->job),
+                            "why", slot->why, "holds_up", (int)slot->holds_up));
     }
     return list;
 }
@@ -69,7 +60,7 @@ static json_t *held_json(const struct held_job *job)
         "{s:s, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:I, "
         "s:o, "
         "s:o, s:s, s:s}",
-        "title", card.title, "about", words, "job", key_json(&job->key), "state",
+        "title", card.title, "about", words, "job", strict_json_key(&job->key), "state",
         held_state_word(job->state), "trained", (json_int_t)job->steps, "steps",
         (json_int_t)file->steps, "loss", loss->end > 0 ? json_real(loss->newest) : json_null(),
         "losses", job_text_curve(loss), "held_out_losses", job_text_curve(&job->curve.held_out),
@@ -93,8 +84,8 @@ static json_t *offers_json(const struct solver_node *node)
 
         if (job->state.phase == GAME_PHASE_OPEN && node->clock.time_s <= job->terms.deadline_s) {
             (void)json_array_append_new(
-                list, json_pack("{s:o, s:b, s:o, s:s}", "job", key_json(&job->key), "refused",
-                                (int)offer->refused, "hour_wei",
+                list, json_pack("{s:o, s:b, s:o, s:s}", "job", strict_json_key(&job->key),
+                                "refused", (int)offer->refused, "hour_wei",
                                 offer->measured == 0 ? json_null() : wei_json(offer->hour), "why",
                                 offer->why));
         }

@@ -123,31 +123,29 @@ static void find_served(struct served *served, const char *jobs)
 /* A child serves: strangers reach no process that has a key. */
 static enum status serve_bundles(struct solver_node *node, struct error *error)
 {
-    struct child_words words = {.count = 0};
+    struct child_words words;
     struct child_options options = {0};
     struct served *served = NULL;
     char log[FILE_PATH_MAX];
-    int code = 0;
+    int how;
     enum status status;
 
     if (node->options.serve == NULL ||
-        (node->serves_all && (node->server.process == 0 || !child_ended(&node->server, &code)))) {
+        (node->serves_all && (node->server == 0 || !spawn_ended(&node->server, &how)))) {
         return STATUS_OK;
     }
-    child_stop(&node->server, 1000);
+    (void)spawn_end(&node->server, SIGTERM, 1000);
     served = calloc(1, sizeof(*served));
     TRY_OUT(served == NULL ? error_set(error, STATUS_NO_MEMORY, "no memory to serve") : STATUS_OK);
     TRY_OUT(file_path_join(log, sizeof(log), error, node->options.folder, "serve.log"));
     find_served(served, node->options.terms.jobs);
     node->serves_all = true;
     if (served->count > 0) {
-        child_add(&words, "prover");
-        child_add(&words, "serve");
+        child_words_init(&words, "prover", "serve");
         for (size_t i = 0; i < served->count; i++) {
-            child_add(&words, served->paths[i]);
+            child_words_add(&words, served->paths[i]);
         }
-        child_add(&words, "--serve");
-        child_add(&words, node->options.serve);
+        child_words_option(&words, "serve", node->options.serve);
         options.log = log;
         status = child_start(&node->server, &words, &options, error);
     }

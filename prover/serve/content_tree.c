@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/text.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/loss_curve.h"
 #include "prover/serve/content_data.h"
@@ -493,17 +494,6 @@ static bool take_digest(struct digest *digest, const char **text)
     return true;
 }
 
-static bool take_word(const char **text, const char *word)
-{
-    size_t size = strlen(word);
-
-    if (strncmp(*text, word, size) != 0) {
-        return false;
-    }
-    *text += size;
-    return true;
-}
-
 /* Only notes the query: it is answered later, without the lock on the bundles. */
 static enum status find_trace(struct content_trace_request *request, struct content_tree *tree,
                               struct content_tree_bundle *entry, const char *rest,
@@ -560,16 +550,16 @@ static enum status find_in_job(struct serve_content *content, struct later *late
     if (strcmp(rest, "job") == 0) {
         return job_content(content, bundle_job(entry->bundle), error);
     }
-    if (take_word(&rest, "segments/") && read_number(&number, rest, strcspn(rest, "."), 0)) {
+    if (text_take_word(&rest, "segments/") && read_number(&number, rest, strcspn(rest, "."), 0)) {
         rest += strcspn(rest, ".");
         return *rest == '\0'                  ? segment_content(content, entry, number, error)
                : strcmp(rest, ".losses") == 0 ? losses_content(content, entry, number, error)
                                               : not_found(error, "such part of a segment");
     }
-    if (take_word(&rest, "checkpoints/")) {
+    if (text_take_word(&rest, "checkpoints/")) {
         return find_of_checkpoint(content, later, entry, rest, error);
     }
-    if (take_word(&rest, "trace/")) {
+    if (text_take_word(&rest, "trace/")) {
         return find_trace(&later->trace, tree, entry, rest, error);
     }
     return not_found(error, "such part of a job");
@@ -637,11 +627,12 @@ static enum status find_content(struct content_tree *tree, struct serve_content 
     if (strcmp(path, "v1/jobs.json") == 0) {
         return list_content(content, tree, error);
     }
-    if (take_word(&rest, "v1/roots/")) {
+    if (text_take_word(&rest, "v1/roots/")) {
         return take_digest(&digest, &rest) ? find_by_root(content, tree, &digest, rest, error)
                                            : not_found(error, path);
     }
-    if (!take_word(&rest, "v1/jobs/") || !take_digest(&digest, &rest) || !take_word(&rest, "/")) {
+    if (!text_take_word(&rest, "v1/jobs/") || !take_digest(&digest, &rest) ||
+        !text_take_word(&rest, "/")) {
         return not_found(error, path);
     }
     for (size_t i = 0; i < tree->bundle_count; i++) {

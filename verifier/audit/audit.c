@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "engine/ops/real.h"
 #include "verifier/audit/accused.h"
 #include "verifier/audit/audit_plan.h"
 #include "verifier/check/check.h"
@@ -513,14 +514,6 @@ static enum status audit_all(struct auditor *auditor, struct error *error)
                                 auditor->options->stop, error);
 }
 
-static double number_of(uint32_t bits)
-{
-    float value;
-
-    memcpy(&value, &bits, sizeof(value));
-    return (double)value;
-}
-
 /* True steps do not make up for what else a bundle says falsely. */
 static void conclude_audit(struct audit_result *result)
 {
@@ -540,8 +533,9 @@ static void conclude_audit(struct audit_result *result)
                         "the states are true, but the journal's %s of step %" PRIu64
                         " is %.9g (0x%08x), and the step gives %.9g (0x%08x): no root covers it, "
                         "so nobody is refuted",
-                        figure->name, figure->step, number_of(figure->journal_bits),
-                        figure->journal_bits, number_of(figure->true_bits), figure->true_bits);
+                        figure->name, figure->step, (double)real_from_bits(figure->journal_bits),
+                        figure->journal_bits, (double)real_from_bits(figure->true_bits),
+                        figure->true_bits);
         error_advise(&result->reason, "do not cite the journal's figures; the report shows those "
                                       "of the replay");
     }

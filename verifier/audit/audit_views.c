@@ -6,6 +6,7 @@
 
 #include "base/hex.h"
 #include "base/io/log.h"
+#include "base/io/strict_json.h"
 
 enum {
     NAME_DIGITS = 16, /* of the job's id, in the name of an evidence file */
@@ -47,14 +48,6 @@ static void set_text(json_t *view, const char *name, const char *text)
 
     (void)log_escape(escaped, sizeof(escaped), text, 0);
     (void)json_object_set_new(view, name, json_string(escaped));
-}
-
-static void set_digest(json_t *view, const char *name, const struct digest *digest)
-{
-    char text[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(text, digest->bytes, DIGEST_SIZE);
-    (void)json_object_set_new(view, name, json_string(text));
 }
 
 static void set_value(json_t *view, const char *name, const struct fault_location *location,
@@ -103,7 +96,7 @@ static json_t *evidence_json(const struct audit_view *view)
                                  location->own_trace ? "solver" : "truth");
 
     if (evidence != NULL) {
-        set_digest(evidence, "trace", &location->trace_root);
+        (void)json_object_set_new(evidence, "trace", strict_json_digest(&location->trace_root));
     }
     if (evidence != NULL && location->kind == EVIDENCE_ELEMENT) {
         (void)json_object_set_new(evidence, "element",
@@ -120,12 +113,12 @@ static void add_refuted(json_t *json, const struct audit_view *view)
 
     (void)json_object_set_new(json, "wrong_step", json_integer((json_int_t)result->wrong_step));
     (void)json_object_set_new(json, "flaw", json_string(check_flaw_name(result->flaw)));
-    set_digest(json, "journal_root", &result->wrong_root);
-    set_digest(json, "true_root", &result->true_root);
+    (void)json_object_set_new(json, "journal_root", strict_json_digest(&result->wrong_root));
+    (void)json_object_set_new(json, "true_root", strict_json_digest(&result->true_root));
     (void)json_object_set_new(json, "segment", json_integer((json_int_t)result->wrong_segment));
     if (result->signature_size > 0) {
         hex_encode(signature, result->signature, result->signature_size);
-        set_digest(json, "signed_root", &result->segment_root);
+        (void)json_object_set_new(json, "signed_root", strict_json_digest(&result->segment_root));
         (void)json_object_set_new(json, "signature", json_string(signature));
     }
     if (location->tensor_known) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/real.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/descriptor.h"
 #include "proofs/commit/element.h"
@@ -47,11 +48,8 @@ const char *fault_location_kind_name(enum evidence_kind kind)
 
 void fault_location_value(char text[FAULT_LOCATION_VALUE_MAX], enum dtype dtype, uint32_t bits)
 {
-    float value;
-
-    memcpy(&value, &bits, sizeof(value));
     if (dtype == DTYPE_F32) {
-        (void)snprintf(text, FAULT_LOCATION_VALUE_MAX, "%.9g", (double)value);
+        (void)snprintf(text, FAULT_LOCATION_VALUE_MAX, "%.9g", (double)real_from_bits(bits));
     } else if (dtype == DTYPE_I16 || dtype == DTYPE_I32) {
         (void)snprintf(text, FAULT_LOCATION_VALUE_MAX, "%" PRId32, (int32_t)bits);
     } else {

@@ -5,13 +5,13 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
 #include "base/hex.h"
 #include "base/io/file.h"
 #include "base/sheet/sheet.h"
+#include "engine/ops/real.h"
 #include "verifier/audit/citation.h"
 
 #define PAGE_SIZE_MAX (UINT64_C(64) << 20)
@@ -47,9 +47,8 @@ static double next_mean(double mean, double value, uint64_t count)
 
 static void add_figure(struct report_mean *mean, uint32_t bits)
 {
-    float value;
+    const float value = real_from_bits(bits);
 
-    memcpy(&value, &bits, sizeof(value));
     if (isfinite(value)) {
         mean->count++;
         mean->value = next_mean(mean->value, value, mean->count);
@@ -305,7 +304,7 @@ static void add_evidence(struct sheet *view, const struct report *report)
     sheet_words(view, SHEET_CODE, "%s", report->evidence);
     sheet_words(view, SHEET_PLAIN, " (%s, %zu bytes), to be judged by anybody: ",
                 fault_location_kind_name(location->kind), location->evidence_size);
-    sheet_words(view, SHEET_CODE, "lockstep audit --evidence");
+    sheet_words(view, SHEET_CODE, "lockstep audit --verify-evidence");
     sheet_words(view, SHEET_PLAIN, "; on the ledger: ");
     sheet_words(view, SHEET_CODE, "lockstep verifier claim --evidence");
 }

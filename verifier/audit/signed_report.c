@@ -24,14 +24,6 @@ static const char *const known[] = {"audits", "date", "report", "signer", "signa
 
 /* ---- one audit ----------------------------------------------------------- */
 
-static json_t *hex_json(const void *bytes, size_t size)
-{
-    char text[HEX_SIZE(JOB_HEADER_SIZE)];
-
-    hex_encode(text, bytes, size);
-    return json_string(text);
-}
-
 /* The end of what the journal has. */
 static void add_end(json_t *entry, const struct audit_result *result, struct bundle *bundle)
 {
@@ -41,9 +33,9 @@ static void add_end(json_t *entry, const struct audit_result *result, struct bun
     error_init(&none);
     (void)json_object_set_new(entry, "job", job_json(bundle_job(bundle)));
     (void)json_object_set_new(entry, "job_header",
-                              hex_json(bundle_job(bundle)->header, JOB_HEADER_SIZE));
+                              strict_json_bytes(bundle_job(bundle)->header, JOB_HEADER_SIZE));
     if (bundle_state_root(&root, bundle, result->steps_journaled, &none) == STATUS_OK) {
-        (void)json_object_set_new(entry, "final_state_root", hex_json(root.bytes, DIGEST_SIZE));
+        (void)json_object_set_new(entry, "final_state_root", strict_json_digest(root.bytes));
     }
     if (result->final_loss_known) {
         char text[16];

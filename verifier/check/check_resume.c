@@ -110,17 +110,6 @@ struct note {
     uint32_t slot; /* ... and in which file */
 };
 
-static struct digest hash_of(const void *bytes, size_t size)
-{
-    struct sha256 hash;
-    struct digest digest;
-
-    sha256_init(&hash, SHA256_ISA_BEST);
-    sha256_add(&hash, bytes, size);
-    sha256_end(&hash, &digest);
-    return digest;
-}
-
 static enum status write_note(const struct checker *checker, const struct note *note,
                               struct error *error)
 {
@@ -144,7 +133,7 @@ static enum status write_note(const struct checker *checker, const struct note *
         buffer_add(&bytes, result->leaves[i], MERKLE_LEAF_SIZE);
     }
     TRY_OUT(buffer_check(&bytes, error, "what a check hands on"));
-    hash = hash_of(bytes.data, bytes.size);
+    sha256(&hash, bytes.data, bytes.size);
     buffer_add(&bytes, hash.bytes, DIGEST_SIZE);
     TRY_OUT(buffer_check(&bytes, error, "what a check hands on"));
     TRY_OUT(path_of(path, checker, SLOTS) ? STATUS_OK
@@ -179,7 +168,7 @@ static bool take_note(struct checker *checker, struct note *note, const struct f
     if (file->size != NOTE_SIZE) {
         return false;
     }
-    digest = hash_of(file->data, NOTE_SIZE - DIGEST_SIZE);
+    sha256(&digest, file->data, NOTE_SIZE - DIGEST_SIZE);
     if (memcmp(digest.bytes, file->data + NOTE_SIZE - DIGEST_SIZE, DIGEST_SIZE) != 0) {
         return false;
     }

@@ -25,19 +25,6 @@ static json_t *number_json(uint64_t number)
 #define FIGURES_SIZE 16
 _Static_assert(CHECK_FIGURES_MAX *FIGURES_SIZE <= BYTES_MAX, "they go in one row");
 
-static json_t *hex_json(const uint8_t *bytes, size_t size)
-{
-    char text[HEX_SIZE(BYTES_MAX)];
-
-    hex_encode(text, bytes, size);
-    return json_string(text);
-}
-
-static json_t *digest_json(const struct digest *digest)
-{
-    return hex_json(digest->bytes, DIGEST_SIZE);
-}
-
 /* ---- tables: one row for each plain field ------------------------------- */
 
 enum field_kind {
@@ -134,7 +121,7 @@ static void write_fields(json_t *object, const void *from, const struct wire_fie
             value = json_boolean(*(const bool *)at);
             break;
         case FIELD_DIGEST:
-            value = digest_json(at);
+            value = strict_json_digest(at);
             break;
         }
         (void)json_object_set_new(object, fields[i].key, value);
@@ -216,10 +203,10 @@ json_t *check_request_json(const struct check_request *request)
         const struct check_segment *segment = &request->segments[i];
 
         (void)json_array_append_new(
-            segments,
-            json_pack("{s:I, s:o, s:o}", "steps", (json_int_t)segment->steps, "root",
-                      digest_json(&segment->root), "states",
-                      hex_json(segment->states[0].bytes, segment->steps * (size_t)DIGEST_SIZE)));
+            segments, json_pack("{s:I, s:o, s:o}", "steps", (json_int_t)segment->steps, "root",
+                                strict_json_digest(&segment->root), "states",
+                                strict_json_bytes(segment->states[0].bytes,
+                                                  segment->steps * (size_t)DIGEST_SIZE)));
     }
     (void)json_object_set_new(object, "segments", segments);
     (void)json_object_set_new(object, "cache", json_string(request->cache));
@@ -323,7 +310,7 @@ static json_t *rights_json(const struct check_result *result)
         (void)json_array_append_new(
             array, json_pack("{s:I, s:I, s:o, s:o}", "step", (json_int_t)right->step, "tensor",
                              (json_int_t)right->tensor, "leaf", number_json(right->leaf), "bytes",
-                             hex_json(result->leaves[i], MERKLE_LEAF_SIZE)));
+                             strict_json_bytes(result->leaves[i], MERKLE_LEAF_SIZE)));
     }
     return array;
 }
@@ -345,7 +332,7 @@ static json_t *figures_json(const struct check_result *result)
         endian_store_be32(at + FIGURES_HELD_OUT, figures->held_out_bits);
         endian_store_be32(at + FIGURES_ACCURACY, figures->accuracy_bits);
     }
-    return hex_json(bytes, result->figure_count * (size_t)FIGURES_SIZE);
+    return strict_json_bytes(bytes, result->figure_count * (size_t)FIGURES_SIZE);
 }
 
 static enum status read_figures(struct check_result *result, const json_t *object,
@@ -379,13 +366,14 @@ static void write_bytes(json_t *object, const struct check_result *result)
     }
     if (result->has_header) {
         (void)json_object_set_new(object, "header",
-                                  hex_json(result->header, sizeof(result->header)));
+                                  strict_json_bytes(result->header, sizeof(result->header)));
     }
     if (result->has_leaves) {
         (void)json_object_set_new(object, "rights", rights_json(result));
     }
     if (result->proof_size > 0) {
-        (void)json_object_set_new(object, "proof", hex_json(result->proof, result->proof_size));
+        (void)json_object_set_new(object, "proof",
+                                  strict_json_bytes(result->proof, result->proof_size));
     }
 }
 

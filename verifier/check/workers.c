@@ -132,13 +132,10 @@ static void forget_child(struct worker *worker)
     memset(worker, 0, sizeof(*worker));
 }
 
-static void end_child(struct worker *worker, int *how)
+/* Nothing of a child's is trusted to end by itself, and none may outlive its place in the table. */
+static int end_child(struct worker *worker)
 {
-    /* Nothing of a child's is trusted to end by itself, and none may outlive its place in the
-     * table. */
-    (void)kill(worker->process, SIGKILL);
-    while (waitpid(worker->process, how, 0) < 0 && errno == EINTR) {
-    }
+    return spawn_end(&worker->process, SIGKILL, SPAWN_FOR_EVER);
 }
 
 void workers_close(struct workers *workers)
@@ -148,7 +145,7 @@ void workers_close(struct workers *workers)
     }
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
         if (workers->workers[i].used) {
-            end_child(&workers->workers[i], &(int){0});
+            (void)end_child(&workers->workers[i]);
             forget_child(&workers->workers[i]);
         }
     }
@@ -288,7 +285,7 @@ static bool has_ended(struct worker *worker, int *how)
     const struct timespec pause = {0, 1000000};
 
     for (int i = 0; i < GOODBYE_MS; i++) {
-        if (waitpid(worker->process, how, WNOHANG) != 0) {
+        if (spawn_ended(&worker->process, how)) {
             return true;
         }
         (void)nanosleep(&pause, NULL);
@@ -362,7 +359,7 @@ static enum status take_result(void *context, uint64_t *number, struct check_res
         ended = worker->silent && has_ended(worker, &how);
         late = !ended && now >= worker->deadline_ms;
         if (late || (worker->received.status != STATUS_OK && !ended)) {
-            end_child(worker, &how);
+            how = end_child(worker);
             ended = true;
         }
         if (ended && was_lost(workers, worker, how, late) && launch_again(workers, worker)) {

@@ -1,9 +1,7 @@
 /*
  * audit_commands.c - `lockstep audit`: the replay of bundles, offline.
  */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/io/progress.h"
 #include "base/steady.h"
@@ -199,15 +197,6 @@ static void audit_path(struct audit_result *result, struct report *report,
 
 /* ---- all of them -------------------------------------------------------- */
 
-/* Refuted beats cannot tell, which beats proven. */
-static int worse_code(int code, enum audit_answer answer)
-{
-    if (code == COMMAND_REFUSED || answer == AUDIT_REFUTED) {
-        return COMMAND_REFUSED;
-    }
-    return answer == AUDIT_CANNOT_TELL ? COMMAND_UNKNOWN : code;
-}
-
 struct audits {
     struct command_context *context;
     struct audit_view *views; /* one for each bundle */
@@ -270,7 +259,7 @@ static void tell_one(struct audits *audits, size_t index)
         report_end(&audits->reports[index], view);
         audits->reports[index].about = json_array_get(audits->entries, index);
     }
-    audits->code = worse_code(audits->code, view->result.answer);
+    audits->code = audit_worse_code(audits->code, audit_code_of(view->result.answer));
     (void)json_array_append_new(audits->json, audit_view_json(view));
     if (command_people(context) != NULL) { /* at once: an audit may take hours */
         audit_view_print(command_people(context), view);
@@ -325,19 +314,6 @@ static void audits_close(struct audits *audits)
     ledger_close(audits->ledger);
 }
 
-/* A ledger that cannot be reached is said before hours of work. */
-static enum status open_ledger(struct audits *audits, struct error *error)
-{
-    struct ledger_options options;
-    char state_dir[FILE_PATH_MAX];
-
-    if (!options_flag(audits->context->options, "transactions")) {
-        return STATUS_OK;
-    }
-    TRY(chain_ledger_options(&options, state_dir, audits->context, NULL, error));
-    return ledger_open(&audits->ledger, &options, error);
-}
-
 static int run_audit(struct command_context *context)
 {
     const char *path = options_text(context->options, "report");
@@ -385,7 +361,8 @@ static int run_audit(struct command_context *context)
     if (signs) { /* a passphrase is asked for before hours of work */
         TRY_OUT(chain_unlock(&signer, context, &error));
     }
-    TRY_OUT(open_ledger(&audits, &error));
+    /* One that cannot be reached is said before hours of work. */
+    TRY_OUT(audit_open_ledger(&audits.ledger, context, &error));
     TRY_OUT(audit_here(&audits, &error));
     if (page != NULL) {
         TRY_OUT(report_write(page, audits.reports, audits.count, &error));
@@ -396,9 +373,7 @@ static int run_audit(struct command_context *context)
 out:
     code = audits.code;
     if (status != STATUS_OK) {
-        code = command_fail(context, &error);
-        /* A failure is not a finding. */
-        code = code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code;
+        code = audit_fail(context, &error);
     } else {
         int shown = command_say(context, json_pack("{s:O}", "audits", audits.json), "%s", "");
 

@@ -6,6 +6,7 @@
 #include "base/hex.h"
 #include "base/io/file.h"
 #include "proofs/dispute/evidence_file.h"
+#include "verifier/commands/audit_setup.h"
 
 /* One file and its verdict. */
 struct judged {
@@ -111,15 +112,6 @@ static void print_judged(struct sheet *sheet, const struct judged *judged)
     }
 }
 
-/* Convicting beats proving nothing, which beats showing nothing wrong. */
-static int worse_code(int a, int b)
-{
-    if (a == COMMAND_REFUSED || b == COMMAND_REFUSED) {
-        return COMMAND_REFUSED;
-    }
-    return a == COMMAND_UNKNOWN ? a : b;
-}
-
 int audit_evidence(struct command_context *context)
 {
     json_t *views = json_array();
@@ -132,7 +124,7 @@ int audit_evidence(struct command_context *context)
         struct judged judged;
 
         judge_path(&judged, context->options->arguments[i]);
-        code = worse_code(code, code_of(&judged));
+        code = audit_worse_code(code, code_of(&judged));
         (void)json_array_append_new(views, view_of(&judged));
         print_judged(&sheet, &judged);
     }

@@ -124,19 +124,6 @@ out:
     return status;
 }
 
-static int code_of(const struct lineage *lineage)
-{
-    switch (lineage_answer(lineage)) {
-    case AUDIT_PROVEN:
-        return COMMAND_OK;
-    case AUDIT_REFUTED:
-        return COMMAND_REFUSED;
-    case AUDIT_CANNOT_TELL:
-        break;
-    }
-    return COMMAND_UNKNOWN;
-}
-
 /* What could not be written of a lineage that was traced; the answer is shown all the same. */
 static enum status write_results(struct command_context *context, const struct lineage *lineage,
                                  const struct keys *keys, struct error *error)
@@ -171,11 +158,10 @@ int audit_lineage(struct command_context *context)
     status = write_results(context, lineage, &keys, &error);
 out:
     if (status != STATUS_OK) {
-        code = command_fail(context, &error);
-        code = code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code; /* a failure is not a finding */
+        code = audit_fail(context, &error);
         sheet_release(&sheet);
     } else {
-        code = code_of(lineage);
+        code = audit_code_of(lineage_answer(lineage));
         certificate_sheet(&sheet, lineage);
         shown = command_show(context, &sheet);
         code = shown == COMMAND_OK ? code : shown;

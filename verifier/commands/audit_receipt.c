@@ -6,6 +6,7 @@
 #include "base/hex.h"
 #include "proofs/receipt/receipt_check.h"
 #include "proofs/receipt/receipt_state.h"
+#include "verifier/commands/audit_setup.h"
 
 /* One receipt and its answer. */
 struct audited {
@@ -98,15 +99,6 @@ static int code_of(const struct audited *audited)
         return COMMAND_UNKNOWN;
     }
     return audited->verdict.proven ? COMMAND_OK : COMMAND_REFUSED;
-}
-
-/* Refuted beats cannot tell, which beats proven. */
-static int worse_code(int a, int b)
-{
-    if (a == COMMAND_REFUSED || b == COMMAND_REFUSED) {
-        return COMMAND_REFUSED;
-    }
-    return a == COMMAND_UNKNOWN ? a : b;
 }
 
 static const char *reason_of(const struct audited *audited)
@@ -255,7 +247,7 @@ int audit_receipts(struct command_context *context)
         struct audited audited;
 
         audit_one(&audited, context->options->arguments[i], context->options, &machine);
-        code = worse_code(code, code_of(&audited));
+        code = audit_worse_code(code, code_of(&audited));
         (void)json_array_append_new(views, view_of(&audited, base));
         print_audited(&sheet, &audited, base);
         receipt_release(&audited.receipt);
@@ -264,6 +256,5 @@ int audit_receipts(struct command_context *context)
     shown = command_show(context, &sheet);
     return shown == COMMAND_OK ? code : shown;
 out:
-    code = command_fail(context, &error);
-    return code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code; /* a failure is not a finding */
+    return audit_fail(context, &error);
 }

@@ -1,7 +1,6 @@
 /* audit_rounds.c - see audit_rounds.h. */
 #include "verifier/commands/audit_rounds.h"
 
-#include <string.h>
 
 #include "base/hex.h"
 #include "base/steady.h"
@@ -40,20 +39,6 @@ static enum status check_words(const struct options *given, struct error *error)
     return STATUS_OK;
 }
 
-static enum status open_ledger(struct ledger **ledger, struct command_context *context,
-                               struct error *error)
-{
-    struct ledger_options options;
-    char state_dir[FILE_PATH_MAX];
-
-    if (!options_flag(context->options, "transactions")) {
-        return STATUS_OK;
-    }
-    TRY(chain_ledger_options(&options, state_dir, context, NULL, error));
-    TRY(ledger_open(ledger, &options, error));
-    return ledger_catch_up(*ledger, error);
-}
-
 static json_t *view_of(const struct rounds_result *result)
 {
     char id[HEX_SIZE(DIGEST_SIZE)];
@@ -61,45 +46,22 @@ static json_t *view_of(const struct rounds_result *result)
 
     hex_encode(id, result->rounds.id.bytes, DIGEST_SIZE);
     view = json_pack("{s:s, s:s, s:s, s:i, s:i}", "folder", result->folder, "id", id, "answer",
-                     audit_answer_name(rounds_audit_answer(result)), "rounds", (int)result->done,
-                     "rounds_agreed", (int)result->rounds.count);
-    for (size_t i = 0; i < ROUNDS_RESULT_LISTS; i++) {
-        (void)json_object_set(view, rounds_result_names[i], result->lists[i]);
-    }
+                     audit_answer_name(findings_answer(&result->findings)), "rounds",
+                     (int)result->done, "rounds_agreed", (int)result->rounds.count);
+    findings_facts(view, &result->findings);
     return view;
-}
-
-static void print_list(struct sheet *sheet, const json_t *list, const char *heading)
-{
-    const json_t *said;
-    size_t i;
-
-    if (json_array_size(list) == 0) {
-        return;
-    }
-    sheet_print(sheet, "%s\n", heading);
-    json_array_foreach(list, i, said)
-    {
-        sheet_print(sheet, "  %s\n", json_string_value(said));
-    }
 }
 
 static void print_audit(struct sheet *sheet, const struct rounds_result *result)
 {
-    sheet_print(sheet, "%s: %s\n", result->folder, audit_answer_name(rounds_audit_answer(result)));
-    print_list(sheet, result->lists[ROUNDS_RESULT_REFUTED], "Refuted");
-    print_list(sheet, result->lists[ROUNDS_RESULT_NOT_TOLD], "Not told");
-    print_list(sheet, result->lists[ROUNDS_RESULT_PROVEN], "Proven");
-    print_list(sheet, result->lists[ROUNDS_RESULT_TRUSTED], "Taken on trust");
-}
+    static const enum finding order[] = {FINDING_REFUTED, FINDING_NOT_TOLD, FINDING_PROVEN,
+                                         FINDING_TRUSTED};
 
-/* Refuted beats cannot tell, which beats proven. */
-static int worse_code(int code, enum audit_answer answer)
-{
-    if (code == COMMAND_REFUSED || answer == AUDIT_REFUTED) {
-        return COMMAND_REFUSED;
+    sheet_print(sheet, "%s: %s\n", result->folder,
+                audit_answer_name(findings_answer(&result->findings)));
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        findings_show(sheet, &result->findings, order[i]);
     }
-    return answer == AUDIT_CANNOT_TELL ? COMMAND_UNKNOWN : code;
 }
 
 struct rounds_audits {
@@ -117,11 +79,12 @@ static enum status audit_folder(struct rounds_audits *audits, const char *folder
     enum status status = rounds_audit_run(&result, folder, &audits->options, audits->ledger, error);
 
     if (status == STATUS_OK) {
-        audits->code = worse_code(audits->code, rounds_audit_answer(&result));
+        audits->code =
+            audit_worse_code(audits->code, audit_code_of(findings_answer(&result.findings)));
         (void)json_array_append_new(audits->views, view_of(&result));
         print_audit(&audits->sheet, &result);
     }
-    rounds_audit_release(&result);
+    findings_release(&result.findings);
     return status;
 }
 
@@ -145,7 +108,8 @@ int audit_rounds(struct command_context *context)
     TRY_OUT(stop_open(&stop, &error));
     TRY_OUT(audit_setup(&audits.options, &machine, sources, context, &progress, &stop, &error));
     audits.options.progress = NULL; /* of one run a line would say little */
-    TRY_OUT(open_ledger(&audits.ledger, context, &error));
+    TRY_OUT(audit_open_ledger(&audits.ledger, context, &error));
+    TRY_OUT(audits.ledger == NULL ? STATUS_OK : ledger_catch_up(audits.ledger, &error));
     for (size_t i = 0; i < context->options->argument_count; i++) {
         TRY_OUT(audit_folder(&audits, context->options->arguments[i], &error));
     }
@@ -157,8 +121,7 @@ out:
     if (status != STATUS_OK) {
         json_decref(audits.views);
         sheet_release(&audits.sheet);
-        code = command_fail(context, &error);
-        code = code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code; /* a failure is not a finding */
+        code = audit_fail(context, &error);
     }
     ledger_close(audits.ledger);
     stop_close(&stop);

@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include "base/steady.h"
+#include "chain/commands/commands.h"
 #include "proofs/run/run.h"
 #include "verifier/commands/plan_commands.h"
 
@@ -63,4 +64,45 @@ enum status audit_setup(struct audit_options *audit_options, struct machine_opti
     audit_options->progress = show_progress;
     audit_options->progress_context = progress;
     return STATUS_OK;
+}
+
+enum status audit_open_ledger(struct ledger **ledger, const struct command_context *context,
+                              struct error *error)
+{
+    struct ledger_options options;
+    char state_dir[FILE_PATH_MAX];
+
+    if (!options_flag(context->options, "transactions")) {
+        return STATUS_OK;
+    }
+    TRY(chain_ledger_options(&options, state_dir, context, NULL, error));
+    return ledger_open(ledger, &options, error);
+}
+
+int audit_code_of(enum audit_answer answer)
+{
+    switch (answer) {
+    case AUDIT_PROVEN:
+        return COMMAND_OK;
+    case AUDIT_REFUTED:
+        return COMMAND_REFUSED;
+    case AUDIT_CANNOT_TELL:
+        break;
+    }
+    return COMMAND_UNKNOWN;
+}
+
+int audit_worse_code(int a, int b)
+{
+    if (a == COMMAND_REFUSED || b == COMMAND_REFUSED) {
+        return COMMAND_REFUSED;
+    }
+    return a == COMMAND_UNKNOWN ? a : b;
+}
+
+int audit_fail(struct command_context *context, const struct error *error)
+{
+    const int code = command_fail(context, error);
+
+    return code == COMMAND_REFUSED ? COMMAND_UNKNOWN : code;
 }

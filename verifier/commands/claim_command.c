@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/text.h"
 #include "chain/codec/hex_data.h"
 #include "chain/codec/wei_json.h"
 #include "chain/commands/commands.h"
@@ -98,10 +99,7 @@ static bool has_evidence(const struct claiming *claiming)
 
 static enum status read_step(uint64_t *step, const char *text, struct error *error)
 {
-    char *end = NULL;
-
-    *step = strtoull(text, &end, 10);
-    return text[0] >= '0' && text[0] <= '9' && *end == '\0' && *step <= INT64_MAX
+    return text_is_number(step, text, INT64_MAX)
                ? STATUS_OK
                : error_set(error, STATUS_USAGE, "'%.40s' is not the number of a step", text);
 }

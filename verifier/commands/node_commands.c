@@ -213,9 +213,7 @@ static enum status read_options(struct node_options *options, const struct optio
     if (options->extra > 1.0) {
         return error_set(error, STATUS_USAGE, "--extra is a fraction, from 0 to 1");
     }
-    if (wei_parse(&options->withdraw_at, options_text(given, "withdraw-at")) != STATUS_OK) {
-        return error_set(error, STATUS_USAGE, "--withdraw-at: not an amount such as 0.1ether");
-    }
+    TRY(chain_amount(&options->withdraw_at, given, "withdraw-at", error));
     return policy_options_node(&options->policy, given, error);
 }
 

@@ -109,11 +109,6 @@ static enum status read_options(struct node_setup *setup, struct error *error)
     return node_setup_path(setup->cache, given, NODE_FILE_CACHE, error);
 }
 
-static bool is_stopped(void *context)
-{
-    return stop_requested(context);
-}
-
 /* While the node waits for its ledger, the store shows that it lives and what it waits for. */
 static enum status try_ledger(struct node_setup *setup, const struct ledger_options *options,
                               struct error *error)
@@ -141,7 +136,7 @@ static enum status open_ledger(struct node_setup *setup, bool needs_key, struct 
     }
     TRY(chain_ledger_options(&options, state_dir, setup->context, setup->signer, error));
     /* A stop must not wait for an endpoint. */
-    options.stopped = is_stopped;
+    options.stopped = stop_called_back;
     options.context = &setup->stop;
     do {
         status = try_ledger(setup, &options, error);

@@ -11,7 +11,9 @@
 #include <omp.h>
 #include <string.h>
 
+#include "base/io/strict_json.h"
 #include "chain/codec/wei.h"
+#include "chain/commands/commands.h"
 #include "chain/game/game.h"
 #include "chain/game/policy/economy.h"
 #include "proofs/job/job_file.h"
@@ -125,17 +127,12 @@ struct planning {
 static enum status amount_of(double *value, const struct options *given, const char *name,
                              struct error *error)
 {
-    const char *text = options_text(given, name);
     wei exact;
 
-    if (text == NULL) {
-        return STATUS_OK;
+    TRY(chain_amount(&exact, given, name, error));
+    if (options_text(given, name) != NULL) {
+        *value = (double)exact;
     }
-    if (wei_parse(&exact, text) != STATUS_OK) {
-        return error_set(error, STATUS_USAGE,
-                         "--%s: '%.60s' is not an amount such as 0.5eth or 10gwei", name, text);
-    }
-    *value = (double)exact;
     return STATUS_OK;
 }
 
@@ -345,17 +342,11 @@ static double job_found(const struct planning *plan)
     return plan_found_by_rate(plan->bad, 1.0, plan->cheat.detection);
 }
 
-/* JSON has no infinity: it becomes null. */
-static json_t *number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *cheat_json(const struct planning *plan, const struct economy_cheat *cheat)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:b}", "detection", number_or_null(cheat->detection),
-                     "loss", number_or_null(cheat->loss), "value", number_or_null(cheat->value),
-                     "advantage", number_or_null(economy_advantage(cheat, plan->bad)), "pays",
+    return json_pack("{s:o, s:o, s:o, s:o, s:b}", "detection", strict_json_real(cheat->detection),
+                     "loss", strict_json_real(cheat->loss), "value", strict_json_real(cheat->value),
+                     "advantage", strict_json_real(economy_advantage(cheat, plan->bad)), "pays",
                      cheat->value > 0.0);
 }
 
@@ -364,16 +355,17 @@ static json_t *money_json(const struct planning *plan)
     const struct economy *economy = &plan->economy;
 
     return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "segment_reward", number_or_null(economy->reward), "segment_cost_is_known",
-                     plan->knows_cost, "segment_cost", number_or_null(economy->cost), "fee",
-                     number_or_null(economy->fee), "stake", number_or_null(economy->stake),
-                     "verifying", number_or_null(economy_verifying(economy) * economy->segments),
-                     "seat_profit", number_or_null(economy_seat_profit(economy)), "cheat_gain",
-                     number_or_null(plan->cheat.gain), "cheat", cheat_json(plan, &plan->cheat),
+                     "segment_reward", strict_json_real(economy->reward), "segment_cost_is_known",
+                     plan->knows_cost, "segment_cost", strict_json_real(economy->cost), "fee",
+                     strict_json_real(economy->fee), "stake", strict_json_real(economy->stake),
+                     "verifying", strict_json_real(economy_verifying(economy) * economy->segments),
+                     "seat_profit", strict_json_real(economy_seat_profit(economy)), "cheat_gain",
+                     strict_json_real(plan->cheat.gain), "cheat", cheat_json(plan, &plan->cheat),
                      "cheat_that_hides_data", cheat_json(plan, &plan->withheld), "stake_least",
-                     number_or_null(economy_stake_least(economy, plan->partners)), "coverage_least",
-                     number_or_null(economy_coverage_least(economy, plan->partners)), "watch_least",
-                     number_or_null(economy_watch_least(economy)));
+                     strict_json_real(economy_stake_least(economy, plan->partners)),
+                     "coverage_least",
+                     strict_json_real(economy_coverage_least(economy, plan->partners)),
+                     "watch_least", strict_json_real(economy_watch_least(economy)));
 }
 
 static json_t *plan_json(const struct planning *plan)
@@ -385,8 +377,8 @@ static json_t *plan_json(const struct planning *plan)
         "segments", (json_int_t)plan->segments, "segment_steps", (json_int_t)plan->segment_steps,
         "bad", (json_int_t)plan->bad, "confidence", plan->confidence, "samples",
         (json_int_t)plan->samples, "samples_of_a_stream",
-        plan->bad == plan->segments ? json_integer(1) : number_or_null(stream_samples(plan)),
-        "samples_found", number_or_null(plan_found(plan->segments, plan->bad, plan->samples)),
+        plan->bad == plan->segments ? json_integer(1) : strict_json_real(stream_samples(plan)),
+        "samples_found", strict_json_real(plan_found(plan->segments, plan->bad, plan->samples)),
         "watcher_rate", watch_rate(plan), "detection_of_a_segment", plan->cheat.detection,
         "detection_of_the_job", job_found(plan), "seconds_per_step",
         timed ? json_real(plan->seconds_per_step) : json_null(), "seconds_of_samples",

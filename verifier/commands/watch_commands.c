@@ -1,5 +1,4 @@
 /* watch_commands.c - `lockstep watch`. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/hex.h"
 #include "base/io/notify.h"
 #include "base/io/stop.h"
+#include "base/io/strict_json.h"
 #include "base/web/ports.h"
 #include "chain/commands/commands.h"
 #include "chain/job/job_status.h"
@@ -67,11 +67,6 @@ struct watching {
     uint32_t before_count;
 };
 
-static bool is_stopped(void *context)
-{
-    return stop_requested(context);
-}
-
 static void print_moment(char text[MOMENT_SIZE], uint64_t time_s)
 {
     time_t moment = (time_t)time_s;
@@ -91,14 +86,6 @@ static const char *turn_name(const struct job_record_claim *claim)
 }
 
 /* ---- for programs ------------------------------------------------------- */
-
-static json_t *hex_json(const struct hash32 *key)
-{
-    char text[HEX_SIZE(HASH32_SIZE)];
-
-    hex_encode(text, key->bytes, HASH32_SIZE);
-    return json_string(text);
-}
 
 static json_t *segment_json(const struct job_record *job, uint32_t index, uint64_t now_s)
 {
@@ -122,10 +109,10 @@ static json_t *job_json(const struct job_record *job, uint64_t now_s)
     for (uint32_t i = job->state.finalized; i < job->state.committed; i++) {
         (void)json_array_append_new(segments, segment_json(job, i, now_s));
     }
-    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:I, s:I, s:o}", "job", hex_json(&job->key),
-                     "phase", job_status_phase(job), "segments", (int)job->state.segments,
-                     "committed", (int)job->state.committed, "final", (int)job->state.finalized,
-                     "due",
+    return json_pack("{s:o, s:s, s:i, s:i, s:i, s:I, s:I, s:o}", "job",
+                     strict_json_digest(&job->key), "phase", job_status_phase(job), "segments",
+                     (int)job->state.segments, "committed", (int)job->state.committed, "final",
+                     (int)job->state.finalized, "due",
                      (json_int_t)(job->state.phase == GAME_PHASE_RUNNING ? job->state.due_s : 0),
                      "refused_until", (json_int_t)job->state.refused_until_s, "waiting", segments);
 }
@@ -137,10 +124,11 @@ static void add_claims(json_t *claims, const struct job_record *job)
 
         if (job_record_claim_is_open(claim)) {
             (void)json_array_append_new(
-                claims, json_pack("{s:o, s:o, s:i, s:i, s:s, s:I}", "claim", hex_json(&claim->key),
-                                  "job", hex_json(&job->key), "segment", (int)claim->index, "step",
-                                  (int)claim->step, "turn", turn_name(claim), "until",
-                                  (json_int_t)claim->state.deadline_s));
+                claims,
+                json_pack("{s:o, s:o, s:i, s:i, s:s, s:I}", "claim",
+                          strict_json_digest(&claim->key), "job", strict_json_digest(&job->key),
+                          "segment", (int)claim->index, "step", (int)claim->step, "turn",
+                          turn_name(claim), "until", (json_int_t)claim->state.deadline_s));
         }
     }
 }
@@ -149,11 +137,11 @@ static json_t *alarm_json(const struct watch_alarm *alarm)
 {
     json_t *object =
         json_pack("{s:s, s:o, s:i, s:i, s:I, s:s}", "alarm", watch_alarm_name(alarm->kind), "job",
-                  hex_json(&alarm->job), "segment", (int)alarm->index, "last_segment",
+                  strict_json_digest(&alarm->job), "segment", (int)alarm->index, "last_segment",
                   (int)alarm->last, "due", (json_int_t)alarm->due_s, "text", alarm->text);
 
     if (object != NULL && !hash32_is_zero(&alarm->claim)) {
-        (void)json_object_set_new(object, "claim", hex_json(&alarm->claim));
+        (void)json_object_set_new(object, "claim", strict_json_digest(&alarm->claim));
     }
     return object;
 }
@@ -406,7 +394,7 @@ static enum status open_ledger(struct watching *watching, struct error *error)
     char state_dir[FILE_PATH_MAX];
     enum status status = chain_ledger_options(&options, state_dir, watching->context, NULL, error);
 
-    options.stopped = is_stopped;
+    options.stopped = stop_called_back;
     options.context = &watching->stop;
     return status == STATUS_OK ? ledger_open(&watching->ledger, &options, error) : status;
 }

@@ -1,7 +1,6 @@
 /* certificate.c - see certificate.h. */
 #include "verifier/lineage/certificate.h"
 
-#include <stdio.h>
 
 #include "base/hex.h"
 #include "base/io/file.h"
@@ -33,7 +32,7 @@ static json_t *item_json(const struct lineage_item *item)
             (void)json_array_append_new(names, json_string(roles[i].name));
         }
     }
-    json = json_pack("{s:o, s:s, s:o, s:O}", "path", lineage_parts_text(item->path), "kind",
+    json = json_pack("{s:o, s:s, s:o, s:O}", "path", findings_text(item->path), "kind",
                      kind_names[item->kind], "roles", names, "files", item->files);
     if (item->root_tag != NULL) {
         char hex[HEX_SIZE(DIGEST_SIZE)];
@@ -47,17 +46,15 @@ static json_t *item_json(const struct lineage_item *item)
 json_t *certificate_facts(const struct lineage *lineage)
 {
     json_t *items = json_array();
-    json_t *facts =
-        json_pack("{s:i, s:s, s:s, s:O, s:o}", "certificate", CERTIFICATE_FORMAT, "version",
-                  LOCKSTEP_VERSION, "answer", audit_answer_name(lineage_answer(lineage)),
-                  "held_out", lineage->figures, "given", items);
+    json_t *facts = json_pack("{s:i, s:s, s:s, s:O, s:o}", "certificate", CERTIFICATE_FORMAT,
+                              "version", LOCKSTEP_VERSION, "answer",
+                              audit_answer_name(findings_answer(&lineage->findings)), "held_out",
+                              lineage->figures, "given", items);
 
     for (size_t i = 0; i < lineage->count; i++) {
         (void)json_array_append_new(items, item_json(&lineage->items[i]));
     }
-    for (size_t i = 0; i < LINEAGE_LISTS; i++) {
-        (void)json_object_set(facts, lineage_list_names[i], lineage->lists[i]);
-    }
+    findings_facts(facts, &lineage->findings);
     return facts;
 }
 
@@ -71,32 +68,9 @@ static void add_answer(struct sheet *sheet, const struct lineage *lineage)
         [AUDIT_PROVEN] = "Proven: each file that was given is held to the others by its bytes.",
         [AUDIT_REFUTED] = "Refuted: not all of it is what it should be.",
         [AUDIT_CANNOT_TELL] = "Cannot tell: not all of it could be checked."};
-    const enum audit_answer answer = lineage_answer(lineage);
+    const enum audit_answer answer = findings_answer(&lineage->findings);
 
     sheet_line(sheet, tones[answer], "%s", words[answer]);
-}
-
-static void add_list(struct sheet *sheet, const struct lineage *lineage, enum lineage_list list)
-{
-    static const char *const headings[LINEAGE_LISTS] = {
-        [LINEAGE_PROVEN] = "Proven",     [LINEAGE_REFUTED] = "Refuted",
-        [LINEAGE_NOT_TOLD] = "Not told", [LINEAGE_TRUSTED] = "Taken on trust",
-        [LINEAGE_MISSING] = "Missing",
-    };
-    const json_t *said;
-    size_t i;
-
-    if (json_array_size(lineage->lists[list]) == 0) {
-        return;
-    }
-    sheet_add(sheet, SHEET_HEADING, NULL, "%s", headings[list]);
-    json_array_foreach(lineage->lists[list], i, said)
-    {
-        const char *file = strict_json_text_or(said, "file", "");
-
-        sheet_add(sheet, SHEET_ITEM, NULL, "%s%s%s", file, file[0] == '\0' ? "" : ": ",
-                  strict_json_text_or(said, "says", ""));
-    }
 }
 
 static void add_figures(struct sheet *sheet, const struct lineage *lineage)
@@ -155,12 +129,12 @@ void certificate_sheet(struct sheet *sheet, const struct lineage *lineage)
     sheet_add(sheet, SHEET_WINDOW, NULL, "Lockstep lineage");
     sheet_add(sheet, SHEET_TITLE, NULL, "Lineage");
     add_answer(sheet, lineage);
-    add_list(sheet, lineage, LINEAGE_REFUTED);
-    add_list(sheet, lineage, LINEAGE_NOT_TOLD);
-    add_list(sheet, lineage, LINEAGE_PROVEN);
+    findings_show(sheet, &lineage->findings, FINDING_REFUTED);
+    findings_show(sheet, &lineage->findings, FINDING_NOT_TOLD);
+    findings_show(sheet, &lineage->findings, FINDING_PROVEN);
     add_figures(sheet, lineage);
-    add_list(sheet, lineage, LINEAGE_TRUSTED);
-    add_list(sheet, lineage, LINEAGE_MISSING);
+    findings_show(sheet, &lineage->findings, FINDING_TRUSTED);
+    findings_show(sheet, &lineage->findings, FINDING_MISSING);
     add_given(sheet, lineage);
 }
 

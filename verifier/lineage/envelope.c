@@ -2,7 +2,6 @@
 #include "verifier/lineage/envelope.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <jansson.h>
 #include <openssl/core_names.h>
 #include <openssl/ec.h>
@@ -226,11 +225,7 @@ enum status envelope_write(struct buffer *out, const char *type, const struct bu
     TRY_OUT(signer == NULL ? STATUS_OK : sign_account(signatures, signer, &pae, error));
     envelope = json_pack("{s:o, s:s, s:O}", "payload", base64_json(text->data, text->size),
                          "payloadType", type, "signatures", signatures);
-    TRY_OUT(envelope == NULL
-                ? error_set(error, STATUS_NO_MEMORY, "no memory for an envelope")
-                : strict_json_write(out, error, envelope, JSON_SORT_KEYS | JSON_COMPACT));
-    buffer_add_text(out, "\n");
-    TRY_OUT(buffer_check(out, error, "an envelope"));
+    TRY_OUT(strict_json_line(out, error, envelope));
 out:
     json_decref(envelope);
     json_decref(signatures);

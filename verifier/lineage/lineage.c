@@ -29,15 +29,15 @@ static void say_bases(struct lineage *lineage)
 
         if ((item->roles & (LINEAGE_BASE | LINEAGE_ASKED)) != 0 &&
             (item->roles & LINEAGE_PRODUCT) == 0 && item->kind != LINEAGE_RUN) {
-            lineage_parts_say(lineage, LINEAGE_TRUSTED, item->path,
-                              "that it is what its publisher published: compare its root or its "
-                              "SHA-256");
+            findings_say(&lineage->findings, FINDING_TRUSTED, item->path,
+                         "that it is what its publisher published: compare its root or its "
+                         "SHA-256");
         }
         if ((item->roles & LINEAGE_BASE) != 0 && (item->roles & LINEAGE_PRODUCT) == 0 &&
             !item->described && (item->kind == LINEAGE_MODEL || item->kind == LINEAGE_ADAPTERS)) {
-            lineage_parts_say(lineage, LINEAGE_TRUSTED, item->path,
-                              "how it computes, which is its %s: no job that was given names it",
-                              item->kind == LINEAGE_MODEL ? "config.json" : "adapter_config.json");
+            findings_say(&lineage->findings, FINDING_TRUSTED, item->path,
+                         "how it computes, which is its %s: no job that was given names it",
+                         item->kind == LINEAGE_MODEL ? "config.json" : "adapter_config.json");
         }
     }
 }
@@ -45,16 +45,16 @@ static void say_bases(struct lineage *lineage)
 static void say_missing(struct lineage *lineage)
 {
     if (count_roles(lineage, LINEAGE_TRAINING) == 0) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, "", "the run of a training");
+        findings_say(&lineage->findings, FINDING_MISSING, "", "the run of a training");
     }
     if (count_roles(lineage, LINEAGE_DATA) == 0) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, "", "the data of a training");
+        findings_say(&lineage->findings, FINDING_MISSING, "", "the data of a training");
     }
     if (count_roles(lineage, LINEAGE_PRODUCT) == 0) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, "", "the files of the trained model");
+        findings_say(&lineage->findings, FINDING_MISSING, "", "the files of the trained model");
     }
     if (count_roles(lineage, LINEAGE_ANSWER) == 0) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, "", "the receipt of an answer");
+        findings_say(&lineage->findings, FINDING_MISSING, "", "the receipt of an answer");
     }
 }
 
@@ -65,9 +65,9 @@ static void say_unlinked(struct lineage *lineage)
 
         if (item->roles == 0 && item->kind != LINEAGE_UNKNOWN &&
             !lineage_parts_is_blamed(lineage, item->path)) {
-            lineage_parts_say(lineage, LINEAGE_REFUTED, item->path,
-                              "is no part of this lineage: no run that was given reads it, begins "
-                              "with it or makes it");
+            findings_say(&lineage->findings, FINDING_REFUTED, item->path,
+                         "is no part of this lineage: no run that was given reads it, begins "
+                         "with it or makes it");
         }
     }
 }
@@ -143,11 +143,5 @@ void lineage_close(struct lineage *lineage)
 
 enum audit_answer lineage_answer(const struct lineage *lineage)
 {
-    if (json_array_size(lineage->lists[LINEAGE_REFUTED]) > 0) {
-        return AUDIT_REFUTED;
-    }
-    return json_array_size(lineage->lists[LINEAGE_NOT_TOLD]) > 0 ||
-                   json_array_size(lineage->lists[LINEAGE_PROVEN]) == 0
-               ? AUDIT_CANNOT_TELL
-               : AUDIT_PROVEN;
+    return findings_answer(&lineage->findings);
 }

@@ -111,10 +111,10 @@ static void say_changed(struct lineage *lineage, const struct merge_part *part,
 
         if (found != NULL && strcmp(found, json_string_value(hash)) != 0 &&
             file_path_join(path, sizeof(path), NULL, part->item->path, name) == STATUS_OK) {
-            lineage_parts_say(lineage, LINEAGE_REFUTED, path,
-                              "is not what %s was merged of: " MERGE_NOTE " there says the SHA-256 "
-                              "%s",
-                              merged->path, json_string_value(hash));
+            findings_say(&lineage->findings, FINDING_REFUTED, path,
+                         "is not what %s was merged of: " MERGE_NOTE " there says the SHA-256 "
+                         "%s",
+                         merged->path, json_string_value(hash));
         }
     }
 }
@@ -124,8 +124,8 @@ static void say_part(struct lineage *lineage, const struct merge_part *part,
                      const struct lineage_item *merged)
 {
     if (part->item == NULL || (!part->same && is_made_here(lineage, part->item))) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, merged->path,
-                          "the %s that " MERGE_NOTE " names", part->what);
+        findings_say(&lineage->findings, FINDING_MISSING, merged->path,
+                     "the %s that " MERGE_NOTE " names", part->what);
         return;
     }
     part->item->roles |= LINEAGE_BASE;
@@ -150,9 +150,9 @@ static enum status compare_file(bool *same, struct lineage *lineage, struct line
         const bool read =
             text_ends_with(name, ".safetensors") || text_ends_with(name, ".index.json");
 
-        lineage_parts_say(lineage, read ? LINEAGE_REFUTED : LINEAGE_TRUSTED, paths[0],
-                          read ? "is none of the merged model's files"
-                               : "what it says: a merge does not write it");
+        findings_say(&lineage->findings, read ? FINDING_REFUTED : FINDING_TRUSTED, paths[0],
+                     read ? "is none of the merged model's files"
+                          : "what it says: a merge does not write it");
         *same = *same && !read;
         return STATUS_OK;
     }
@@ -162,8 +162,8 @@ static enum status compare_file(bool *same, struct lineage *lineage, struct line
         (void)json_object_set_new(file, "proven", json_true());
         return STATUS_OK;
     }
-    lineage_parts_say(lineage, LINEAGE_REFUTED, paths[0],
-                      "is not what base and adapters make: that has the SHA-256 %s", hex);
+    findings_say(&lineage->findings, FINDING_REFUTED, paths[0],
+                 "is not what base and adapters make: that has the SHA-256 %s", hex);
     *same = false;
     return STATUS_OK;
 }
@@ -183,9 +183,8 @@ static enum status compare_folders(struct lineage *lineage, struct lineage_item 
         TRY(compare_file(&same, lineage, item, file, again, error));
     }
     if (same) {
-        lineage_parts_say(lineage, LINEAGE_PROVEN, item->path,
-                          "is %s with the adapters of %s, byte for byte", base->path,
-                          adapters->path);
+        findings_say(&lineage->findings, FINDING_PROVEN, item->path,
+                     "is %s with the adapters of %s, byte for byte", base->path, adapters->path);
     }
     return STATUS_OK;
 }

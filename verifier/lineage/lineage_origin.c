@@ -107,24 +107,24 @@ static void check_file(struct lineage *lineage, struct lineage_item *run,
     hex_encode(wanted, note->sha256.bytes, DIGEST_SIZE);
     item = find_origin(lineage, run, note->module, wanted);
     if (item == NULL) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, run->path,
-                          "the %s of which its program was made, with the SHA-256 %s", note->module,
-                          wanted);
+        findings_say(&lineage->findings, FINDING_MISSING, run->path,
+                     "the %s of which its program was made, with the SHA-256 %s", note->module,
+                     wanted);
         return;
     }
     item->described = true;
     found = lineage_parts_file(item, note->module);
     if (found != NULL && strcmp(found, wanted) == 0) {
-        lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "names the %s of %s", note->module,
-                          item->path);
+        findings_say(&lineage->findings, FINDING_PROVEN, run->path, "names the %s of %s",
+                     note->module, item->path);
         return;
     }
     if (snprintf(path, sizeof(path), "%s/%s", item->path, note->module) >= (int)sizeof(path)) {
         path[0] = '\0';
     }
-    lineage_parts_say(lineage, LINEAGE_REFUTED, path,
-                      "is not the one of which the program of %s was made: that has the SHA-256 %s",
-                      run->path, wanted);
+    findings_say(&lineage->findings, FINDING_REFUTED, path,
+                 "is not the one of which the program of %s was made: that has the SHA-256 %s",
+                 run->path, wanted);
 }
 
 void lineage_origin_check(struct lineage *lineage, struct lineage_item *run)
@@ -140,8 +140,8 @@ void lineage_origin_check(struct lineage *lineage, struct lineage_item *run)
         }
     }
     if (any) {
-        lineage_parts_say(lineage, LINEAGE_TRUSTED, run->path,
-                          "that its program computes what the files say that its job names: who "
-                          "wrote the job says so");
+        findings_say(&lineage->findings, FINDING_TRUSTED, run->path,
+                     "that its program computes what the files say that its job names: who "
+                     "wrote the job says so");
     }
 }

@@ -24,44 +24,11 @@ enum {
     NAMES_MAX = 4096, /* files of a folder */
 };
 
-const char *const lineage_list_names[LINEAGE_LISTS] = {"proven", "refuted", "not_told", "trusted",
-                                                       "missing"};
-
 /* ---- sentences ------------------------------------------------------------ */
-
-json_t *lineage_parts_text(const char *text)
-{
-    json_t *json = json_string(text);
-    char *copy = json == NULL ? strdup(text) : NULL;
-
-    for (char *at = copy; at != NULL && *at != '\0'; at++) {
-        *at = (unsigned char)*at < 0x80 ? *at : '?';
-    }
-    json = copy == NULL ? json : json_string(copy);
-    free(copy);
-    return json;
-}
-
-void lineage_parts_say(struct lineage *lineage, enum lineage_list list, const char *path,
-                       const char *format, ...)
-{
-    char text[ERROR_TEXT_MAX + ERROR_ADVICE_MAX];
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    (void)json_array_append_new(lineage->lists[list],
-                                json_pack("{s:o, s:o}", "file", lineage_parts_text(path), "says",
-                                          lineage_parts_text(text)));
-}
 
 void lineage_parts_blame(struct lineage *lineage, const char *path, const struct error *error)
 {
-    const bool bytes = error->status == STATUS_BAD_FORMAT || error->status == STATUS_REFUSED ||
-                       error->status == STATUS_OVER_LIMIT;
-
-    lineage_parts_say(lineage, bytes ? LINEAGE_REFUTED : LINEAGE_NOT_TOLD, path, "%s", error->text);
+    findings_say(&lineage->findings, findings_of(error), path, "%s", error->text);
 }
 
 enum status lineage_parts_end(struct lineage *lineage, const char *path, enum status status,
@@ -106,15 +73,15 @@ const char *lineage_parts_loss(char text[LINEAGE_LOSS_MAX], const json_t *figure
 
 bool lineage_parts_is_blamed(const struct lineage *lineage, const char *path)
 {
-    static const enum lineage_list lists[] = {LINEAGE_REFUTED, LINEAGE_NOT_TOLD};
-    json_t *wanted = lineage_parts_text(path);
+    static const enum finding lists[] = {FINDING_REFUTED, FINDING_NOT_TOLD};
+    json_t *wanted = findings_text(path);
     bool found = false;
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         json_t *said;
         size_t at;
 
-        json_array_foreach(lineage->lists[lists[i]], at, said)
+        json_array_foreach(lineage->findings.lists[lists[i]], at, said)
         {
             found = found || json_equal(json_object_get(said, "file"), wanted);
         }
@@ -148,7 +115,7 @@ static enum status note_file(struct lineage_item *item, const char *name, struct
     }
     hex_encode(hex, sha256.bytes, DIGEST_SIZE);
     (void)json_array_append_new(item->files, json_pack("{s:o, s:s, s:I}", "name",
-                                                       lineage_parts_text(name == NULL ? "" : name),
+                                                       findings_text(name == NULL ? "" : name),
                                                        "sha256", hex, "size", (json_int_t)size));
     return STATUS_OK;
 }
@@ -290,26 +257,16 @@ static enum status open_item(struct lineage_item *item, struct error *error)
 
 /* ---- all of them ----------------------------------------------------------- */
 
-static enum status make_lists(struct lineage *lineage, size_t count, struct error *error)
-{
-    bool made = true;
-
-    lineage->items = calloc(count + 1, sizeof(*lineage->items));
-    lineage->figures = json_array();
-    for (size_t i = 0; i < LINEAGE_LISTS; i++) {
-        lineage->lists[i] = json_array();
-        made &= lineage->lists[i] != NULL;
-    }
-    return made && lineage->items != NULL && lineage->figures != NULL
-               ? STATUS_OK
-               : error_set(error, STATUS_NO_MEMORY, "no memory for a lineage");
-}
-
 enum status lineage_parts_open(struct lineage *lineage, const char *const *paths, size_t count,
                                const struct lineage_options *options, struct error *error)
 {
     lineage->options = options;
-    TRY(make_lists(lineage, count, error));
+    TRY(findings_init(&lineage->findings, error));
+    lineage->items = calloc(count + 1, sizeof(*lineage->items));
+    lineage->figures = json_array();
+    if (lineage->items == NULL || lineage->figures == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a lineage");
+    }
     for (size_t i = 0; i < count; i++) {
         struct lineage_item *item = &lineage->items[lineage->count++];
         struct error why;
@@ -348,8 +305,6 @@ void lineage_parts_close(struct lineage *lineage)
         close_item(&lineage->items[i]);
     }
     free(lineage->items);
-    for (size_t i = 0; i < LINEAGE_LISTS; i++) {
-        json_decref(lineage->lists[i]);
-    }
+    findings_release(&lineage->findings);
     json_decref(lineage->figures);
 }

@@ -10,6 +10,7 @@
 #include "data/rows/manifest.h"
 #include "proofs/format/weights.h"
 #include "proofs/run/data_paths.h"
+#include "verifier/audit/findings.h"
 #include "verifier/lineage/lineage_options.h"
 #include "verifier/lineage/model_card.h"
 
@@ -60,23 +61,12 @@ struct lineage_item {
     uint64_t step;
 };
 
-/* The sentences of a certificate. */
-enum lineage_list {
-    LINEAGE_PROVEN = 0,
-    LINEAGE_REFUTED,
-    LINEAGE_NOT_TOLD,
-    LINEAGE_TRUSTED,
-    LINEAGE_MISSING,
-    LINEAGE_LISTS,
-};
-extern const char *const lineage_list_names[LINEAGE_LISTS];
-
 struct lineage {
     const struct lineage_options *options;
     struct lineage_item *items; /* in the order in which they were given */
     size_t count;
-    json_t *lists[LINEAGE_LISTS]; /* each of objects with "file" and "says" */
-    json_t *figures;              /* held-out ones */
+    struct findings findings;
+    json_t *figures; /* held-out ones */
 };
 
 /* Opens what was given and hashes its files. What cannot be opened is said in a list. */
@@ -84,10 +74,6 @@ MUST_CHECK enum status lineage_parts_open(struct lineage *lineage, const char *c
                                           size_t count, const struct lineage_options *options,
                                           struct error *error);
 void lineage_parts_close(struct lineage *lineage);
-
-/* Adds a sentence about a file. */
-void lineage_parts_say(struct lineage *lineage, enum lineage_list list, const char *path,
-                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Says why a file is no link: refuted where its bytes are to blame, else not told. */
 void lineage_parts_blame(struct lineage *lineage, const char *path, const struct error *error);
@@ -108,8 +94,5 @@ const char *lineage_parts_file(const struct lineage_item *item, const char *name
 
 /* A held-out loss for people: one that is no finite number is said to be none. */
 const char *lineage_parts_loss(char text[LINEAGE_LOSS_MAX], const json_t *figures);
-
-/* A text of any bytes as JSON: what is no UTF-8 becomes question marks. */
-json_t *lineage_parts_text(const char *text);
 
 #endif /* VERIFIER_LINEAGE_LINEAGE_PARTS_H */

@@ -96,11 +96,11 @@ static void say_difference(struct product_check *check, const char *path, const 
 
     name_tensor(name, again, place);
     check->same = false;
-    lineage_parts_say(check->lineage, LINEAGE_REFUTED, path,
-                      "is not what the state of %s after %" PRIu64 " steps makes: byte %" PRIu64
-                      "%s%s%s differs",
-                      check->run->path, check->options.step, place, name[0] == '\0' ? "" : ", in '",
-                      name, name[0] == '\0' ? "" : "',");
+    findings_say(&check->lineage->findings, FINDING_REFUTED, path,
+                 "is not what the state of %s after %" PRIu64 " steps makes: byte %" PRIu64
+                 "%s%s%s differs",
+                 check->run->path, check->options.step, place, name[0] == '\0' ? "" : ", in '",
+                 name, name[0] == '\0' ? "" : "',");
 }
 
 /* The name of the base is nobody's proof: the line that holds it is left out of a card. */
@@ -140,8 +140,8 @@ static enum status compare_cards(struct product_check *check, json_t *file, cons
     TRY_OUT(read_card(&texts[1], again, error));
     if (texts[0].size != texts[1].size ||
         memcmp(texts[0].data, texts[1].data, texts[0].size) != 0) {
-        lineage_parts_say(check->lineage, LINEAGE_TRUSTED, path,
-                          "what it says: it is not the card that the program writes");
+        findings_say(&check->lineage->findings, FINDING_TRUSTED, path,
+                     "what it says: it is not the card that the program writes");
     } else {
         (void)json_object_set_new(file, "proven", json_true());
     }
@@ -176,14 +176,14 @@ static enum status compare_file(struct product_check *check, json_t *file, struc
     TRY(file_path_join(again, sizeof(again), error, check->again, name));
     if (!file_exists(again) && is_of_model(name)) {
         check->same = false;
-        lineage_parts_say(check->lineage, LINEAGE_REFUTED, path,
-                          "is none of the model's files: an export does not write it, and programs "
-                          "read models from such files");
+        findings_say(&check->lineage->findings, FINDING_REFUTED, path,
+                     "is none of the model's files: an export does not write it, and programs "
+                     "read models from such files");
         return STATUS_OK;
     }
     if (!file_exists(again)) {
-        lineage_parts_say(check->lineage, LINEAGE_TRUSTED, path,
-                          "what it says: an export does not write it");
+        findings_say(&check->lineage->findings, FINDING_TRUSTED, path,
+                     "what it says: an export does not write it");
         return STATUS_OK;
     }
     if (strcmp(name, MODEL_CARD_NAME) == 0) {
@@ -213,8 +213,8 @@ static enum status compare_folders(struct product_check *check, struct error *er
         if (lineage_parts_has(check->again, needed[i]) &&
             !lineage_parts_has(check->product->path, needed[i])) {
             check->same = false;
-            lineage_parts_say(check->lineage, LINEAGE_REFUTED, check->product->path, "lacks %s",
-                              needed[i]);
+            findings_say(&check->lineage->findings, FINDING_REFUTED, check->product->path,
+                         "lacks %s", needed[i]);
         }
     }
     return STATUS_OK;
@@ -350,8 +350,8 @@ static enum status check_folder(struct product_check *check, struct error *error
     status = write_again(check, &why);
     if (status != STATUS_OK) {
         /* The base, or the state, is to blame: it was held to its root there. */
-        lineage_parts_say(check->lineage, LINEAGE_NOT_TOLD, check->product->path,
-                          "%s could not be made again: %s", check->run->path, why.text);
+        findings_say(&check->lineage->findings, FINDING_NOT_TOLD, check->product->path,
+                     "%s could not be made again: %s", check->run->path, why.text);
         check->same = false;
         status = STATUS_OK;
         goto out;
@@ -379,9 +379,9 @@ static enum status check_state(struct product_check *check, struct error *error)
     check->product->root_tag = "lockstep.state.v1";
     check->same = digest_equal(&root, &wanted);
     if (!check->same) {
-        lineage_parts_say(check->lineage, LINEAGE_REFUTED, check->product->path,
-                          "is not the state of %s after %" PRIu64 " steps: it has another root",
-                          check->run->path, check->options.step);
+        findings_say(&check->lineage->findings, FINDING_REFUTED, check->product->path,
+                     "is not the state of %s after %" PRIu64 " steps: it has another root",
+                     check->run->path, check->options.step);
     } else {
         (void)json_object_set_new(json_array_get(check->product->files, 0), "proven", json_true());
     }
@@ -426,8 +426,8 @@ static void say_base_name(const struct product_check *check)
     const char *name = check->base_name[0] != '\0' ? check->base_name : check->product->card.base;
 
     if (name[0] != '\0') {
-        lineage_parts_say(check->lineage, LINEAGE_TRUSTED, check->product->path,
-                          "that its base is called '%s'", name);
+        findings_say(&check->lineage->findings, FINDING_TRUSTED, check->product->path,
+                     "that its base is called '%s'", name);
     }
 }
 
@@ -464,10 +464,10 @@ enum status lineage_product_check(struct lineage *lineage, size_t product, struc
     item->roles |= LINEAGE_PRODUCT;
     item->run = run;
     item->step = check.options.step;
-    lineage_parts_say(lineage, LINEAGE_PROVEN, item->path,
-                      "is what the state of %s after %" PRIu64 " of %" PRIu64
-                      " steps makes, byte for byte",
-                      check.run->path, item->step, bundle_job(check.run->bundle)->steps);
+    findings_say(&lineage->findings, FINDING_PROVEN, item->path,
+                 "is what the state of %s after %" PRIu64 " of %" PRIu64
+                 " steps makes, byte for byte",
+                 check.run->path, item->step, bundle_job(check.run->bundle)->steps);
     say_base_name(&check);
     if (check.run->audit.answer == AUDIT_PROVEN) {
         lineage_run_figures(lineage, check.run, item->step);

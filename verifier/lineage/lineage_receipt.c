@@ -25,14 +25,14 @@ static void say_verdict(struct lineage *lineage, struct lineage_item *item, cons
                         const struct receipt *receipt, const struct receipt_verdict *verdict)
 {
     if (!verdict->proven) {
-        lineage_parts_say(lineage, LINEAGE_REFUTED, item->path, "%s", verdict->why.text);
+        findings_say(&lineage->findings, FINDING_REFUTED, item->path, "%s", verdict->why.text);
         return;
     }
     (void)json_object_set_new(json_array_get(item->files, 0), "proven", json_true());
-    lineage_parts_say(lineage, LINEAGE_PROVEN, item->path,
-                      "%s answered so: one step holds the %u tokens of the answer to the rule, %u "
-                      "of %u conditions",
-                      model, receipt_answer(receipt), verdict->held, verdict->conditions);
+    findings_say(&lineage->findings, FINDING_PROVEN, item->path,
+                 "%s answered so: one step holds the %u tokens of the answer to the rule, %u "
+                 "of %u conditions",
+                 model, receipt_answer(receipt), verdict->held, verdict->conditions);
 }
 
 /* Holds it to a state of the run. */
@@ -85,7 +85,7 @@ static bool check_runs(enum status *status, struct lineage *lineage, struct line
         }
     }
     if (untold[0] != '\0') {
-        lineage_parts_say(lineage, LINEAGE_NOT_TOLD, item->path, "%s", untold);
+        findings_say(&lineage->findings, FINDING_NOT_TOLD, item->path, "%s", untold);
     }
     return untold[0] != '\0';
 }
@@ -110,9 +110,8 @@ enum status lineage_receipt_check(struct lineage *lineage, struct lineage_item *
     }
     if (model == NULL) {
         hex_encode(root, receipt.model_root.bytes, DIGEST_SIZE);
-        lineage_parts_say(lineage, LINEAGE_REFUTED, item->path,
-                          "is about the model with the root %s, and none that was given has it",
-                          root);
+        findings_say(&lineage->findings, FINDING_REFUTED, item->path,
+                     "is about the model with the root %s, and none that was given has it", root);
         goto out;
     }
     model->roles |= LINEAGE_ASKED;

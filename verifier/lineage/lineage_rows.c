@@ -2,8 +2,6 @@
 #include "verifier/lineage/lineage_rows.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/io/file.h"
@@ -31,8 +29,8 @@ static void hold_file(struct rows_check *check, const char *path, const char *wh
     error_init(&why);
     if (!file_exists(path)) {
         check->whole = false;
-        lineage_parts_say(check->lineage, LINEAGE_MISSING, path, "%s of %s is not there", what,
-                          check->item->path);
+        findings_say(&check->lineage->findings, FINDING_MISSING, path, "%s of %s is not there",
+                     what, check->item->path);
         return;
     }
     if (file_hash(&sha256, &size, path, &why) != STATUS_OK) {
@@ -42,9 +40,9 @@ static void hold_file(struct rows_check *check, const char *path, const char *wh
     }
     if (!digest_equal(&sha256, wanted)) {
         check->same = false;
-        lineage_parts_say(check->lineage, LINEAGE_REFUTED, path,
-                          "is another file than %s of %s: its SHA-256 is not the manifest's", what,
-                          check->item->path);
+        findings_say(&check->lineage->findings, FINDING_REFUTED, path,
+                     "is another file than %s of %s: its SHA-256 is not the manifest's", what,
+                     check->item->path);
     }
 }
 
@@ -109,10 +107,10 @@ static void check_without_sources(struct rows_check *check)
         lineage_parts_blame(check->lineage, item->path, &why);
         return;
     }
-    lineage_parts_say(check->lineage, LINEAGE_PROVEN, item->path,
-                      "its rows have the roots that its manifest names");
-    lineage_parts_say(check->lineage, LINEAGE_TRUSTED, item->path,
-                      "that its rows follow from their sources, which are not all there");
+    findings_say(&check->lineage->findings, FINDING_PROVEN, item->path,
+                 "its rows have the roots that its manifest names");
+    findings_say(&check->lineage->findings, FINDING_TRUSTED, item->path,
+                 "that its rows follow from their sources, which are not all there");
 }
 
 static void check_again(struct rows_check *check)
@@ -126,13 +124,14 @@ static void check_again(struct rows_check *check)
                    check->lineage->options->audit->stop) != STATUS_OK) {
         lineage_parts_blame(check->lineage, item->path, &why);
     } else if (!found.equal) {
-        lineage_parts_say(check->lineage, LINEAGE_REFUTED, item->path, "%s", found.difference);
+        findings_say(&check->lineage->findings, FINDING_REFUTED, item->path, "%s",
+                     found.difference);
     } else {
         item->followed = true;
-        lineage_parts_say(check->lineage, LINEAGE_PROVEN, item->path,
-                          "%" PRIu64 " rows and %" PRIu64
-                          " that are held out follow from their sources by the tokenizer %s",
-                          found.rows[0], found.rows[1], check->options.tokenizer);
+        findings_say(&check->lineage->findings, FINDING_PROVEN, item->path,
+                     "%" PRIu64 " rows and %" PRIu64
+                     " that are held out follow from their sources by the tokenizer %s",
+                     found.rows[0], found.rows[1], check->options.tokenizer);
     }
 }
 
@@ -160,8 +159,8 @@ enum status lineage_rows_check(struct lineage *lineage, struct lineage_item *ite
     } else if (check.same) {
         check_without_sources(&check);
     }
-    lineage_parts_say(lineage, LINEAGE_TRUSTED, item->path,
-                      "that its sources are what they are called, and may be used");
+    findings_say(&lineage->findings, FINDING_TRUSTED, item->path,
+                 "that its sources are what they are called, and may be used");
 out:
     moved_sources_release(&moved);
     return status;

@@ -99,9 +99,9 @@ static enum status find_base(struct run_check *check, struct error *error)
         lineage->items[found].roles |= LINEAGE_BASE;
     } else if (found != SIZE_MAX) {
         check->changed = found;
-        lineage_parts_say(check->lineage, LINEAGE_REFUTED, lineage->items[found].path,
-                          "is not what %s stands on: '%s' has another root", check->run->path,
-                          best.other->name);
+        findings_say(&check->lineage->findings, FINDING_REFUTED, lineage->items[found].path,
+                     "is not what %s stands on: '%s' has another root", check->run->path,
+                     best.other->name);
     }
     return STATUS_OK;
 }
@@ -153,8 +153,8 @@ static enum status bind_tensor(struct run_check *check, uint32_t number,
     }
     check->complete = false;
     if (!changed) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, check->run->path,
-                          "no file that was given is its data '%s'", tensor->name);
+        findings_say(&lineage->findings, FINDING_MISSING, check->run->path,
+                     "no file that was given is its data '%s'", tensor->name);
     }
     return STATUS_OK;
 }
@@ -249,8 +249,8 @@ static void bind_first_state(struct run_check *check)
     if (run->first != SIZE_MAX) {
         lineage->items[run->first].roles |= LINEAGE_BASE;
         run->base = run->base == SIZE_MAX ? run->first : run->base;
-        lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "begins with the weights of %s",
-                          lineage->items[run->first].path);
+        findings_say(&lineage->findings, FINDING_PROVEN, run->path, "begins with the weights of %s",
+                     lineage->items[run->first].path);
         return;
     }
     for (size_t i = 0; i < lineage->count && candidate == NULL; i++) {
@@ -259,11 +259,11 @@ static void bind_first_state(struct run_check *check)
         candidate = has_weights(item) && !comes_of(item, check->job) ? item : NULL;
     }
     if (candidate == NULL) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, run->path,
-                          "the weights that it begins with were not given");
+        findings_say(&lineage->findings, FINDING_MISSING, run->path,
+                     "the weights that it begins with were not given");
     } else {
-        lineage_parts_say(lineage, LINEAGE_REFUTED, candidate->path,
-                          "is not what %s begins with, nor is any other that was given", run->path);
+        findings_say(&lineage->findings, FINDING_REFUTED, candidate->path,
+                     "is not what %s begins with, nor is any other that was given", run->path);
     }
 }
 
@@ -273,19 +273,19 @@ static void say_steps(struct lineage *lineage, const struct lineage_item *run)
 {
     const struct audit_result *audit = &run->audit;
 
-    lineage_parts_say(lineage, LINEAGE_PROVEN, run->path,
-                      "%" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits",
-                      audit->steps_checked, audit->steps_of_job);
+    findings_say(&lineage->findings, FINDING_PROVEN, run->path,
+                 "%" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits",
+                 audit->steps_checked, audit->steps_of_job);
     if (audit->ended[0] != '\0') {
-        lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "%s", audit->ended);
+        findings_say(&lineage->findings, FINDING_PROVEN, run->path, "%s", audit->ended);
     } else if (audit->steps_journaled < audit->steps_of_job) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, run->path, "the last %" PRIu64 " steps",
-                          audit->steps_of_job - audit->steps_journaled);
+        findings_say(&lineage->findings, FINDING_MISSING, run->path, "the last %" PRIu64 " steps",
+                     audit->steps_of_job - audit->steps_journaled);
     }
     if (audit->steps_checked < audit->steps_journaled) {
-        lineage_parts_say(lineage, LINEAGE_TRUSTED, run->path,
-                          "%" PRIu64 " steps, which were not run again",
-                          audit->steps_journaled - audit->steps_checked);
+        findings_say(&lineage->findings, FINDING_TRUSTED, run->path,
+                     "%" PRIu64 " steps, which were not run again",
+                     audit->steps_journaled - audit->steps_checked);
     }
 }
 
@@ -299,11 +299,11 @@ static void say_audit(struct lineage *lineage, struct lineage_item *run)
         lineage_run_figures(lineage, run, result->steps_journaled);
         return;
     case AUDIT_REFUTED:
-        lineage_parts_say(lineage, LINEAGE_REFUTED, run->path, "step %" PRIu64 " %s",
-                          result->wrong_step, check_flaw_words(result->flaw));
+        findings_say(&lineage->findings, FINDING_REFUTED, run->path, "step %" PRIu64 " %s",
+                     result->wrong_step, check_flaw_words(result->flaw));
         return;
     case AUDIT_CANNOT_TELL:
-        lineage_parts_say(lineage, LINEAGE_NOT_TOLD, run->path, "%s", result->reason.text);
+        findings_say(&lineage->findings, FINDING_NOT_TOLD, run->path, "%s", result->reason.text);
         return;
     }
 }
@@ -373,11 +373,11 @@ static void say_held_out(const struct run_check *check)
         number++;
     }
     if (pairs > 0 && equal == pairs) {
-        lineage_parts_say(check->lineage, LINEAGE_REFUTED, check->run->path,
-                          "its held-out figures are of the data that it learns from");
+        findings_say(&check->lineage->findings, FINDING_REFUTED, check->run->path,
+                     "its held-out figures are of the data that it learns from");
     } else if (!apart) {
-        lineage_parts_say(check->lineage, LINEAGE_TRUSTED, check->run->path,
-                          "that it learns from nothing that its held-out figures are of");
+        findings_say(&check->lineage->findings, FINDING_TRUSTED, check->run->path,
+                     "that it learns from nothing that its held-out figures are of");
     }
 }
 
@@ -394,15 +394,15 @@ static void say_data(struct lineage *lineage, const struct lineage_item *run)
             used = holder != NULL && holder == item;
         }
         if (used && item->kind == LINEAGE_TOKENS) {
-            lineage_parts_say(lineage, LINEAGE_PROVEN, run->path, "reads the numbers of %s",
-                              item->path);
-            lineage_parts_say(lineage, LINEAGE_TRUSTED, item->path,
-                              "how it was made: only rows of 'lockstep data pack' have a manifest");
+            findings_say(&lineage->findings, FINDING_PROVEN, run->path, "reads the numbers of %s",
+                         item->path);
+            findings_say(&lineage->findings, FINDING_TRUSTED, item->path,
+                         "how it was made: only rows of 'lockstep data pack' have a manifest");
         } else if (used) {
-            lineage_parts_say(lineage, LINEAGE_PROVEN, run->path,
-                              item->kind == LINEAGE_ROWS ? "reads the rows of %s"
-                                                         : "stands on the weights of %s",
-                              item->path);
+            findings_say(&lineage->findings, FINDING_PROVEN, run->path,
+                         item->kind == LINEAGE_ROWS ? "reads the rows of %s"
+                                                    : "stands on the weights of %s",
+                         item->path);
         }
     }
 }
@@ -418,9 +418,9 @@ enum status lineage_run_check(struct lineage *lineage, size_t run, struct error 
 
     item->roles |= LINEAGE_TRAINING;
     if (bundle_is_encrypted(item->bundle)) {
-        lineage_parts_say(lineage, LINEAGE_NOT_TOLD, item->path,
-                          "is encrypted: its owner makes a plain one with 'bundle export' and "
-                          "'bundle import'");
+        findings_say(&lineage->findings, FINDING_NOT_TOLD, item->path,
+                     "is encrypted: its owner makes a plain one with 'bundle export' and "
+                     "'bundle import'");
         return STATUS_OK;
     }
     TRY(bind_data(&check, error));
@@ -429,8 +429,8 @@ enum status lineage_run_check(struct lineage *lineage, size_t run, struct error 
     }
     lineage_origin_check(lineage, item);
     if (!check.complete) {
-        lineage_parts_say(lineage, LINEAGE_NOT_TOLD, item->path,
-                          "was not run again: what it reads is not all there");
+        findings_say(&lineage->findings, FINDING_NOT_TOLD, item->path,
+                     "was not run again: what it reads is not all there");
         return STATUS_OK;
     }
     say_data(lineage, item);
@@ -456,14 +456,14 @@ static void say_told(struct lineage *lineage, const struct lineage_item *run, co
                    "the held-out loss %s of the state after %" PRIu64
                    " steps: not all of the steps that give it were run again",
                    lineage_parts_loss(loss, figures), steps);
-    json_array_foreach(lineage->lists[LINEAGE_TRUSTED], i, said)
+    json_array_foreach(lineage->findings.lists[FINDING_TRUSTED], i, said)
     {
         if (strcmp(strict_json_text_or(said, "file", ""), run->path) == 0 &&
             strcmp(strict_json_text_or(said, "says", ""), says) == 0) {
             return;
         }
     }
-    lineage_parts_say(lineage, LINEAGE_TRUSTED, run->path, "%s", says);
+    findings_say(&lineage->findings, FINDING_TRUSTED, run->path, "%s", says);
 }
 
 void lineage_run_figures(struct lineage *lineage, const struct lineage_item *run, uint64_t steps)
@@ -481,8 +481,8 @@ void lineage_run_figures(struct lineage *lineage, const struct lineage_item *run
         }
     }
     if (figures == NULL) {
-        lineage_parts_say(lineage, LINEAGE_MISSING, run->path,
-                          "held-out figures of the state after %" PRIu64 " steps", steps);
+        findings_say(&lineage->findings, FINDING_MISSING, run->path,
+                     "held-out figures of the state after %" PRIu64 " steps", steps);
         return;
     }
     if (!citation_ran(figures, &run->audit, run->bundle, steps)) {
@@ -490,7 +490,7 @@ void lineage_run_figures(struct lineage *lineage, const struct lineage_item *run
         json_decref(figures);
         return;
     }
-    (void)json_object_set_new(figures, "run", lineage_parts_text(run->path));
+    (void)json_object_set_new(figures, "run", findings_text(run->path));
     (void)json_object_set_new(figures, "state_after", json_integer((json_int_t)steps));
     (void)json_array_append_new(lineage->figures, figures);
 }

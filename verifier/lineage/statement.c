@@ -38,15 +38,7 @@ static json_t *full_name(const char *path, const char *file)
 
     short_name(name, path);
     (void)snprintf(whole, sizeof(whole), "%s%s%s", name, file[0] == '\0' ? "" : "/", file);
-    return lineage_parts_text(whole);
-}
-
-static void add_root(json_t *digests, const char *tag, const struct digest *root)
-{
-    char hex[HEX_SIZE(DIGEST_SIZE)];
-
-    hex_encode(hex, root->bytes, DIGEST_SIZE);
-    (void)json_object_set_new(digests, tag, json_string(hex));
+    return findings_text(whole);
 }
 
 /* ---- files --------------------------------------------------------------------------- */
@@ -75,7 +67,8 @@ static void add_row_root(json_t *digests, const struct manifest *manifest, const
 
             row_file_name(name, &manifest->shape, (enum row_tensor)i, side == 1);
             if (strcmp(name, file) == 0) {
-                add_root(digests, DATA_TAG, &manifest->roots[side][i]);
+                (void)json_object_set_new(digests, DATA_TAG,
+                                          strict_json_digest(&manifest->roots[side][i]));
             }
         }
     }
@@ -103,7 +96,7 @@ static void add_files(json_t *list, const struct lineage_item *item)
         } else if (item->root_tag != NULL && one &&
                    (item->kind == LINEAGE_RUN || name[0] == '\0' ||
                     text_ends_with(name, ".safetensors"))) {
-            add_root(digests, item->root_tag, &item->root);
+            (void)json_object_set_new(digests, item->root_tag, strict_json_digest(&item->root));
         }
         (void)json_array_append_new(
             list, json_pack("{s:o, s:o}", "name", full_name(item->path, name), "digest", digests));
@@ -111,7 +104,7 @@ static void add_files(json_t *list, const struct lineage_item *item)
     if (item->root_tag != NULL && !one) {
         json_t *digests = json_object();
 
-        add_root(digests, item->root_tag, &item->root);
+        (void)json_object_set_new(digests, item->root_tag, strict_json_digest(&item->root));
         (void)json_array_append_new(
             list, json_pack("{s:o, s:o}", "name", full_name(item->path, ""), "digest", digests));
     }
@@ -123,7 +116,8 @@ static void add_manifest(json_t *list, const struct manifest *manifest)
     for (size_t i = 0; i < manifest->options.source_count; i++) {
         json_t *digests = json_object();
 
-        add_root(digests, "sha256", &manifest->sources[i].sha256);
+        (void)json_object_set_new(digests, "sha256",
+                                  strict_json_digest(&manifest->sources[i].sha256));
         (void)json_array_append_new(list, json_pack("{s:o, s:o}", "name",
                                                     full_name(manifest->source_paths[i], ""),
                                                     "digest", digests));
@@ -131,7 +125,8 @@ static void add_manifest(json_t *list, const struct manifest *manifest)
     for (size_t i = 0; i < manifest->file_count; i++) {
         json_t *digests = json_object();
 
-        add_root(digests, "sha256", &manifest->files[i].sha256);
+        (void)json_object_set_new(digests, "sha256",
+                                  strict_json_digest(&manifest->files[i].sha256));
         (void)json_array_append_new(
             list, json_pack("{s:o, s:o}", "name",
                             full_name(manifest->options.tokenizer, manifest->files[i].name),
@@ -218,12 +213,7 @@ enum status statement_write(struct buffer *text, const struct lineage *lineage, 
         return STATUS_REFUSED;
     }
     statement = make_statement(lineage, subjects);
-    status = statement == NULL
-                 ? error_set(error, STATUS_NO_MEMORY, "no memory for a statement")
-                 : strict_json_write(text, error, statement, JSON_SORT_KEYS | JSON_COMPACT);
-    if (status == STATUS_OK) {
-        status = buffer_check(text, error, "a statement");
-    }
+    status = strict_json_write(text, error, statement, JSON_SORT_KEYS | JSON_COMPACT);
     json_decref(statement);
     json_decref(subjects);
     return status;

@@ -31,8 +31,8 @@ static enum status read_given(bool *holds, struct rounds_check *check, struct er
             return STATUS_OK;
         }
         if (!digest_equal(&check->given[i]->id, &rounds->owners[i].job)) {
-            rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
-                             "%s is another job than the agreement names", path);
+            rounds_parts_say(check, FINDING_REFUTED, "%s is another job than the agreement names",
+                             path);
             *holds = false;
             return STATUS_OK;
         }
@@ -73,8 +73,7 @@ static enum status read_start(bool *holds, struct rounds_check *check, struct er
     }
     TRY(round_trees_root(&root, check->start, tape, error));
     if (!digest_equal(&root, &check->begins)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "%s is not the first state of the jobs",
-                         path);
+        rounds_parts_say(check, FINDING_REFUTED, "%s is not the first state of the jobs", path);
         *holds = false;
     }
     return STATUS_OK;
@@ -106,8 +105,7 @@ static enum status check_round(bool *holds, struct rounds_check *check, struct e
     *holds = false;
     status = round_record_read(&check->record, check->result->folder, check->number, &why);
     if (status == STATUS_NOT_FOUND) {
-        rounds_parts_say(check, ROUNDS_RESULT_NOT_TOLD,
-                         "it has no record: the rounds end before it");
+        rounds_parts_say(check, FINDING_NOT_TOLD, "it has no record: the rounds end before it");
         return STATUS_OK;
     }
     if (status != STATUS_OK) {
@@ -161,9 +159,9 @@ static enum status check_rounds(struct rounds_check *check, struct error *error)
     }
     check->number = 0;
     if (holds) {
-        rounds_parts_say(check, ROUNDS_RESULT_PROVEN,
+        rounds_parts_say(check, FINDING_PROVEN,
                          "each round begins with the mean of the round before it");
-        rounds_parts_say(check, ROUNDS_RESULT_TRUSTED,
+        rounds_parts_say(check, FINDING_TRUSTED,
                          "that the rows of all owners are fit to learn from: an honest training on "
                          "rows that mislead is proven like any other");
     }
@@ -192,12 +190,10 @@ enum status rounds_audit_run(struct rounds_result *result, const char *folder,
     enum status status;
 
     *result = (struct rounds_result){.folder = folder};
-    for (size_t i = 0; i < ROUNDS_RESULT_LISTS; i++) {
-        result->lists[i] = json_array();
-    }
     if (check == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for an audit");
     }
+    TRY_OUT(findings_init(&result->findings, error));
     check->result = result;
     check->options = options;
     check->ledger = ledger;
@@ -208,23 +204,7 @@ enum status rounds_audit_run(struct rounds_result *result, const char *folder,
     } else {
         status = check_rounds(check, error);
     }
+out:
     release_check(check);
     return status;
-}
-
-void rounds_audit_release(struct rounds_result *result)
-{
-    for (size_t i = 0; i < ROUNDS_RESULT_LISTS; i++) {
-        json_decref(result->lists[i]);
-        result->lists[i] = NULL;
-    }
-}
-
-enum audit_answer rounds_audit_answer(const struct rounds_result *result)
-{
-    if (json_array_size(result->lists[ROUNDS_RESULT_REFUTED]) > 0) {
-        return AUDIT_REFUTED;
-    }
-    return json_array_size(result->lists[ROUNDS_RESULT_NOT_TOLD]) > 0 ? AUDIT_CANNOT_TELL
-                                                                      : AUDIT_PROVEN;
 }

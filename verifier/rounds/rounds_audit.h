@@ -18,12 +18,9 @@
 #include "verifier/rounds/rounds_result.h"
 
 /* Audits the folder; options: how steps are run again. ledger: asked too; NULL: nobody is. A
- * failure is none of the folder's. Release it also then. */
+ * failure is none of the folder's. Release the findings also then. */
 MUST_CHECK enum status rounds_audit_run(struct rounds_result *result, const char *folder,
                                         const struct audit_options *options, struct ledger *ledger,
                                         struct error *error);
-void rounds_audit_release(struct rounds_result *result);
-
-enum audit_answer rounds_audit_answer(const struct rounds_result *result);
 
 #endif /* VERIFIER_ROUNDS_ROUNDS_AUDIT_H */

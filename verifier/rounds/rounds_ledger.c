@@ -8,7 +8,7 @@
 
 static void refute_try(struct rounds_check *check, uint32_t owner, uint32_t at, const char *says)
 {
-    rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "the ledger says otherwise of try %u of %s: %s",
+    rounds_parts_say(check, FINDING_REFUTED, "the ledger says otherwise of try %u of %s: %s",
                      at + 1, check->record.names[owner], says);
 }
 
@@ -27,7 +27,7 @@ static enum status check_final(struct rounds_check *check, uint32_t owner, uint3
         refute_try(check, owner, at, "its job came to another state");
         return STATUS_OK;
     }
-    rounds_parts_say(check, ROUNDS_RESULT_PROVEN, "the state of %s is final on the ledger",
+    rounds_parts_say(check, FINDING_PROVEN, "the state of %s is final on the ledger",
                      check->record.names[owner]);
     return STATUS_OK;
 }

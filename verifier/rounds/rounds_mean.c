@@ -1,6 +1,4 @@
 /* rounds_mean.c - the mean of a round; see rounds_parts.h. */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "proofs/bundle/bundle.h"
@@ -52,13 +50,12 @@ static const char *difference_of_means(const struct job *found, const struct job
 static bool is_wanted(struct rounds_check *check, const struct job *found, const struct job *wanted)
 {
     if (!digest_equal(&found->id, &wanted->id)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
-                         "the mean is not that of the record's states: %s",
+        rounds_parts_say(check, FINDING_REFUTED, "the mean is not that of the record's states: %s",
                          difference_of_means(found, wanted));
         return false;
     }
     if (!digest_equal(&check->record.mean_job, &wanted->id)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "its record names another mean");
+        rounds_parts_say(check, FINDING_REFUTED, "its record names another mean");
         return false;
     }
     return true;
@@ -77,16 +74,15 @@ static bool step_holds(struct rounds_check *check, struct bundle *bundle, char *
     audit(&audited, bundle, (const char *const *)paths, bundle_job(bundle)->data_count,
           check->options);
     if (audited.answer == AUDIT_CANNOT_TELL) {
-        rounds_parts_say(check, ROUNDS_RESULT_NOT_TOLD, "the mean: %s", audited.reason.text);
+        rounds_parts_say(check, FINDING_NOT_TOLD, "the mean: %s", audited.reason.text);
     } else if (audited.answer == AUDIT_REFUTED) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+        rounds_parts_say(check, FINDING_REFUTED,
                          "the mean is forged: its step was run again, and gives another state");
     } else if (bundle_state_root(&root, bundle, 1, &none) != STATUS_OK ||
                !digest_equal(&root, &check->record.mean_state)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
-                         "its record names another state than the mean's");
+        rounds_parts_say(check, FINDING_REFUTED, "its record names another state than the mean's");
     } else {
-        rounds_parts_say(check, ROUNDS_RESULT_PROVEN,
+        rounds_parts_say(check, FINDING_PROVEN,
                          "the mean of %u states was made again and gave the same bits",
                          round_mean_count(&check->record));
         holds = true;
@@ -113,8 +109,7 @@ static enum status find_next(bool *holds, struct rounds_check *check, struct bun
     }
     TRY(round_trees_root(&next, check->next, tape, error));
     if (!digest_equal(&next, &check->record.next)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
-                         "its record leads to another state than the mean");
+        rounds_parts_say(check, FINDING_REFUTED, "its record leads to another state than the mean");
         *holds = false;
     }
     return STATUS_OK;

@@ -4,30 +4,22 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const char *const rounds_result_names[ROUNDS_RESULT_LISTS] = {"proven", "refuted", "not_told",
-                                                              "trusted"};
-
-void rounds_parts_say(struct rounds_check *check, enum rounds_result_list list, const char *format,
-                      ...)
+void rounds_parts_say(struct rounds_check *check, enum finding kind, const char *format, ...)
 {
     char text[ERROR_TEXT_MAX + 64];
     va_list arguments;
-    int before = check->number == 0 ? 0 : snprintf(text, sizeof(text), "round %u: ", check->number);
 
     va_start(arguments, format);
-    (void)vsnprintf(text + before, sizeof(text) - (size_t)before, format, arguments);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    for (char *at = text; *at != '\0'; at++) {
-        *at = (unsigned char)*at < 0x80 ? *at : '?'; /* a path need not be UTF-8 */
+    if (check->number == 0) {
+        findings_say(&check->result->findings, kind, NULL, "%s", text);
+    } else {
+        findings_say(&check->result->findings, kind, NULL, "round %u: %s", check->number, text);
     }
-    (void)json_array_append_new(check->result->lists[list], json_string(text));
 }
 
 void rounds_parts_blame(struct rounds_check *check, const struct error *error)
 {
-    const bool bytes = error->status == STATUS_BAD_FORMAT || error->status == STATUS_REFUSED ||
-                       error->status == STATUS_OVER_LIMIT;
-
-    rounds_parts_say(check, bytes ? ROUNDS_RESULT_REFUTED : ROUNDS_RESULT_NOT_TOLD, "%s",
-                     error->text);
+    rounds_parts_say(check, findings_of(error), "%s", error->text);
 }

@@ -26,8 +26,8 @@ struct rounds_check {
     struct digest *next_velocity;
 };
 
-void rounds_parts_say(struct rounds_check *check, enum rounds_result_list list, const char *format,
-                      ...) __attribute__((format(printf, 3, 4)));
+void rounds_parts_say(struct rounds_check *check, enum finding list, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* What a failure says of a round's file: bytes that are wrong refute it, others leave it open. */
 void rounds_parts_blame(struct rounds_check *check, const struct error *error);

@@ -13,22 +13,20 @@ static bool follows_last(struct rounds_check *check)
     bool holds = true;
 
     if (!digest_equal(&record->rounds, &check->result->rounds.id)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+        rounds_parts_say(check, FINDING_REFUTED,
                          "its record is of other rounds, with another agreement");
         holds = false;
     }
     if (record->number != check->number) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "its record is that of round %u",
-                         record->number);
+        rounds_parts_say(check, FINDING_REFUTED, "its record is that of round %u", record->number);
         holds = false;
     }
     if (!digest_equal(&record->previous, &check->previous)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
-                         "its record does not follow the record before it");
+        rounds_parts_say(check, FINDING_REFUTED, "its record does not follow the record before it");
         holds = false;
     }
     if (!digest_equal(&record->start, &check->begins)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+        rounds_parts_say(check, FINDING_REFUTED,
                          check->number == 1
                              ? "it does not begin with the first state of the jobs"
                              : "it does not begin with the mean of the round before");
@@ -58,7 +56,7 @@ static bool names_all(struct rounds_check *check)
 
     for (uint32_t i = 0; i < rounds->owner_count; i++) {
         if (!names_owner(record, rounds->owners[i].name)) {
-            rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+            rounds_parts_say(check, FINDING_REFUTED,
                              "its record does not name %s: an owner was dropped without a reason",
                              rounds->owners[i].name);
             dropped = true;
@@ -67,7 +65,7 @@ static bool names_all(struct rounds_check *check)
     for (uint32_t i = 0; i < record->owner_count && !dropped; i++) {
         if (record->owner_count != rounds->owner_count ||
             strcmp(record->names[i], rounds->owners[i].name) != 0) {
-            rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+            rounds_parts_say(check, FINDING_REFUTED,
                              "its record names the owners in another order, or others");
             return false;
         }
@@ -82,7 +80,7 @@ static enum status check_job(bool *holds, struct rounds_check *check, uint32_t o
 
     TRY(round_job_make(&job, check->given[owner], check->number, &check->record.start, error));
     if (!digest_equal(&job->id, &check->record.owners[owner].job)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+        rounds_parts_say(check, FINDING_REFUTED,
                          "the job of %s is another than the one that was given, begun with the "
                          "state of this round",
                          check->record.names[owner]);
@@ -100,19 +98,18 @@ static bool has_reason(struct rounds_check *check, uint32_t owner)
         one->try_count == 0 ? ROUND_END_NONE : one->tries[one->try_count - 1].end;
 
     if (one->has_state && end != ROUND_END_FINAL) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+        rounds_parts_say(check, FINDING_REFUTED,
                          "%s gave a state, and its job did not end with one",
                          check->record.names[owner]);
         return false;
     }
     if (!one->has_state && (end == ROUND_END_NONE || end == ROUND_END_FINAL)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "%s is left out without a reason",
+        rounds_parts_say(check, FINDING_REFUTED, "%s is left out without a reason",
                          check->record.names[owner]);
         return false;
     }
     if (!one->has_state) {
-        rounds_parts_say(check,
-                         check->ledger == NULL ? ROUNDS_RESULT_TRUSTED : ROUNDS_RESULT_PROVEN,
+        rounds_parts_say(check, check->ledger == NULL ? FINDING_TRUSTED : FINDING_PROVEN,
                          "%s is left out: %s%s", check->record.names[owner], round_end_word(end),
                          check->ledger == NULL ? ", as its record says" : "");
     }
@@ -127,7 +124,7 @@ static bool has_salts(struct rounds_check *check, uint32_t owner)
     for (uint32_t at = 0; at < one->try_count && check->result->rounds.place[0] != '\0'; at++) {
         if (one->tries[at].salt != rounds_salt(&check->result->rounds, at)) {
             rounds_parts_say(
-                check, ROUNDS_RESULT_REFUTED,
+                check, FINDING_REFUTED,
                 "try %u of %s has another salt than the agreement gives it: the record "
                 "keeps back a try",
                 at + 1, check->record.names[owner]);
@@ -156,8 +153,8 @@ enum status rounds_record_check(bool *holds, struct rounds_check *check, struct 
         *holds = has_reason(check, i) && *holds;
     }
     if (states < quorum) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "it has %u states, and the quorum is %u",
-                         states, quorum);
+        rounds_parts_say(check, FINDING_REFUTED, "it has %u states, and the quorum is %u", states,
+                         quorum);
         *holds = false;
     }
     return STATUS_OK;

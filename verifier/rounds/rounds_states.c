@@ -30,7 +30,7 @@ static enum status check_file(struct rounds_check *check, uint32_t owner, struct
         return error_set(error, STATUS_NO_MEMORY, "no memory for the trees of a state");
     }
     if (one->tree_count != tape->state_count) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+        rounds_parts_say(check, FINDING_REFUTED,
                          "the state of %s has %u trees, and its job %u "
                          "tensors",
                          name, one->tree_count, tape->state_count);
@@ -38,7 +38,7 @@ static enum status check_file(struct rounds_check *check, uint32_t owner, struct
     }
     TRY_OUT(round_trees_root(&root, one->trees, tape, error));
     if (!digest_equal(&root, &one->state)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+        rounds_parts_say(check, FINDING_REFUTED,
                          "the trees of %s do not give the state that its job came to", name);
         goto out;
     }
@@ -51,14 +51,14 @@ static enum status check_file(struct rounds_check *check, uint32_t owner, struct
     for (uint32_t i = 0; i < tape->state_count; i++) {
         if (round_trees_takes(tape, i, check->result->rounds.keep_moments) &&
             !digest_equal(&trees[i], &one->trees[i])) {
-            rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+            rounds_parts_say(check, FINDING_REFUTED,
                              "%s holds another state than the job of %s came to: '%s' differs",
                              path, name, tape->tensors[tape->states[i].before].name);
             goto out;
         }
     }
-    rounds_parts_say(check, ROUNDS_RESULT_PROVEN,
-                     "the state of %s has the root that its record says", name);
+    rounds_parts_say(check, FINDING_PROVEN, "the state of %s has the root that its record says",
+                     name);
 out:
     free(trees);
     return status;
@@ -71,16 +71,16 @@ static void say_audit(struct rounds_check *check, const char *name,
 {
     switch (audited->answer) {
     case AUDIT_PROVEN:
-        rounds_parts_say(check, ROUNDS_RESULT_PROVEN,
+        rounds_parts_say(check, FINDING_PROVEN,
                          "%" PRIu64 " steps of %s were run again and gave the same bits",
                          audited->steps_checked, name);
         return;
     case AUDIT_REFUTED:
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "step %" PRIu64 " of %s %s",
-                         audited->wrong_step, name, check_flaw_words(audited->flaw));
+        rounds_parts_say(check, FINDING_REFUTED, "step %" PRIu64 " of %s %s", audited->wrong_step,
+                         name, check_flaw_words(audited->flaw));
         return;
     case AUDIT_CANNOT_TELL:
-        rounds_parts_say(check, ROUNDS_RESULT_NOT_TOLD, "%s: %s", name, audited->reason.text);
+        rounds_parts_say(check, FINDING_NOT_TOLD, "%s: %s", name, audited->reason.text);
         return;
     }
 }
@@ -94,13 +94,13 @@ static bool closes_with(struct rounds_check *check, uint32_t owner, struct bundl
 
     error_init(&none);
     if (!digest_equal(&bundle_job(bundle)->id, &one->job)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED, "the bundle of %s is of another job",
+        rounds_parts_say(check, FINDING_REFUTED, "the bundle of %s is of another job",
                          check->record.names[owner]);
         return false;
     }
     if (bundle_state_root(&root, bundle, bundle_job(bundle)->steps, &none) != STATUS_OK ||
         !digest_equal(&root, &one->state)) {
-        rounds_parts_say(check, ROUNDS_RESULT_REFUTED,
+        rounds_parts_say(check, FINDING_REFUTED,
                          "the bundle of %s does not end with the state that the record says",
                          check->record.names[owner]);
         return false;
@@ -123,7 +123,7 @@ static void check_bundle(struct rounds_check *check, uint32_t owner, const char 
     }
     status = data_paths_of_bundle(&data, bundle_job(bundle), bundle, &why);
     if (status == STATUS_NOT_FOUND) {
-        rounds_parts_say(check, ROUNDS_RESULT_NOT_TOLD,
+        rounds_parts_say(check, FINDING_NOT_TOLD,
                          "the bundle of %s does not say where its "
                          "rows are",
                          check->record.names[owner]);
@@ -146,7 +146,7 @@ out:
 
 static void say_trust(struct rounds_check *check, uint32_t owner)
 {
-    rounds_parts_say(check, ROUNDS_RESULT_TRUSTED, "that the job of %s came to that state: %s",
+    rounds_parts_say(check, FINDING_TRUSTED, "that the job of %s came to that state: %s",
                      check->record.names[owner],
                      check->result->rounds.place[0] == '\0'
                          ? "its bundle is not there"

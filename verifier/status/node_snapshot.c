@@ -1,11 +1,11 @@
 /* node_snapshot.c - see node_snapshot.h. */
 #include "verifier/status/node_snapshot.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/ops/real.h"
 #include "verifier/store/mirrors.h"
 #include "verifier/store/store_endpoints.h"
 #include "verifier/store/store_money.h"
@@ -310,10 +310,8 @@ static void take_segment(struct node_snapshot *snapshot, sqlite3_stmt *row)
     cell = &job->cells[index / job->cell_segments];
     cell->mark = mark > cell->mark ? mark : cell->mark;
     if (mark == NODE_SNAPSHOT_PROVEN && sqlite3_column_type(row, 4) == SQLITE_INTEGER) {
-        uint32_t bits = (uint32_t)column(row, 4);
-        float loss;
+        const float loss = real_from_bits((uint32_t)column(row, 4));
 
-        memcpy(&loss, &bits, sizeof(loss));
         cell->has_loss = isfinite(loss);
         cell->loss = cell->has_loss ? (double)loss : 0;
     }

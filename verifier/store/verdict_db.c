@@ -300,14 +300,6 @@ enum status verdict_db_set_fault(struct verdict_db *verdicts, const char *text, 
 
 /* ---- export and import -------------------------------------------------- */
 
-static json_t *hex_of(const void *bytes, size_t size)
-{
-    char text[HEX_SIZE(HASH32_SIZE)];
-
-    hex_encode(text, bytes, size);
-    return json_string(text);
-}
-
 struct row_column {
     const char *key;
     int column;
@@ -340,12 +332,12 @@ static json_t *row_json(sqlite3_stmt *row, const struct row_column *columns, siz
 
     for (size_t i = 0; object != NULL && i < count; i++) {
         const struct row_column *column = &columns[i];
-        json_t *value =
-            column->size == 0
-                ? json_integer((json_int_t)sqlite3_column_int64(row, column->column))
-                : (sqlite3_column_bytes(row, column->column) == column->size
-                       ? hex_of(sqlite3_column_blob(row, column->column), (size_t)column->size)
-                       : NULL);
+        json_t *value = column->size == 0
+                            ? json_integer((json_int_t)sqlite3_column_int64(row, column->column))
+                            : (sqlite3_column_bytes(row, column->column) == column->size
+                                   ? strict_json_bytes(sqlite3_column_blob(row, column->column),
+                                                       (size_t)column->size)
+                                   : NULL);
 
         (void)json_object_set_new(object, column->key, value);
     }
@@ -384,9 +376,8 @@ enum status verdict_db_export(json_t **view, struct verdict_db *verdicts, struct
     TRY_OUT(export_rows(&seals, verdicts,
                         "SELECT * FROM seals ORDER BY chain, contract, segment, seed, seat",
                         seal_columns, COUNT_OF(seal_columns), error));
-    *view =
-        json_pack("{s:i, s:o, s:O, s:O}", "lockstep_verdict_db", EXPORT_VERSION, "secret",
-                  hex_of(verdicts->secret.bytes, HASH32_SIZE), "verdicts", rows, "seals", seals);
+    *view = json_pack("{s:i, s:o, s:O, s:O}", "lockstep_verdict_db", EXPORT_VERSION, "secret",
+                      strict_json_digest(verdicts->secret.bytes), "verdicts", rows, "seals", seals);
     if (*view == NULL) {
         status = error_set(error, STATUS_NO_MEMORY, "no memory to export the verdict database");
     }

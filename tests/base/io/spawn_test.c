@@ -1,12 +1,14 @@
 /*
  * Goal: a child has the files it is given, where it looks for them, and our environment; it has
- * neither our input nor the signals that we blocked; a program that is not there is an error.
+ * neither our input nor the signals that we blocked; a program that is not there is an error. A child
+ * yields and goes with us where that is asked; its end is told once.
  * Method: /bin/sh as the child, files in memory.
  */
 #include "base/io/spawn.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -31,6 +33,25 @@ static void assert_file_is(int file, const char *text)
 
     assert_true(pread(file, found, sizeof(found) - 1, 0) >= 0);
     assert_string_equal(found, text);
+}
+
+/* Has the file so many lines? It looks for a minute. */
+static bool wait_for_lines(int file, int lines)
+{
+    for (int look = 0; look < 6000; look++) {
+        char found[256] = "";
+        int count = 0;
+
+        assert_true(pread(file, found, sizeof(found) - 1, 0) >= 0);
+        for (const char *at = found; *at != '\0'; at++) {
+            count += *at == '\n';
+        }
+        if (count >= lines) {
+            return true;
+        }
+        (void)usleep(10000);
+    }
+    return false;
 }
 
 /* How the shell ended. */
@@ -130,6 +151,95 @@ static void test_a_program_that_is_not_there_is_named(void **state)
     (void)close(files.output);
 }
 
+/* A zombie has no command line. */
+static bool runs(pid_t process)
+{
+    char path[64];
+    char line[8];
+    bool found;
+    int file;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", process);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    found = file >= 0 && read(file, line, sizeof(line)) > 0;
+    if (file >= 0) {
+        (void)close(file);
+    }
+    return found;
+}
+
+/* A parent that ends at once, whose child says when it begins and would sleep long. */
+static void test_a_child_can_yield_and_goes_with_us(void **state)
+{
+    const struct spawn_files files = {
+        .input = -1, .output = -1, .log = file_of(""), .further = -1, .tied = true, .yields = true};
+    const char *const words[] = {"sh", "-c", "chrt -p $$ >&2; echo $$ >&2; exec sleep 600", NULL};
+    char found[256] = "";
+    struct error error;
+    const char *line;
+    pid_t process;
+
+    (void)state;
+    if (fork() == 0) {
+        _exit(spawn_program(&process, "sh", words, &files, &error) == STATUS_OK &&
+                      wait_for_lines(files.log, 3)
+                  ? 0
+                  : 1);
+    }
+    assert_int_equal(wait(&(int){0}) > 0, 1);
+    assert_true(pread(files.log, found, sizeof(found) - 1, 0) > 0);
+    assert_non_null(strstr(found, "SCHED_IDLE"));
+    line = strrchr(found, '\n');
+    while (line > found && line[-1] != '\n') {
+        line--;
+    }
+    process = (pid_t)strtol(line, NULL, 10);
+    assert_true(process > 0);
+    while (runs(process)) { /* it dies with its parent */
+        (void)usleep(1000);
+    }
+    (void)close(files.log);
+}
+
+static void test_the_end_of_a_child_is_told_once(void **state)
+{
+    const struct spawn_files files = {.input = -1, .output = -1, .further = -1};
+    const char *const words[] = {"sh", "-c", "exit 7", NULL};
+    struct error error;
+    pid_t process;
+    int how = 0;
+
+    (void)state;
+    assert_int_equal(spawn_program(&process, "sh", words, &files, &error), STATUS_OK);
+    assert_int_equal(spawn_code(spawn_end(&process, 0, SPAWN_FOR_EVER)), 7);
+    assert_int_equal(process, 0);
+    assert_false(spawn_ended(&process, &how));
+    assert_int_equal(spawn_end(&process, SIGKILL, 0), 0);
+    /* Somebody else waited for it. */
+    assert_int_equal(spawn_program(&process, "sh", words, &files, &error), STATUS_OK);
+    assert_int_equal(waitpid(process, NULL, 0), process);
+    assert_true(spawn_ended(&process, &how));
+    assert_int_equal(spawn_code(how), 126);
+}
+
+static void test_a_child_that_hears_nothing_is_killed(void **state)
+{
+    const struct spawn_files files = {.input = -1, .output = file_of(""), .further = -1};
+    const char *const words[] = {"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done",
+                                 NULL};
+    char found[8] = "";
+    struct error error;
+    pid_t process;
+
+    (void)state;
+    assert_int_equal(spawn_program(&process, "sh", words, &files, &error), STATUS_OK);
+    while (pread(files.output, found, sizeof(found) - 1, 0) < 6) {
+        (void)usleep(1000);
+    }
+    assert_int_equal(spawn_code(spawn_end(&process, SIGTERM, 50)), 128 + SIGKILL);
+    (void)close(files.output);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +248,9 @@ int main(void)
         cmocka_unit_test(test_without_an_input_a_child_reads_nothing_of_ours),
         cmocka_unit_test(test_a_signal_that_we_block_ends_a_child),
         cmocka_unit_test(test_a_program_that_is_not_there_is_named),
+        cmocka_unit_test(test_a_child_can_yield_and_goes_with_us),
+        cmocka_unit_test(test_the_end_of_a_child_is_told_once),
+        cmocka_unit_test(test_a_child_that_hears_nothing_is_killed),
     };
 
     return cmocka_run_group_tests_name("spawn", tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/http/http_reach.h"
+#include "base/text.h"
 
 #define TEXT_MAX 4096
 
@@ -35,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (strpbrk(text, "?#@\\ \n\r\t\x7f") != NULL || strncmp(text, "http", 4) != 0)) {
         abort();
     }
-    if (http_words_unescape(text) != strlen(text) || strlen(text) > length) {
+    if (text_unescape(text) != strlen(text) || strlen(text) > length) {
         abort();
     }
     return 0;

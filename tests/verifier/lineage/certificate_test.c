@@ -27,9 +27,7 @@ static void test_a_loss_that_is_not_finite_is_no_number_in_the_certificate(void 
     char *text;
 
     (void)state;
-    for (size_t i = 0; i < LINEAGE_LISTS; i++) {
-        lineage.lists[i] = json_array();
-    }
+    assert_int_equal(findings_init(&lineage.findings, NULL), STATUS_OK);
     (void)json_array_append_new(lineage.figures, figures_of(json_null(), "7fc00000"));
     (void)json_array_append_new(lineage.figures, figures_of(json_real(2.5), "40200000"));
     (void)snprintf(path, sizeof(path), "%s/page.html", test_temp_dir());
@@ -43,9 +41,7 @@ static void test_a_loss_that_is_not_finite_is_no_number_in_the_certificate(void 
     assert_null(strstr(text, "0.000000"));
     free(text);
     file_bytes_release(&page);
-    for (size_t i = 0; i < LINEAGE_LISTS; i++) {
-        json_decref(lineage.lists[i]);
-    }
+    findings_release(&lineage.findings);
     json_decref(lineage.figures);
 }
 
