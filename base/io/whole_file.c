@@ -84,6 +84,18 @@ enum status whole_file_add(struct whole_file *file, struct error *error, const v
     return STATUS_OK;
 }
 
+enum status whole_file_room(uint64_t *first, struct whole_file *file, struct error *error,
+                            uint64_t data_size)
+{
+    off_t here = lseek(file->descriptor, 0, SEEK_CUR);
+
+    if (here < 0 || ftruncate(file->descriptor, here + (off_t)data_size) != 0) {
+        return error_set_errno(error, "cannot write '%s'", file->path);
+    }
+    *first = (uint64_t)here;
+    return STATUS_OK;
+}
+
 /* The folder that path lies in; "." where path has none. */
 static enum status folder_of(char *out, size_t out_size, struct error *error, const char *path)
 {
@@ -239,6 +251,27 @@ enum status whole_file_read_at(int descriptor, struct error *error, void *data, 
         bytes += got;
         data_size -= (size_t)got;
         offset += (uint64_t)got;
+    }
+    return STATUS_OK;
+}
+
+enum status whole_file_write_at(int descriptor, struct error *error, const void *data,
+                                size_t data_size, uint64_t offset, const char *path)
+{
+    const char *bytes = data;
+
+    while (data_size > 0) {
+        ssize_t written = pwrite(descriptor, bytes, data_size, (off_t)offset);
+
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            return error_set_errno(error, "cannot write '%s'", path);
+        }
+        bytes += written;
+        data_size -= (size_t)written;
+        offset += (uint64_t)written;
     }
     return STATUS_OK;
 }

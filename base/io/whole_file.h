@@ -30,6 +30,10 @@ MUST_CHECK enum status whole_file_open(struct whole_file *file, struct error *er
 MUST_CHECK enum status whole_file_add(struct whole_file *file, struct error *error,
                                       const void *data, size_t data_size);
 
+/* Makes room for data_size more bytes, which others write at their places: *first is the first. */
+MUST_CHECK enum status whole_file_room(uint64_t *first, struct whole_file *file,
+                                       struct error *error, uint64_t data_size);
+
 /* Syncs what was added, renames it over path and syncs the folder. Closes the file either way. */
 MUST_CHECK enum status whole_file_keep(struct whole_file *file, struct error *error);
 
@@ -54,5 +58,9 @@ MUST_CHECK enum status whole_file_read_open(int *descriptor, uint64_t *size, str
 /* Reads exactly data_size bytes at offset; fewer are STATUS_BAD_FORMAT. path is for the error. */
 MUST_CHECK enum status whole_file_read_at(int descriptor, struct error *error, void *data,
                                           size_t data_size, uint64_t offset, const char *path);
+
+/* Writes data_size bytes at offset. path is for the error. */
+MUST_CHECK enum status whole_file_write_at(int descriptor, struct error *error, const void *data,
+                                           size_t data_size, uint64_t offset, const char *path);
 
 #endif /* BASE_IO_WHOLE_FILE_H */

@@ -501,17 +501,33 @@ static enum status mend_all(struct federate_round *round, struct error *error)
 
 /* ---- the round ------------------------------------------------------------ */
 
+/* Opens jobs that have no try; and those whose last try ended without a state, where the round needs
+ * one: a kill, or a ledger that was away, came between the end of a try and the next one. It comes
+ * before any other owner gives a state, after which this one might be left out with a job open. */
+static enum status open_tries(struct federate_round *round, struct error *error)
+{
+    const bool needed = round_mean_count(&round->record) < round->federation->rounds.quorum;
+
+    for (uint32_t i = 0; i < round->record.owner_count; i++) {
+        struct round_owner *owner = &round->record.owners[i];
+
+        if (owner->try_count == 0 || (needed && is_settled(owner) && !owner->has_state &&
+                                      last_try(owner)->end != ROUND_END_DIVERGED)) {
+            TRY(open_try(round, i, error));
+        }
+    }
+    return STATUS_OK;
+}
+
 static enum status look_round(struct federate_round *round, struct error *error)
 {
     TRY(ledger_catch_up(round->federation->ledger, error));
+    TRY(open_tries(round, error));
     for (uint32_t i = 0; i < round->record.owner_count; i++) {
         struct round_owner *owner = &round->record.owners[i];
 
         if (is_settled(owner)) {
             continue;
-        }
-        if (owner->try_count == 0) {
-            TRY(open_try(round, i, error));
         }
         TRY(look_at(round, i, error));
         if (ledger_end_is_final(&round->looks[i])) {
@@ -523,9 +539,9 @@ static enum status look_round(struct federate_round *round, struct error *error)
     return mend_all(round, error);
 }
 
-static bool is_round_settled(const struct federate_round *round)
+static bool is_round_over(const struct federate_round *round)
 {
-    bool settled = true;
+    bool settled = round_mean_count(&round->record) >= round->federation->rounds.quorum;
 
     for (uint32_t i = 0; i < round->record.owner_count; i++) {
         settled = settled && is_settled(&round->record.owners[i]);
@@ -533,47 +549,25 @@ static bool is_round_settled(const struct federate_round *round)
     return settled;
 }
 
-/* A kill between the end of a try and the opening of the next one: the record says that the owner
- * is left out, and too few gave a state. */
-static enum status go_on_after_end(struct federate_round *round, struct error *error)
-{
-    for (uint32_t i = 0; i < round->record.owner_count; i++) {
-        const struct round_owner *owner = &round->record.owners[i];
-
-        if (!owner->has_state && is_settled(owner) &&
-            owner->tries[owner->try_count - 1].end != ROUND_END_DIVERGED) {
-            TRY(open_try(round, i, error));
-        }
-    }
-    return STATUS_OK;
-}
-
 enum status federate_ledger_run(struct federate_round *round, struct error *error)
 {
     struct federation *federation = round->federation;
     const double poll_s = (double)options_number(federation->options, "poll");
 
-    if (is_round_settled(round) && round_mean_count(&round->record) >= federation->rounds.quorum) {
+    if (is_round_over(round)) {
         return STATUS_OK;
     }
     TRY(begin_serving(round, error));
-    while (true) {
-        enum status status;
+    while (!is_round_over(round)) {
+        enum status status = look_round(round, error);
 
-        if (is_round_settled(round)) {
-            if (round_mean_count(&round->record) >= federation->rounds.quorum) {
-                break;
-            }
-            TRY(go_on_after_end(round, error));
-        }
-        status = look_round(round, error);
         if (status == STATUS_UNREACHABLE) { /* the ledger, or a mirror: it may come back */
             log_warn(federation->context->log, "job", "%s", error->text);
             error_init(error);
         } else if (status != STATUS_OK) {
             return status;
         }
-        if (!is_round_settled(round) && stop_wait(&federation->stop, poll_s)) {
+        if (!is_round_over(round) && stop_wait(&federation->stop, poll_s)) {
             return error_set(error, STATUS_STOPPED, "stopped: the same command goes on from here");
         }
     }

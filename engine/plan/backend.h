@@ -75,6 +75,15 @@ struct machine {
     struct machine_note *notes; /* per state; write() forgets them, close() frees. NULL: none */
 };
 
+/* A file that is there, as long as it will be, and where tensors go in it. */
+struct machine_save {
+    const char *path;
+    uint64_t size;
+    const uint32_t *tensors;
+    const uint64_t *places; /* the first byte of each */
+    uint32_t count;
+};
+
 struct backend {
     const char *name;
 
@@ -115,6 +124,11 @@ struct backend {
 
     /* The memory of a readable tensor; NULL where it is not on the host. */
     const void *(*peek)(struct machine *machine, uint32_t tensor);
+
+    /* Puts tensors at their places in a file, which several processes hold parts of. NULL: the caller
+     * reads and writes. */
+    enum status (*save)(struct machine *machine, const struct machine_save *save,
+                        struct error *error);
 
     /* Does a binary32 state hold a NaN or an infinity? Then the job has diverged. A failure is a
      * status and never one of the two answers. */

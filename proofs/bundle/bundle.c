@@ -41,7 +41,7 @@ static const struct {
     bool is_folder;
 } parts[] = {{"job", false},      {"journal.db", false},     {"journal.db-wal", false},
              {"lock", false},     {"journal.db-shm", false}, {"journal.db-journal", false},
-             {"key.lock", false}, {STOP_RULE_FILE, false},   {"checkpoints", true}};
+             {"key.lock", false}, {STOP_RULE_FILE, false},   {BUNDLE_CHECKPOINTS, true}};
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
 /*
@@ -136,7 +136,7 @@ static enum status clear_all_half_written(const struct bundle *bundle, struct er
 {
     char checkpoints[FILE_PATH_MAX];
 
-    TRY(bundle_file(checkpoints, bundle, "checkpoints", error));
+    TRY(bundle_file(checkpoints, bundle, BUNDLE_CHECKPOINTS, error));
     TRY(clear_half_written(bundle->folder, error));
     return clear_half_written(checkpoints, error);
 }
@@ -249,7 +249,7 @@ static enum status fill_folder(struct bundle *bundle, const uint8_t *lock, struc
 {
     char path[FILE_PATH_MAX];
 
-    TRY(bundle_file(path, bundle, "checkpoints", error));
+    TRY(bundle_file(path, bundle, BUNDLE_CHECKPOINTS, error));
     TRY(file_make_folder(path, error, 0755));
     TRY(remove_journal(bundle, error));
     TRY(bundle_file(path, bundle, "journal.db", error));

@@ -27,7 +27,8 @@
 #include "proofs/format/encryption.h"
 #include "proofs/job/job.h"
 
-#define BUNDLE_DEVICE_MAX    120 /* bytes of the text that names what ran a step */
+#define BUNDLE_CHECKPOINTS   "checkpoints" /* a folder in it */
+#define BUNDLE_DEVICE_MAX    120           /* bytes of the text that names what ran a step */
 #define BUNDLE_DEVICES_MAX   1000
 #define BUNDLE_NOTE_NAME_MAX 64
 #define BUNDLE_SIGNATURE_MAX 256

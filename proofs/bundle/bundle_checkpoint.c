@@ -341,7 +341,7 @@ static enum status remove_forgotten(struct bundle *bundle, uint64_t newest, stru
     enum status status = STATUS_OK;
     DIR *folder;
 
-    TRY(bundle_file(path, bundle, "checkpoints", error));
+    TRY(bundle_file(path, bundle, BUNDLE_CHECKPOINTS, error));
     folder = opendir(path);
     if (folder == NULL) {
         return error_set_errno(error, "cannot read %s", path);

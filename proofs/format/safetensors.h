@@ -131,18 +131,15 @@ safetensors_writer_open(struct safetensors_writer *writer, struct error *error, 
 MUST_CHECK enum status safetensors_writer_add(struct safetensors_writer *writer,
                                               struct error *error, const void *data, size_t size);
 
+/* Makes room for all bytes that have not come, which others then write: *first is the first of them,
+ * and writer->file.part_path the file. It is not encrypted. */
+MUST_CHECK enum status safetensors_writer_room(uint64_t *first, struct safetensors_writer *writer,
+                                               struct error *error);
+
 /* Makes the file appear. All bytes must have been added. */
 MUST_CHECK enum status safetensors_writer_keep(struct safetensors_writer *writer,
                                                struct error *error);
 /* Keeps it, or after a failure drops it; returns that failure. */
-MUST_CHECK enum status safetensors_writer_end(struct safetensors_writer *writer, enum status status,
-                                              struct error *error);
-
-/* Keeps the file if status is STATUS_OK; else forgets it and returns status. */
-MUST_CHECK enum status safetensors_writer_end(struct safetensors_writer *writer, enum status status,
-                                              struct error *error);
-
-/* Keeps the file if status is STATUS_OK; else forgets it and returns status. */
 MUST_CHECK enum status safetensors_writer_end(struct safetensors_writer *writer, enum status status,
                                               struct error *error);
 

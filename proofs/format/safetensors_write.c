@@ -223,6 +223,15 @@ enum status safetensors_writer_add(struct safetensors_writer *writer, struct err
     return add_bytes(writer, error, data, size);
 }
 
+enum status safetensors_writer_room(uint64_t *first, struct safetensors_writer *writer,
+                                    struct error *error)
+{
+    assert(writer->encryption == NULL);
+    TRY(whole_file_room(first, &writer->file, error, writer->left));
+    writer->left = 0;
+    return STATUS_OK;
+}
+
 enum status safetensors_writer_keep(struct safetensors_writer *writer, struct error *error)
 {
     enum status status;

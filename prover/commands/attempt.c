@@ -141,6 +141,14 @@ static void log_damage(void *context, uint64_t count, const char *why)
     log_warn(shown->log, "bundle", "skipped %" PRIu64 " damaged checkpoints: %s", count, why);
 }
 
+static void log_alone(void *context, const char *why)
+{
+    const struct run_progress *shown = context;
+
+    log_warn(shown->log, "ranks",
+             "rank 0 alone writes the checkpoints, since not all ranks see their folder: %s", why);
+}
+
 void attempt_keep_signature(void *context, uint64_t segment, const uint8_t *signature, size_t size)
 {
     const struct attempt *attempt = context;
@@ -194,6 +202,7 @@ static enum status train_with(struct train_result *result, struct command_contex
                                         .final = session == NULL ? NULL : run_progress_final,
                                         .retrying = log_retry,
                                         .damaged = log_damage,
+                                        .alone = log_alone,
                                         .stop = &attempt->stop};
     enum status status;
 

@@ -443,10 +443,12 @@ static int end_attempt(struct attempt *attempt, struct command_context *context,
 
 /* Of a rank that is not rank 0: it has job, data and machine, and no bundle and no ledger. */
 static enum status follow_ranks(struct attempt *attempt, struct command_context *context,
-                                const struct job *job, struct bundle *bundle, struct error *error)
+                                const char *folder, const struct job *job, struct bundle *bundle,
+                                struct error *error)
 {
     TRY(access_data(&attempt->data, job, bundle, context->options, error));
-    return ranks_launch_follow(&attempt->launch, job, &attempt->data, &attempt->machine, error);
+    return ranks_launch_follow(&attempt->launch, folder, job, &attempt->data, &attempt->machine,
+                               error);
 }
 
 /* Everything that can fail comes before the bundle is made: a mistake leaves none behind. */
@@ -471,7 +473,7 @@ static int run_job(struct command_context *context)
     TRY_OUT(
         ranks_launch_check(&attempt.launch, attempt.job, &attempt.machine, context->log, &error));
     if (is_other_rank(&attempt)) {
-        TRY_OUT(follow_ranks(&attempt, context, attempt.job, NULL, &error));
+        TRY_OUT(follow_ranks(&attempt, context, given, attempt.job, NULL, &error));
         goto out;
     }
     TRY_OUT(check_machine(context, attempt.job, &attempt.machine, given,
@@ -550,8 +552,8 @@ static int run_resume(struct command_context *context)
     if (is_other_rank(&attempt)) {
         TRY_OUT(start_attempt(&attempt, context, &error));
         TRY_OUT(bundle_open(&attempt.bundle, folder, BUNDLE_READ, &error));
-        TRY_OUT(
-            follow_ranks(&attempt, context, bundle_job(attempt.bundle), attempt.bundle, &error));
+        TRY_OUT(follow_ranks(&attempt, context, folder, bundle_job(attempt.bundle), attempt.bundle,
+                             &error));
         goto out;
     }
     TRY_OUT(open_bundle(&attempt.bundle, folder, &error));

@@ -176,11 +176,12 @@ void ranks_launch_end(struct ranks_launch *launch)
 
 /* ---- the others -------------------------------------------------------------------------- */
 
-static enum status follow_run(struct ranks_team *team, const struct job *job,
-                              const struct data_paths *data, const struct machine_options *machine,
-                              struct error *error)
+static enum status follow_run(struct ranks_team *team, const char *checkpoints,
+                              const struct job *job, const struct data_paths *data,
+                              const struct machine_options *machine, struct error *error)
 {
-    const struct ranks_machine_plan plan = {.team = team, .job = job->id, .own = *machine};
+    const struct ranks_machine_plan plan = {
+        .team = team, .job = job->id, .own = *machine, .folder = checkpoints};
     const struct machine_options options = ranks_machine_options(&plan);
     struct run run = {.machine = NULL};
     enum status status =
@@ -207,23 +208,27 @@ static enum status meet_others(struct ranks_team *team, const struct ranks_place
     return ranks_meet_call(team, place->at, secret, error);
 }
 
-enum status ranks_launch_follow(const struct ranks_launch *launch, const struct job *job,
-                                const struct data_paths *data,
+enum status ranks_launch_follow(const struct ranks_launch *launch, const char *bundle,
+                                const struct job *job, const struct data_paths *data,
                                 const struct machine_options *machine, struct error *error)
 {
     const struct ranks_place *place = &launch->place;
-    const struct confined_plan confined = {.machine = *machine,
-                                           .on_cuda = machine->backend == &backend_cuda,
-                                           .ranks = place->rank_count,
-                                           .cross_check = launch->cross_check,
-                                           .mpi = place->mpi,
-                                           .data_count = data->count};
+    struct confined_plan confined = {.machine = *machine,
+                                     .on_cuda = machine->backend == &backend_cuda,
+                                     .ranks = place->rank_count,
+                                     .cross_check = launch->cross_check,
+                                     .mpi = place->mpi,
+                                     .data_count = data->count};
     struct ranks_team team = {.peers = NULL};
     enum status status;
 
+    /* Rank 0 has made the bundle before it meets anybody: this rank may write into its folder of
+     * checkpoints. */
+    TRY_OUT(file_path_join(confined.folder, sizeof(confined.folder), error, bundle,
+                           BUNDLE_CHECKPOINTS));
     TRY_OUT(meet_others(&team, place, error));
     confined_child_confine(&confined, (const char *const *)data->of, QUARTERS);
-    status = follow_run(&team, job, data, machine, error);
+    status = follow_run(&team, confined.folder, job, data, machine, error);
 out:
     ranks_team_close(&team);
     return status == STATUS_OK ? status : error_wrap(error, "rank %u", place->rank);

@@ -65,9 +65,10 @@ void ranks_launch_met(struct ranks_launch *launch);
 /* Waits for the ranks that this process started; ends those that hang. */
 void ranks_launch_end(struct ranks_launch *launch);
 
-/* Of every other rank: trains with the others until rank 0 ends the run. */
-MUST_CHECK enum status ranks_launch_follow(const struct ranks_launch *launch, const struct job *job,
-                                           const struct data_paths *data,
+/* Of every other rank: trains with the others until rank 0 ends the run. bundle: where it is, if
+ * this rank sees it. */
+MUST_CHECK enum status ranks_launch_follow(const struct ranks_launch *launch, const char *bundle,
+                                           const struct job *job, const struct data_paths *data,
                                            const struct machine_options *machine,
                                            struct error *error);
 

@@ -52,6 +52,7 @@ enum confined_kind {
     CONFINED_SEGMENT,   /* one is on disk; it waits for CONFINED_GO */
     CONFINED_RETRY,     /* numbers: the step; text: why */
     CONFINED_DAMAGED,   /* numbers: checkpoints that were passed over; text: why the newest was */
+    CONFINED_ALONE,     /* text: why rank 0 alone writes the checkpoints */
     CONFINED_DONE,      /* numbers: first, steps, retries, diverged; status, text and advice */
     /* The command says to it: */
     CONFINED_SIGN, /* numbers: the segment; the bytes of its signature follow */

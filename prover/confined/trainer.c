@@ -169,6 +169,9 @@ enum status trainer_run(struct train_result *result, bool *died, struct trainer 
         case CONFINED_DAMAGED:
             watch->damaged(watch->context, message.numbers[0], message.text);
             break;
+        case CONFINED_ALONE:
+            watch->alone(watch->context, message.text);
+            break;
         case CONFINED_DONE:
             *died = false;
             return failed == STATUS_OK ? read_done(result, &message, error) : failed;

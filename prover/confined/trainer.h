@@ -21,7 +21,8 @@ struct trainer_watch {
     uint32_t (*final)(void *context); /* how many segments are; NULL: nobody waits for any */
     void (*retrying)(void *context, uint64_t step, const char *why);
     void (*damaged)(void *context, uint64_t count, const char *why);
-    struct stop *stop; /* open */
+    void (*alone)(void *context, const char *why); /* rank 0 alone writes the checkpoints */
+    struct stop *stop;                             /* open */
 };
 
 /* data: of each data tensor. Close it, also where a later call fails. */

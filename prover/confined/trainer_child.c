@@ -113,6 +113,13 @@ static void say_retry(void *context, uint64_t step, const char *why)
     say_text(CONFINED_RETRY, step, why);
 }
 
+/* Not all ranks see where checkpoints lie. */
+static void say_alone(void *context, const char *why)
+{
+    (void)context;
+    say_text(CONFINED_ALONE, 0, why);
+}
+
 static void say_done(struct trainer_child *child, const struct train_result *result,
                      const struct error *error)
 {
@@ -169,7 +176,8 @@ static enum status open_run(struct trainer_child *child, struct error *error)
         child->plan = (struct ranks_machine_plan){.team = &child->team,
                                                   .job = job->id,
                                                   .cross_check = plan->cross_check,
-                                                  .own = plan->machine};
+                                                  .own = plan->machine,
+                                                  .tell = say_alone};
         options = ranks_machine_options(&child->plan);
     }
     status = run_open(&child->run, job, child->base.paths, plan->data_count, &options, error);

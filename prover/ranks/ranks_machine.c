@@ -2,9 +2,12 @@
 #include "prover/ranks/ranks_machine.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/io/whole_file.h"
 #include "base/steady.h"
 #include "engine/ranks/rank_step.h"
 #include "prover/ranks/ranks_agree.h"
@@ -24,6 +27,7 @@ enum word_kind {
     WORD_WRITE, /* a state follows: to each rank what it holds of it */
     WORD_READ,  /* each rank sends its part of a state */
     WORD_ROOTS, /* so many tensors are hashed: their list follows */
+    WORD_SAVE,  /* so many tensors go into a checkpoint that all write */
     WORD_END,
 };
 
@@ -37,7 +41,7 @@ struct ranks_machine {
     struct machine machine;
     struct ranks_team *team;
     struct machine_options own;
-    uint64_t cross_check; /* as in the plan */
+    const struct ranks_machine_plan *plan;
     struct rank_step step;
     struct ranks_roots roots;
     const void **data;    /* per tensor: what is bound */
@@ -45,6 +49,7 @@ struct ranks_machine {
     bool *is_known;       /* per state */
     bool finite;          /* as the last hash found */
     bool finite_known;    /* of the states as they are now */
+    bool told;            /* that one of them does not see where checkpoints lie */
     bool lost;            /* the ranks are not at one place any more */
 };
 
@@ -102,7 +107,7 @@ static enum status open_all(struct ranks_machine *ranks, const struct tape *tape
     TRY(ranks_roots_open(&ranks->roots, &ranks->step, tape->state_count, ranks->own.thread_count,
                          error));
     TRY(rank_step_open(&ranks->step, tape, &ranks->own, &ranks->team->link, error));
-    return ranks_cross_check(&ranks->step.plan, ranks->cross_check, error);
+    return ranks_cross_check(&ranks->step.plan, ranks->plan->cross_check, error);
 }
 
 static enum status ranks_open(struct machine **machine, const struct tape *tape,
@@ -118,7 +123,7 @@ static enum status ranks_open(struct machine **machine, const struct tape *tape,
     ranks->machine = (struct machine){.backend = &backend_ranks, .tape = tape};
     ranks->team = plan->team;
     ranks->own = plan->own;
-    ranks->cross_check = plan->cross_check;
+    ranks->plan = plan;
     ranks->own.spare = options->spare;
     ranks->own.spare_context = options->spare_context;
     ranks->lost = true;
@@ -412,7 +417,8 @@ static enum status ranks_step(struct machine *machine, const struct observer *ob
     struct word word = {.kind = WORD_STEP};
 
     assert(observer == NULL); /* a trace is one machine's */
-    TRY(ranks_cross_draw(&word.drawn, ranks->team, &ranks->step.plan, ranks->cross_check, error));
+    TRY(ranks_cross_draw(&word.drawn, ranks->team, &ranks->step.plan, ranks->plan->cross_check,
+                         error));
     TRY(say_all(ranks, TAG_WORD, &word, sizeof(word), error));
     return run_step(ranks, &word.drawn, error);
 }
@@ -549,6 +555,68 @@ out:
     return status;
 }
 
+/* ---- a checkpoint ----------------------------------------------------------------------- */
+
+/* Rank 0 alone: what it does not hold comes to it, and it writes all. */
+static enum status save_alone(struct machine *machine, const struct machine_save *save,
+                              struct error *error)
+{
+    const struct tensor *tensors = machine->tape->tensors;
+    uint64_t largest = 1;
+    int file = -1;
+    uint8_t *bytes;
+    enum status status = STATUS_OK;
+
+    for (uint32_t i = 0; i < save->count; i++) {
+        const uint64_t size = tensor_size(&tensors[save->tensors[i]]);
+
+        largest = size > largest ? size : largest;
+    }
+    bytes = malloc(largest);
+    if (bytes == NULL) {
+        return error_set(error, STATUS_NO_MEMORY, "no memory for a state of %llu bytes",
+                         (unsigned long long)largest);
+    }
+    file = open(save->path, O_WRONLY | O_CLOEXEC);
+    if (file < 0) {
+        TRY_OUT(error_set_errno(error, "cannot open '%s'", save->path));
+    }
+    for (uint32_t i = 0; i < save->count; i++) {
+        const uint32_t tensor = save->tensors[i];
+
+        TRY_OUT(ranks_read(machine, tensor, bytes, error));
+        TRY_OUT(whole_file_write_at(file, error, bytes, tensor_size(&tensors[tensor]),
+                                    save->places[i], save->path));
+    }
+out:
+    if (file >= 0 && close(file) != 0 && status == STATUS_OK) {
+        status = error_set_errno(error, "cannot write '%s'", save->path);
+    }
+    free(bytes);
+    return status;
+}
+
+static enum status ranks_save(struct machine *machine, const struct machine_save *save,
+                              struct error *error)
+{
+    struct ranks_machine *ranks = ranks_of(machine);
+    bool seen = false;
+    enum status status;
+
+    TRY(say_word(ranks, WORD_SAVE, save->count, error));
+    status = ranks_save_lead(&seen, ranks->team, &ranks->roots, save, error);
+    ranks->lost = status == STATUS_RANK_LOST;
+    if (status != STATUS_OK || seen) {
+        return status;
+    }
+    if (ranks->plan->tell != NULL && !ranks->told) {
+        ranks->plan->tell(ranks->plan->context, error->text);
+    }
+    ranks->told = true;
+    error_init(error);
+    return save_alone(machine, save, error);
+}
+
 const struct backend backend_ranks = {
     .name = "ranks",
     .open = ranks_open,
@@ -559,6 +627,7 @@ const struct backend backend_ranks = {
     .bind = ranks_bind,
     .step = ranks_step,
     .peek = ranks_peek,
+    .save = ranks_save,
     .diverged = ranks_diverged,
     .leaves_roots = ranks_leaves_roots,
 };
@@ -657,6 +726,9 @@ enum status ranks_machine_follow(struct machine *machine, struct error *error)
             TRY(follow_state(ranks, &word, error));
         } else if (word.kind == WORD_ROOTS) {
             TRY(follow_roots(ranks, word.number, error));
+        } else if (word.kind == WORD_SAVE) {
+            TRY(ranks_save_follow(ranks->team, &ranks->roots, ranks->plan->folder, word.number,
+                                  error));
         } else {
             return error_set(error, STATUS_RANK_LOST, "rank 0 says what this rank does not know");
         }

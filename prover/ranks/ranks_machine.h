@@ -4,7 +4,7 @@
  *
  * States lie on the ranks as engine/ranks/rank_places.h has it. What rank 0 writes into a state
  * goes to those that hold it, and what it reads comes from them. Each rank hashes its share of the
- * leaves, and rank 0 joins them.
+ * leaves, and rank 0 joins them; and writes its share of a checkpoint, where all see its folder.
  */
 #ifndef PROVER_RANKS_RANKS_MACHINE_H
 #define PROVER_RANKS_RANKS_MACHINE_H
@@ -18,6 +18,10 @@ struct ranks_machine_plan {
     struct digest job;
     uint64_t cross_check;       /* in every so many steps ranks check each other; 0: never */
     struct machine_options own; /* of each rank's own machine */
+    const char *folder; /* where checkpoints lie, as another rank than rank 0 sees it; or NULL */
+    /* Of rank 0, once: not all ranks see the folder, and why. NULL: nobody asks. */
+    void (*tell)(void *context, const char *why);
+    void *context;
 };
 
 extern const struct backend backend_ranks;

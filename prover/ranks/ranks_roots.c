@@ -108,41 +108,47 @@ static bool is_finite(enum dtype dtype, const uint8_t *bytes, uint64_t size)
     return dtype != DTYPE_F32 || element_all_finite(bytes, size / sizeof(float));
 }
 
-/* The rank's leaves of a shared tensor; of another one all of them. */
-static enum status hash_leaves(struct digest *found, bool *finite, const struct ranks_roots *roots,
-                               uint32_t tensor, struct error *error)
+enum status ranks_roots_share(struct ranks_share *share, const struct ranks_roots *roots,
+                              const uint32_t *list, uint32_t at, struct error *error)
 {
-    const struct tensor *shape = &roots->step->whole->tensors[tensor];
     const uint32_t rank = roots->step->link->rank;
     struct rank_holding holding;
-    struct merkle_leaves leaves;
-    uint64_t size = tensor_size(shape);
-    uint64_t from = 0;
-    const uint8_t *bytes;
-    void *copy;
-    enum status status;
 
-    rank_step_holding(&holding, roots->step, tensor);
+    *share = (struct ranks_share){.size = 0};
+    rank_step_holding(&holding, roots->step, list[at]);
     if (holding.is_shared) {
-        from = rank_step_first(roots->step, tensor, rank);
-        size = rank_step_first(roots->step, tensor, rank + 1) - from;
+        share->first = rank_step_first(roots->step, list[at], rank);
+        share->size = rank_step_first(roots->step, list[at], rank + 1) - share->first;
+    } else if (roots->owners[at] == rank) {
+        share->size = tensor_size(&roots->step->whole->tensors[list[at]]);
     }
-    if (size == 0) {
-        return STATUS_OK;
+    if (share->size > 0) {
+        TRY(take_bytes(&share->bytes, &share->copy, roots, holding.id, error));
+        share->bytes += holding.in_parts ? 0 : share->first;
     }
-    status = take_bytes(&bytes, &copy, roots, holding.id, error);
-    if (status == STATUS_OK) {
-        bytes += holding.in_parts ? 0 : from;
-        merkle_leaves_init_bytes(&leaves, bytes, size);
+    return STATUS_OK;
+}
+
+/* The rank's leaves of a shared tensor; of another one all of them. */
+static enum status hash_leaves(struct digest *found, bool *finite, const struct ranks_roots *roots,
+                               const uint32_t *list, uint32_t at, struct error *error)
+{
+    struct merkle_leaves leaves;
+    struct ranks_share share;
+    enum status status = ranks_roots_share(&share, roots, list, at, error);
+
+    if (status == STATUS_OK && share.size > 0) {
+        merkle_leaves_init_bytes(&leaves, share.bytes, share.size);
         leaves.threads = roots->threads;
-        if (holding.is_shared) {
-            merkle_range_nodes(found, &leaves, from / MERKLE_LEAF_SIZE);
+        if (is_shared(roots, list[at])) {
+            merkle_range_nodes(found, &leaves, share.first / MERKLE_LEAF_SIZE);
         } else {
             merkle_root(found, &leaves);
         }
-        *finite = *finite && is_finite(shape->dtype, bytes, size);
+        *finite = *finite &&
+                  is_finite(roots->step->whole->tensors[list[at]].dtype, share.bytes, share.size);
     }
-    free(copy);
+    free(share.copy);
     return status;
 }
 
@@ -171,7 +177,7 @@ enum status ranks_roots_find(struct digest *findings, const struct ranks_roots *
         if (digests > 0 && there) {
             TRY(hash_there(findings, roots, list[i], error));
         } else if (digests > 0) {
-            TRY(hash_leaves(findings, &finite, roots, list[i], error));
+            TRY(hash_leaves(findings, &finite, roots, list, i, error));
         }
         findings += digests;
     }

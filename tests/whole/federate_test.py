@@ -3,7 +3,8 @@ paid in full, the mean of their two states is right to the bit, the record gives
 two, and anybody proves it offline and asks the ledger; a client that invents a reason is found. Where
 nobody may be left out, the job of a convicted solver waits for another one, and is not paid twice; a void
 job is opened again; solvers fetch what a second round begins with.
-Method: client, solvers and a verifier's node, each a program, in a town (town.py) of an embedded ledger.
+Method: client, solvers and a verifier's node, each a program, in a town (town.py) of an embedded ledger, and
+the first play also on a chain.
 The client dies at chosen calls and goes on. Adapters beside a frozen base, since they are what travels."""
 
 import json
@@ -11,6 +12,7 @@ import os
 import shutil
 import struct
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../support")]
@@ -18,6 +20,7 @@ sys.dont_write_bytecode = True
 
 import tiny_llama  # noqa: E402
 import town as stage  # noqa: E402
+from endpoint import Endpoint  # noqa: E402
 from rounds import mean, state  # noqa: E402
 from town import BOND, DATA, ETHER, FEE, PERIOD_S, PRIZE, PURSE, SEGMENTS, STAKE, Town  # noqa: E402
 
@@ -25,6 +28,7 @@ OWNERS = ("ada", "bob", "cem", "dea")
 REWARDS = {"ada": 3 * ETHER, "bob": 6 * ETHER, "cem": 9 * ETHER, "dea": 12 * ETHER}
 LATE_S = 5 * PERIOD_S
 STEPS = 6
+GAS = ETHER // 5  # more than anybody's transactions cost
 DEATHS = (21, 48, 75)
 
 
@@ -79,13 +83,13 @@ def key_of(town, at, number=1):
     return "0x" + tries[-1]["key"] if tries else None
 
 
-def solve(town, who, owner, key, *more, by_key=False, contact=None):
+def solve(town, who, owner, key, *more, by_key=False, contact=None, environment=None):
     """by_key: job and first state are fetched."""
     place = ("--serve", "127.0.0.1:0") if contact is None else ("--contact", contact)
     what = (key, "--private-contacts") if by_key else (town.path(owner + ".job"), "--job-key", key)
     return town.start(who, "prover", "run", *what, "--bundle", town.path(who + ".run"), "--data",
                       town.path(owner + ".u8"), "--data", town.path("base"), "--threads", "1", "--poll", "1s", *place,
-                      *more)
+                      *more, more=environment)
 
 
 def judged(town, keys):
@@ -101,14 +105,45 @@ def judged(town, keys):
         town.until_count_at_least(1, "closed", key)
 
 
+class Deaf(Endpoint):
+    """Of a chain: it takes so many transactions, and refuses every later one."""
+
+    def __init__(self, port, most):
+        super().__init__(port)
+        self.most, self.taken = most, set()
+
+    def answer(self, handler, sent):
+        request = json.loads(sent)
+        if isinstance(request, dict) and request.get("method") == "eth_sendRawTransaction":
+            with self.lock:
+                if len(self.taken) < self.most:
+                    self.taken.add(request["params"][0])
+                if request["params"][0] not in self.taken:
+                    return handler.say(json.dumps({"jsonrpc": "2.0", "id": request["id"], "error": {
+                        "code": -32005, "message": "limit exceeded"}}).encode())
+        return super().answer(handler, sent)
+
+
 def vanish(town, owner, key):
     """A solver that commits one segment, and is gone."""
+    if town.chain is not None:
+        with Deaf(town.port, 2) as chain:  # it accepts, and commits
+            solver = solve(town, owner, owner, key, environment={"LOCKSTEP_LEDGER": chain.url})
+            town.until_count(1, "committed", key)
+            solver.kill()
+        return
     town.change_ledger("CREATE TRIGGER stuck BEFORE INSERT ON moves WHEN NEW.name LIKE '% commit 1 generation %'"
                         " BEGIN SELECT RAISE(ABORT, 'stuck'); END")
     solver = solve(town, owner, owner, key)
     town.until_count(1, "committed", key)
     solver.kill()
     town.change_ledger("DROP TRIGGER stuck")
+
+
+def see_purse(town, who, wanted):
+    """To the wei, where no transaction has cost anything."""
+    gas = 0 if town.chain is None else GAS
+    town.until(lambda: 0 <= wanted - town.money(who) <= gas, "%s has %d" % (who, wanted))
 
 
 def enlist(town, count):
@@ -153,8 +188,8 @@ def open_and_close(town, who, job, salt):
     return key
 
 
-def one_lies_and_one_vanishes():
-    with Town(["client", *OWNERS, "verifier"]) as town:
+def play_four_owners(on_chain):
+    with Town(["client", *OWNERS, "verifier"], on_chain=on_chain) as town:
         client, keys = federate(town, OWNERS, "--quorum", "2", deaths=DEATHS)
         node = enlist(town, len(OWNERS))
         vanish(town, "dea", keys["dea"])
@@ -179,12 +214,12 @@ def one_lies_and_one_vanishes():
 
         # Nothing was opened or paid twice, and the honest two have all of it.
         assert town.count("opened") == len(OWNERS) and town.count("closed") == len(OWNERS), town.events()
-        town.until(lambda: town.money("ada") == PURSE + REWARDS["ada"] and
-                   town.money("cem") == PURSE + REWARDS["cem"], "the honest are paid in full")
-        assert town.money("bob") == PURSE - STAKE, town.money("bob")
+        for who in ("ada", "cem"):
+            see_purse(town, who, PURSE + REWARDS[who])
+        see_purse(town, "bob", PURSE - STAKE)
         town.ask("client", "job", "collect", keys["bob"])
         paid = REWARDS["ada"] + REWARDS["cem"] + REWARDS["dea"] // SEGMENTS + (2 * SEGMENTS + 1) * FEE
-        town.until(lambda: town.money("client") == PURSE - paid + PRIZE, "the rest came back")
+        see_purse(town, "client", PURSE - paid + PRIZE)
 
         see_mean(town, ("ada", "cem"))
         said = audit(town)
@@ -225,6 +260,14 @@ def one_lies_and_one_vanishes():
             refuted = invent(town, name, untaken)
             assert any(words in one for one in refuted), (words, refuted)
         assert node.stop() == 0, node.said()
+
+
+def one_lies_and_one_vanishes():
+    play_four_owners(False)
+
+
+def one_lies_and_one_vanishes_on_a_chain():
+    play_four_owners(True)
 
 
 def another_solver_takes_over():
@@ -306,5 +349,87 @@ def void_is_opened_again_and_two_rounds():
         assert node.stop() == 0, node.said()
 
 
-TESTS = [one_lies_and_one_vanishes, another_solver_takes_over, void_is_opened_again_and_two_rounds]
-sys.exit(stage.main(TESTS))
+# ---- kills while a void job is opened again ----------------------------------------------------------
+
+CHILD_DIED = "it ended with code -1"
+MOVES = ("collect", "close", "open")  # the children with the key; each dies at its own calls
+
+
+def prepare_void(town):
+    """bob's job is about to be void, and the client is away; nobody else moves any more."""
+    client, keys = federate(town, ("ada", "bob"))
+    node = enlist(town, 2)
+    lost = solve(town, "bob", "bob", keys["bob"], contact=stage.NOBODY)
+    town.until_count(SEGMENTS, "committed", keys["bob"])
+    town.ask("client", "job", "refuse", keys["bob"])
+    assert client.stop() == 2, client.said()
+    lost.kill()
+    assert node.stop() == 0, node.said()
+    town.pass_time(3 * PERIOD_S + 2)
+    return keys
+
+
+def go_on(town, **more):
+    """The client goes on with the same command, until it dies or has opened bob's job again."""
+    client = town.start("client", "job", "federate", town.path("plan.json"), "--out", town.path("fed"), "--yes",
+                        "--poll", "1s", "--threads", "1", more={"SUDDEN_DISK": "1", **more})
+    while client.code() is None and not reopened(town) and CHILD_DIED not in client.said():
+        time.sleep(0.05)
+    died = client.code() is not None or CHILD_DIED in client.said()
+    client.kill()
+    return died, client
+
+
+def reopened(town):
+    key = key_of(town, 1)
+    return key is not None and key != town.lost and town.count("opened") == 3
+
+
+def what_came(town):
+    """Everything on the ledger but when it was."""
+    moves = [(event["event"], event["job"], event["account"], event.get("segment")) for event in town.events()]
+    with open(town.path("fed/round-001/owner-02.json"), encoding="ascii") as file:
+        tries = json.load(file)["tries"]
+    return moves, [town.money(who) for who in ("client", "bob", "verifier")], [one["end"] for one in tries]
+
+
+def killed_while_a_void_job_is_opened_again():
+    """The client's process dies at each call about files, and so does each child with the account's key; then
+    the same command goes on: the ledger has every move once, and all have the money of a life without deaths."""
+    with Town(["client", "ada", "bob", "verifier"]) as town:
+        town.lost = prepare_void(town)["bob"]
+        kept = town.folder + ".kept"
+        shutil.copytree(town.folder, kept)
+        try:
+            calls = {}
+            for who in ("federate", *MOVES):
+                died, client = go_on(town, SUDDEN_IN=who)
+                assert not died, client.said()
+                calls[who] = client.calls()
+                wanted = what_came(town)
+                put_back(town, kept)
+            assert all(count > 2 for count in calls.values()), calls
+            assert [event for event, job, *_ in wanted[0] if job == town.lost][-1] == "closed", wanted
+            deaths = 0
+            for who, count in calls.items():
+                for at in range(1 + count % 3, count + 1, 1 if stage.SOAK else max(1, count // 4)):
+                    died, client = go_on(town, SUDDEN_IN=who, SUDDEN_DEATH=str(at))
+                    deaths += died
+                    died, client = go_on(town)
+                    assert not died, (who, at, client.said())
+                    assert what_came(town) == wanted, (who, at, what_came(town), wanted)
+                    put_back(town, kept)
+            print("# calls %s, %d deaths" % (calls, deaths), flush=True)
+            assert deaths > len(calls), deaths
+        finally:
+            shutil.rmtree(kept)
+
+
+def put_back(town, kept):
+    shutil.rmtree(town.folder)
+    shutil.copytree(kept, town.folder)
+
+
+TESTS = [one_lies_and_one_vanishes, another_solver_takes_over, void_is_opened_again_and_two_rounds,
+         killed_while_a_void_job_is_opened_again]
+sys.exit(stage.main(TESTS, [one_lies_and_one_vanishes_on_a_chain]))

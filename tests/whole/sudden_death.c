@@ -5,10 +5,11 @@
  * It makes build/tests/sudden_death.so, for LD_PRELOAD. Calls that change what others see (files
  * and connections; not what is said on the first three descriptors) are counted. SUDDEN_DEATH=N:
  * the program dies by SIGKILL before its N-th, N odd, or just behind it, N even. SUDDEN_TALLY=FILE:
- * the count stands there, 8 bytes in this machine's order, also after a death. Both are about the
- * process itself and not about its children. SUDDEN_FULL=FILE:
- * while FILE exists, writing says that the disk is full. A child for checks, whose first argument
- * begins with --, is spared.
+ * the count stands there, 8 bytes in this machine's order, also after a death. SUDDEN_DISK=1: only
+ * calls about files count. SUDDEN_FULL=FILE: while FILE exists, writing says that the disk is full.
+ * All are about the process itself and not about its children. A child for checks, whose first
+ * argument begins with --, is spared. SUDDEN_IN=WORD: all are about the process of which WORD is the
+ * first or the second argument, however deep it stands.
  *
  * Not one of tests/support: linked into a program it would be that program's own write().
  */
@@ -29,6 +30,18 @@ static _Atomic uint64_t counted_here;
 static _Atomic uint64_t *counted = &counted_here;
 static uint64_t fatal;
 static const char *full;
+static bool disk_alone;
+
+static bool is_meant(int count, char **arguments)
+{
+    const char *word = getenv("SUDDEN_IN");
+
+    if (word == NULL) {
+        return count < 2 || strncmp(arguments[1], "--", 2) != 0;
+    }
+    return (count > 1 && strcmp(arguments[1], word) == 0) ||
+           (count > 2 && strcmp(arguments[2], word) == 0);
+}
 
 /* GNU: a constructor is given what main() is. */
 __attribute__((constructor)) static void begin(int count, char **arguments)
@@ -36,9 +49,10 @@ __attribute__((constructor)) static void begin(int count, char **arguments)
     const char *number = getenv("SUDDEN_DEATH");
     const char *tally = getenv("SUDDEN_TALLY");
 
-    if (count > 1 && strncmp(arguments[1], "--", 2) == 0) {
+    if (!is_meant(count, arguments)) {
         return;
     }
+    disk_alone = getenv("SUDDEN_DISK") != NULL;
     fatal = number == NULL ? 0 : strtoull(number, NULL, 10);
     full = getenv("SUDDEN_FULL");
     (void)unsetenv("SUDDEN_DEATH"); /* it is about this process, not about its children */
@@ -79,7 +93,7 @@ static long leave(uint64_t number, long result)
 {
     int kept = errno;
 
-    if (number == fatal) {
+    if (number == fatal && number != 0) {
         die();
     }
     errno = kept;
@@ -125,7 +139,7 @@ ssize_t pwrite(int file, const void *bytes, size_t size, off_t at)
 
 ssize_t send(int socket, const void *bytes, size_t size, int flags)
 {
-    uint64_t number = enter();
+    uint64_t number = disk_alone ? 0 : enter();
 
     return leave(number, syscall(SYS_sendto, socket, bytes, size, flags, NULL, 0));
 }

@@ -1,9 +1,11 @@
 """Goal: the commands on bundles and traces do what they say, by hand and by script.
 Method: runs the built program on one small job: exit codes, JSON, files made and not made."""
 
+import hashlib
 import json
 import os
 import stat
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -12,7 +14,7 @@ sys.dont_write_bytecode = True
 
 import reader  # noqa: E402
 import reader_bundle  # noqa: E402
-from program import DATA, SIZE, ask, call, main, new_job, path, run  # noqa: E402
+from program import DATA, LOCKSTEP, SIZE, ask, call, main, new_job, path, run  # noqa: E402
 
 
 def fixture_is_what_is_made_today():
@@ -183,10 +185,44 @@ def queries_about_a_step_are_answered():
         ask("trace", "reply", *step, text, wanted=3)
 
 
+def journal_names_the_program():
+    """The very bytes that trained: of a program with one byte changed another digest, and of a resumed
+    run the last one's. The byte is in a sentence, so both train alike."""
+    with open(LOCKSTEP, "rb") as file:
+        own = file.read()
+    text = b"not a key file of version 3"
+    assert own.count(text) >= 1
+    programs = {"own": own, "other": own.replace(text, text.replace(b"not", b"Not"), 1)}
+    for name, data in programs.items():
+        with open(path(name), "wb") as file:
+            file.write(data)
+        os.chmod(path(name), 0o755)
+        if name == "own":
+            new_job("named.job")
+        train(name, "run", path("named.job"), "--bundle", path(name + ".run"), "--data", DATA)
+        assert noted(name + ".run") == hashlib.sha256(data).hexdigest(), name
+    assert noted("own.run") != noted("other.run")
+    train("other", "resume", path("own.run"))
+    assert noted("own.run") == hashlib.sha256(programs["other"]).hexdigest()
+
+
+def train(name, *words):
+    done = subprocess.run([path(name), "prover", *words, "--threads", "1"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 0, done.stderr[-600:]
+
+
+def noted(bundle):
+    call("audit", path(bundle), "--threads", "1", "--report", path("report.json"))
+    with open(path("report.json")) as file:
+        return json.load(file)["audits"][0]["program"]
+
+
 sys.exit(main([
     fixture_is_what_is_made_today,
     bundle_is_shown_packed_and_unpacked,
     encrypted_bundle_opens_with_its_key_alone,
     traces_are_opened_and_checked,
     queries_about_a_step_are_answered,
+    journal_names_the_program,
 ]))

@@ -22,6 +22,7 @@ import processes  # noqa: E402
 import program  # noqa: E402
 import tap  # noqa: E402
 import tiny_llama  # noqa: E402
+from launched_ranks import SECRET, free_port, launch  # noqa: E402
 from program import DATA, LOCKSTEP, ask, call, path  # noqa: E402
 
 GROUPS = ["--accumulate", "8", "--accumulate-group", "2"]
@@ -32,7 +33,6 @@ IMAGES = ["--data", "fixtures/images/shapes.npy", "--labels",
           "fixtures/images/shapes-labels.npy", "--batch", "4"]
 IMAGE_FILES = [IMAGES[1], IMAGES[3]]
 WAIT_MAX_S = 60
-SECRET = "one word that no stranger guesses"
 ORPHANS_MAX_S = 20  # less than a rank calls one that does not answer
 
 
@@ -101,6 +101,45 @@ def test_adapters_have_the_roots_of_one_process():
     base = path("base/model.safetensors")
     same_on_all("lora", [DATA, base], "--base", path("base"), "--lora", "2", "--data", DATA,
                 "--data-type", "u8", "--length", "8", "--batch", "2")
+
+
+def kill_and_go_on(job, files, bundle, ranks, least):
+    """A rank is killed after a step; what comes of it goes on with other numbers of ranks."""
+    process = processes.start([LOCKSTEP, *run_words("run", job, bundle, files, ranks), "--threads", "1"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    until(lambda: len(followers(process)) == ranks - 1, "the other ranks")
+    until(lambda: program.steps_made(bundle) > least or process.poll() is not None, "some steps")
+    if process.poll() is None:
+        os.kill(followers(process)[-1], 9)
+    said = process.communicate(timeout=WAIT_MAX_S)[1].decode()
+    assert process.returncode in (0, 5), (process.returncode, said)
+    return process.returncode == 5
+
+
+def test_seven_and_eight_ranks_with_kills_have_the_roots_of_one_process():
+    if int(os.environ.get("SOAK_MINUTES", "0")) == 0:
+        raise tap.Skip("only in make soak")
+    tiny_llama.write(path("base8"), num_hidden_layers=1, hidden_size=32, intermediate_size=64)
+    lora = ["--base", path("base8"), "--lora", "2", "--data", DATA, "--data-type", "u8", "--length", "8",
+            "--batch", "2"]
+    kills = 0
+    for name, files, words in (
+            ("mlp", IMAGE_FILES, ["--model", "mlp", *IMAGES]), ("convnet", IMAGE_FILES, ["--model", "convnet", *IMAGES]),
+            ("gpt2", [DATA], ["--model", "gpt2", *TEXT]), ("llama", [DATA], ["--model", "llama", *TEXT]),
+            ("lora", [DATA, path("base8/model.safetensors")], lora)):
+        job = path(name + "8.job")
+        ask("job", "new", *words, "--accumulate", "8", "--accumulate-group", "1", "--steps", "60", "--segment-steps",
+            "10", "--warmup", "0", "--out", job)
+        call(*run_words("run", job, path(name + "8.one"), files, None), "--threads", "1")
+        wanted = roots(path(name + "8.one"))
+        assert len(wanted) == 60, wanted
+        for ranks, others in (7, (8, 3)), (8, (7, 1)):
+            bundle = path("%s8.%d" % (name, ranks))
+            kills += kill_and_go_on(job, files, bundle, ranks, 5)
+            for other in others:
+                call(*run_words("resume", bundle, bundle, [], other), "--threads", "1")
+            assert roots(bundle) == wanted, (name, ranks)
+    assert kills >= 5, kills
 
 
 def test_a_training_that_diverges_ends_as_on_one_process():
@@ -201,26 +240,6 @@ def is_gone(process):
 
 
 # ---- ranks of a launcher ---------------------------------------------------------------------------
-
-def free_port():
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return made.getsockname()[1]
-
-
-def launch(ranks):
-    """ranks: for each its words and what its environment has beside the launcher's variables."""
-    place = "127.0.0.1:%d" % free_port()
-    started = []
-    for rank, (words, more) in enumerate(ranks):
-        environment = {**os.environ, "OMPI_COMM_WORLD_RANK": str(rank),
-                       "OMPI_COMM_WORLD_SIZE": str(len(ranks)),
-                       "LOCKSTEP_RANKS_SECRET": SECRET, **more}
-        started.append(processes.start([LOCKSTEP, *words, "--ranks-at", place, "--threads", "1"],
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                       stdin=subprocess.DEVNULL, env=environment))
-    return [(*process.communicate(timeout=WAIT_MAX_S + 60), process.returncode) for process in started]
-
 
 def test_ranks_of_mpirun_are_those_of_its_variables():
     job = path("gpt2.job")
@@ -510,6 +529,7 @@ if __name__ == "__main__":
         test_matrices_in_shards_have_the_roots_of_one_process,
         test_mlp_and_convnet_have_the_roots_of_one_process,
         test_adapters_have_the_roots_of_one_process,
+        test_seven_and_eight_ranks_with_kills_have_the_roots_of_one_process,
         test_a_training_that_diverges_ends_as_on_one_process,
         test_a_killed_rank_ends_the_run_and_others_go_on,
         test_rank_0_dies_and_leaves_nobody,
