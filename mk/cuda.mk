@@ -22,7 +22,7 @@ cuda_newest := $(lastword $(CUDA_ARCHS))
 cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
     -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)
 # The kernels of wgmma are for sm_90a alone, and empty where 9.0 was not asked for.
-$(BUILD)/engine/cuda/kernels/hopper.cu.o: cuda_codes := $(if $(filter 90,$(CUDA_ARCHS)),-gencode \
+$(BUILD)/engine/cuda/device/hopper.cu.o: cuda_codes := $(if $(filter 90,$(CUDA_ARCHS)),-gencode \
     arch=compute_90a$(comma)code=sm_90a,$(cuda_codes))
 # C++20 for designated initializers, which the rules' C has.
 NVCCFLAGS ?= -O3 -std=c++20

@@ -14,7 +14,7 @@ PTX_SECONDS ?= 1800
 
 $(BUILD)/ptx/kernels.ptx: ptx_arch := 80
 $(BUILD)/ptx/hopper.ptx: ptx_arch := 90a
-$(BUILD)/ptx/%.ptx: engine/cuda/kernels/%.cu
+$(BUILD)/ptx/%.ptx: engine/cuda/device/%.cu
 	@mkdir -p $(@D)
 	$(call say,PTX,$@)
 	$(Q)$(NVCC) $(NVCCFLAGS) $(NVCC_NUMERICS) -arch=compute_$(ptx_arch) -I. -MMD -MF $@.d -ptx -o $@ $<

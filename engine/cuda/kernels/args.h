@@ -2,7 +2,7 @@
  * args.h - the kernels of the CUDA backend by number, and what each is given.
  *
  * Read by C17 and by nvcc: plain structs of fixed-width fields and device pointers. launch/ fills
- * them in; the kernels are in the *_body.h files of this folder.
+ * them in; the kernels are in the *_body.h files of this folder and of products/.
  */
 #ifndef ENGINE_CUDA_KERNELS_ARGS_H
 #define ENGINE_CUDA_KERNELS_ARGS_H

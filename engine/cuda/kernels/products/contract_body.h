@@ -508,12 +508,7 @@ KERNEL(kernel_ones, struct sums_args)
         for (uint64_t k = lane; k < args.k; k += CUDA_WARP) {
             sum += shifted_q(&args, row, k);
         }
-        for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
-            const uint32_t low = shuffle_xor((uint32_t)sum, d);
-            const uint32_t high = shuffle_xor((uint32_t)(sum >> 32), d);
-
-            sum += (uint64_t)high << 32 | low;
-        }
+        sum = warp_sum_wide(sum);
         if (lane == 0) {
             args.out[row] = sum_finished(&args, row, (int64_t)sum);
         }
