@@ -1,6 +1,6 @@
 /*
- * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, by halves
- * on them for 14, 15 and 16, without them for blocks of 16. hopper_body.h does it by wgmma;
+ * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, by bytes
+ * or by halves, without them for blocks of 16. hopper_body.h does it by wgmma;
  * tile_body.h has what both share, fragments_body.h the products and sums of a warp.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down
@@ -16,7 +16,7 @@
 /* Rows of A in a tile, of both operands, and the bytes of one plane of them. */
 static RULE INLINED uint32_t tile_rows_a(enum limb_kind kind)
 {
-    return kind == LIMBS_THREE ? CONTRACT_ROWS_THREE : CONTRACT_ROWS;
+    return limb_planes(kind) == 3 ? CONTRACT_ROWS_THREE : CONTRACT_ROWS;
 }
 
 static RULE INLINED uint32_t tile_rows(enum limb_kind kind)
@@ -399,6 +399,12 @@ KERNEL_LIMITED(kernel_halves_long, struct contract_args, CONTRACT_THREADS)
 KERNEL_LIMITED(kernel_halves_wide, struct contract_args, CONTRACT_THREADS)
 {
     contract_tensor(&args, LIMBS_HALVES_WIDE);
+}
+
+/* And 22 bits. */
+KERNEL_LIMITED(kernel_halves_three, struct contract_args, CONTRACT_THREADS)
+{
+    contract_tensor(&args, LIMBS_HALVES_THREE);
 }
 
 /* ---- any width, any block ------------------------------------------------- */
