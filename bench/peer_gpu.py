@@ -96,7 +96,7 @@ def milliseconds(way, batch):
 
 
 # The least ratio of PyTorch's time to ours.
-GOALS = {"float32 deterministic": 2.0, "TF32": 0.8, "bf16 compiled": 1 / 3}
+GOALS = {"float32 deterministic": 2.0, "TF32": 0.8, "bf16 compiled": 1 / 2.5}
 
 
 def verdict(way, ratio):
@@ -104,39 +104,43 @@ def verdict(way, ratio):
     return "" if goal is None else f"{'met' if ratio >= goal else 'MISSED'}: at least {goal:.3g}"
 
 
-def main():
-    path = sys.argv[1]
-    table = sys.argv[2] if len(sys.argv) > 2 else None
-    lines = [f"\nPyTorch {torch.__version__}, CUDA {torch.version.cuda}, in the same call:\n",
-             "| what | value | unit | goal |", "|---|---:|---|---|"]
-    with open(path, encoding="utf-8") as file:
-        rows = json.load(file)
-    ours = {row["name"]: row["value"] for row in rows}
-    print(f"PyTorch {torch.__version__} on {torch.cuda.get_device_name()}, time over ours")
-    for batch in (4, 16):
-        mine = ours.get(f"gpt2 124M step, {batch} x 1024")
-        for way in ("float32 deterministic", "TF32", "bf16", "bf16 compiled"):
-            try:
-                theirs = milliseconds(way, batch)
-            except Exception as error:  # out of memory, no compiler: a row that says so
-                print(f"  {batch} x {LENGTH} {way:24} {type(error).__name__}: {str(error)[:60]}")
-                lines.append(f"| PyTorch {way}, {batch} x {LENGTH} | {type(error).__name__} | | |")
-                continue
-            finally:
-                torch.cuda.empty_cache()
-            ratio = theirs / mine if mine else float("nan")
-            said = verdict(way, ratio)
-            print(f"  {batch} x {LENGTH} {way:24} {theirs:10.2f} ms {ratio:8.3f} times ours  {said}")
-            lines.append(f"| PyTorch {way}, {batch} x {LENGTH} | {theirs:.4g} | ms | |")
-            lines.append(f"| over ours | {ratio:.4g} | times | {said} |")
-            rows.append({"name": f"PyTorch {way}, {batch} x {LENGTH}", "value": theirs, "unit": "ms"})
-            rows.append({"name": f"PyTorch {way} over ours, {batch} x {LENGTH}", "value": ratio,
-                         "unit": "times"})
+def write(path, table, rows, lines):
+    """Row by row: what was measured stays where the rest finds no time."""
     with open(path, "w", encoding="utf-8") as file:
         json.dump(rows, file, indent=1)
     if table:
         with open(table, "a", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
+
+
+def main():
+    path = sys.argv[1]
+    table = sys.argv[2] if len(sys.argv) > 2 else None
+    with open(path, encoding="utf-8") as file:
+        rows = json.load(file)
+    ours = {row["name"]: row["value"] for row in rows}
+    write(path, table, rows, [f"\nPyTorch {torch.__version__}, CUDA {torch.version.cuda}, in the same call:\n",
+                              "| what | value | unit | goal |", "|---|---:|---|---|"])
+    print(f"PyTorch {torch.__version__} on {torch.cuda.get_device_name()}, time over ours")
+    for batch in (4, 16):
+        mine = ours.get(f"gpt2 124M step, {batch} x 1024")
+        for way in ("bf16 compiled", "bf16", "TF32", "float32 deterministic"):
+            try:
+                theirs = milliseconds(way, batch)
+            except Exception as error:  # out of memory, no compiler: a row that says so
+                print(f"  {batch} x {LENGTH} {way:24} {type(error).__name__}: {str(error)[:60]}")
+                write(path, table, rows, [f"| PyTorch {way}, {batch} x {LENGTH} | {type(error).__name__} | | |"])
+                continue
+            finally:
+                torch.cuda.empty_cache()
+            ratio = theirs / mine if mine else float("nan")
+            said = verdict(way, ratio)
+            print(f"  {batch} x {LENGTH} {way:24} {theirs:10.2f} ms {ratio:8.3f} times ours  {said}", flush=True)
+            rows.append({"name": f"PyTorch {way}, {batch} x {LENGTH}", "value": theirs, "unit": "ms"})
+            rows.append({"name": f"PyTorch {way} over ours, {batch} x {LENGTH}", "value": ratio,
+                         "unit": "times"})
+            write(path, table, rows, [f"| PyTorch {way}, {batch} x {LENGTH} | {theirs:.4g} | ms | |",
+                                      f"| over ours | {ratio:.4g} | times | {said} |"])
 
 
 main()

@@ -22,7 +22,7 @@ cuda_newest := $(lastword $(CUDA_ARCHS))
 cuda_codes := $(foreach arch,$(CUDA_ARCHS),-gencode arch=compute_$(arch),code=sm_$(arch)) \
     -gencode arch=compute_$(cuda_newest),code=compute_$(cuda_newest)
 # The kernels of wgmma are for sm_90a alone, and empty where 9.0 was not asked for.
-$(BUILD)/engine/cuda/kernels/hopper.cu.o: cuda_codes := $(if $(filter 90,$(CUDA_ARCHS)),-gencode \
+$(BUILD)/engine/cuda/device/hopper.cu.o: cuda_codes := $(if $(filter 90,$(CUDA_ARCHS)),-gencode \
     arch=compute_90a$(comma)code=sm_90a,$(cuda_codes))
 # C++20 for designated initializers, which the rules' C has.
 NVCCFLAGS ?= -O3 -std=c++20
@@ -58,7 +58,7 @@ gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_source
     $(filter tests/support/reference/reference%,$(test_sources)) \
     base/buffer.c base/error.c base/host.c base/io/log.c base/io/file.c base/io/whole_file.c base/reader.c \
     $(filter proofs/hash/sha256%,$(room_sources)) proofs/hash/merkle.c proofs/hash/merkle_proof.c proofs/commit/commit.c \
-    proofs/commit/trace.c proofs/commit/state_root.c proofs/commit/element.c
+    proofs/commit/trace.c proofs/commit/state_root.c proofs/commit/element.c prover/train/nvml.c
 gpu_check := $(BUILD)/gpu-check
 gpu_python ?= python3
 # Where the tables of runs are kept; each has a name of its own.
@@ -74,24 +74,23 @@ $(gpu_check): $(gpu_check_sources:%.c=$(BUILD)/gpu/%.o)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(gpu_check_static) -ldl -lm
 
-# What that takes: the program, the plugin, and the data whose final states are known.
+# What that takes: the program, the plugin, the data whose final states are known, and the script that runs all.
 gpu_kit := $(BUILD)/gpu-kit.tar.gz
 gpu_kit_data := fixtures/text/village.u8 $(wildcard fixtures/images/shapes*.npy)
-$(gpu_kit): $(gpu_check) $(cuda_plugin) $(gpu_kit_data)
+gpu_kit_scripts := tests/gpu/run.sh bench/peer_gpu.py
+$(gpu_kit): $(gpu_check) $(cuda_plugin) $(gpu_kit_data) $(gpu_kit_scripts)
 	$(call say,TAR,$@)
-	$(Q)tar -czf $@ --transform 's|^|gpu-kit/|' $(gpu_kit_data) -C $(BUILD) $(notdir $(gpu_check) $(cuda_plugin))
-gpu-kit: $(gpu_kit) ## gpu-check to carry to a machine with a driver and nothing else: ./gpu-check --budget 8m .
+	$(Q)tar -czf $@ --transform 's|^tests/gpu/||;s|^bench/||;s|^|gpu-kit/|' $(gpu_kit_data) $(gpu_kit_scripts) \
+	    -C $(BUILD) $(notdir $(gpu_check) $(cuda_plugin))
+gpu-kit: $(gpu_kit) ## gpu-check to carry to a machine with a driver and nothing else: ./run.sh there, in ten minutes
 
 gpu-check: $(if $(NVCC),$(cuda_plugin)) $(gpu_check) ## on a GPU: the same bits, then how fast; and PyTorch where it is
 ifeq ($(NVCC),)
 	@echo "gpu-check: without nvcc there is no plugin to check, unless LOCKSTEP_CUDA names one"
 endif
-	@mkdir -p $(BUILD)/bench $(gpu_results)
-	@rm -f $(BUILD)/bench/gpu-check.path
-	$(Q)code=0; $(gpu_check) $(gpu_budget:%=--budget %) $(gpu_results) $(BUILD)/bench/gpu-check.path || code=$$?; \
-	    if [ -s $(BUILD)/bench/gpu-check.path ]; then path=$$(cat $(BUILD)/bench/gpu-check.path); \
-	        $(gpu_python) bench/peer_gpu.py "$$path.json" "$$path.md"; fi; \
-	    exit $$code
+	@mkdir -p $(gpu_results)
+	$(Q)GPU_CHECK_PROGRAM=$(gpu_check) GPU_CHECK_PEER=bench/peer_gpu.py GPU_CHECK_PYTHON=$(gpu_python) \
+	    GPU_CHECK_BUDGET=$(gpu_budget) tests/gpu/run.sh $(gpu_results)
 
 # The emulated device as a plugin, for tests of the programs.
 emulated_plugin := $(BUILD)/tests/emulated_cuda.so

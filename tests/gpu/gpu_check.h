@@ -13,6 +13,7 @@
 
 #include "engine/cuda/device/device_error.h"
 #include "engine/cuda/selftest/selftest.h"
+#include "engine/cuda/selftest/units.h"
 #include "engine/cuda/selftest/variants.h"
 #include "engine/models/model.h"
 #include "tests/gpu/gpu_machine.h"

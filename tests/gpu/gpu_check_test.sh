@@ -113,6 +113,24 @@ passes "gpu-check finds its plugin and its data beside itself, with no environme
         [ -s "$dir/kit/$(cat "$dir/kit/note").md" ]
     echo $?
 )"
+# The script of the kit runs the same, and PyTorch behind it where it is.
+cp tests/gpu/run.sh bench/peer_gpu.py "$dir/kit/"
+mkdir "$dir/found"
+said=$(cd "$dir/kit" && GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="states of m" GPU_CHECK_PYTHON=no-python ./run.sh "$dir/found" 2>&1)
+code=$?
+passes "the kit's script runs gpu-check within its budget, and says what is not there" "$(
+    [ "$code" = 0 ] && printf '%s\n' "$said" | grep -q "equal    pinned states of mlp" &&
+        printf '%s\n' "$said" | grep -q "^run.sh: without PyTorch: there is no no-python" &&
+        [ "$(find "$dir/found" -name '*.json' | wc -l)" = 1 ]
+    echo $?
+)"
+said=$(cd "$dir/kit" && EMULATED_FAULT="skips:kernel_held" GPU_CHECK_QUICK=1 GPU_CHECK_ONLY="states of m" \
+    GPU_CHECK_PYTHON=no-python ./run.sh "$dir/found" 2>&1)
+code=$?
+passes "the script's code is gpu-check's" "$(
+    [ "$code" = 1 ] && printf '%s\n' "$said" | grep -q "^  GUILTY: held is barred"
+    echo $?
+)"
 # The ladder. rungs FOLDER: the sections that the last run's table has.
 rungs() {
     grep -cE "^\| (self-test of|pinned states of) .* \| (equal|DIFFERS|CANNOT TELL|left out) \|" "$(cat "$dir/note").md"

@@ -13,11 +13,10 @@
 
 /* ---- bits ------------------------------------------------------------------------- */
 
-/* kind: the variant, with nothing beside it but plain kernels, so that who is guilty is plain. */
-void gpu_check_fused(struct gpu_check *check, int kind)
+/* With nothing beside it but what is allowed. */
+static void hold_fused(struct gpu_check *check, int kind, uint32_t allowed, const char *how)
 {
     static const struct precision cuts[] = {{14, 128}, {16, 0}};
-    const uint32_t alone = ~(1u << kind | 1u << VARIANT_PLAIN);
 
     for (int model_kind = MODEL_GPT2; model_kind <= MODEL_LLAMA; model_kind++) {
         for (size_t i = 0; i < (check->quick ? 1 : 2); i++) {
@@ -41,21 +40,33 @@ void gpu_check_fused(struct gpu_check *check, int kind)
             options.data_dtype = DTYPE_U8;
             gpu_check_must(model_build(&model, &options, &error), &error);
             machines[0] = gpu_check_cpu(model.tape, false, false);
-            machines[1] = gpu_check_open_barred(check, model.tape, alone);
+            machines[1] = gpu_check_open_barred(check, model.tape, ~allowed);
             gpu_check_give(machines, 2, &model, model.tape, 6);
             for (int step = 0; step < (check->quick ? 2 : 4); step++) {
                 for (int m = 0; m < 2; m++) {
                     gpu_check_must(machines[m]->backend->step(machines[m], NULL, &error), &error);
                 }
             }
-            (void)snprintf(what, sizeof(what), "%s with %s alone, %u/%u",
+            (void)snprintf(what, sizeof(what), "%s with %s alone%s, %u/%u",
                            model_kind_name((enum model_kind)model_kind),
-                           selftest_name((uint32_t)kind), cuts[i].bits, cuts[i].block);
+                           selftest_name((uint32_t)kind), how, cuts[i].bits, cuts[i].block);
             gpu_check_compare(check, machines[0], machines[1], what);
             machines[0]->backend->close(machines[0]);
             machines[1]->backend->close(machines[1]);
             model_release(&model);
         }
+    }
+}
+
+/* kind: the variant, with nothing beside it but plain kernels, so that who is guilty is plain. */
+void gpu_check_fused(struct gpu_check *check, int kind)
+{
+    const uint32_t alone = 1u << kind | 1u << VARIANT_PLAIN;
+    const bool multiplies = kind == VARIANT_STRIPS || kind == VARIANT_ATTENTION;
+
+    hold_fused(check, kind, alone, "");
+    if (multiplies && (check->tally->barred >> VARIANT_HALF & 1) == 0) {
+        hold_fused(check, kind, alone | 1u << VARIANT_HALF, " by halves");
     }
 }
 

@@ -13,8 +13,10 @@
  *
  * First all variants are barred but plain kernels; then one is freed at a time. One that differs,
  * fails, traps or does not end is named, and barred from all that follows. Then bits of every kind,
- * models and pinned states, by what is free. Then speed; then the same launches under load; then
- * the toolkit's own tools.
+ * models and pinned states, by what is free. Then speed, what is wanted most first: products by
+ * bytes and by halves in blocks of 128, 512 and 1,024; a step of GPT-2 124M and its energy;
+ * generation and training on one device and in parts; a step within 1 GiB. Then where the time
+ * goes; then the same launches under load; then the toolkit's own tools.
  */
 #include "tests/gpu/gpu_results.h"
 
@@ -91,13 +93,13 @@ static const struct gpu_section sections[] = {
     ALONE("mma", gpu_check_variant, MMA),
     ALONE("half", gpu_check_variant, HALF),
     ALONE("wgmma", gpu_check_variant, WGMMA),
+    ALONE("attention", gpu_check_fused, ATTENTION),
+    ALONE("strips", gpu_check_fused, STRIPS),
     BITS("one root by every unit", gpu_check_units, 0),
     ALONE("held", gpu_check_fused, HELD),
-    ALONE("attention", gpu_check_fused, ATTENTION),
     ALONE("entropy", gpu_check_fused, ENTROPY),
     ALONE("lists", gpu_check_fused, LISTS),
     ALONE("columns", gpu_check_fused, COLUMNS),
-    ALONE("strips", gpu_check_fused, STRIPS),
     ALONE("dots", gpu_check_fused, DOTS),
     ALONE("views", gpu_check_fused, VIEWS),
     ALONE("epilogue", gpu_check_fused, EPILOGUE),
@@ -109,14 +111,18 @@ static const struct gpu_section sections[] = {
     BITS("roots of tensors", gpu_check_hashes, 0),
     BITS("random tapes", gpu_check_tapes, 0),
     SPEED("bytes or halves", gpu_check_unit_times, 0),
-    SPEED("hashing", gpu_check_hashing, 0),
+    SPEED("speed of wgmma", gpu_check_variant_speed, VARIANT_WGMMA),
+    SPEED("speed of half", gpu_check_variant_speed, VARIANT_HALF),
     SPEED("product of 8192^3", gpu_check_product, 2),
     SPEED("steps of 4 x 1024", gpu_check_step, 4),
+    BITS("12 tokens on one device and in parts", gpu_check_tokens, 12),
+    BITS("52 tokens on one device and in parts", gpu_check_tokens, 52),
+    BITS("512 tokens on one device and in parts", gpu_check_tokens, 512),
+    SPEED("gpt2 124M within 1 GiB", gpu_check_small_memory, 4),
     SPEED("kernels of a step", gpu_check_kernels, 4),
     SPEED("steps without variants that spare passes", gpu_check_fused_speed, 4),
-    SPEED("speed of wgmma", gpu_check_variant_speed, VARIANT_WGMMA),
+    SPEED("hashing", gpu_check_hashing, 0),
     SPEED("speed of mma", gpu_check_variant_speed, VARIANT_MMA),
-    SPEED("speed of half", gpu_check_variant_speed, VARIANT_HALF),
     BITS("thousand launches of wgmma", gpu_check_load, VARIANT_WGMMA),
     BITS("thousand launches of mma", gpu_check_load, VARIANT_MMA),
     BITS("thousand launches of half", gpu_check_load, VARIANT_HALF),
@@ -132,10 +138,6 @@ static const struct gpu_section sections[] = {
     SPEED("product 7", gpu_check_product, 7),
     SPEED("product 8", gpu_check_product, 8),
     SPEED("steps of 16 x 1024", gpu_check_step, 16),
-    BITS("12 tokens on one and two devices", gpu_check_tokens, 12),
-    BITS("52 tokens on one and two devices", gpu_check_tokens, 52),
-    BITS("512 tokens on one and two devices", gpu_check_tokens, 512),
-    SPEED("gpt2 124M within 1 GiB", gpu_check_small_memory, 4),
     {"compute-sanitizer", gpu_check_tool, GPU_TOOL_SANITIZER, GPU_RUNG_TOOL, LONG_S},
     {"ncu", gpu_check_tool, GPU_TOOL_NCU, GPU_RUNG_TOOL, LONG_S},
 };

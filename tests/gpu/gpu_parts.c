@@ -201,44 +201,20 @@ static double time_steps(struct machine *machine, const struct model *model, boo
     return seconds[rounds / 2];
 }
 
-/* GPT-2 124M on so many tokens: answers, and training, on one device and on two. */
-static void time_tokens(struct gpu_check *check, uint32_t tokens, bool inference)
+/* States, answers and loss of a step in parts, against the whole. */
+static void compare_parts(struct gpu_check *check, struct machine *machines[2], uint32_t tokens,
+                          uint32_t parts)
 {
-    const struct machine_options two = split_options(check, 2);
-    const struct machine_options one = {.device_count = 0};
-    struct machine *machines[2];
-    struct division division;
-    struct error failure;
-    struct model model;
-    double seconds[2];
+    const struct tape *tape = machines[0]->tape;
+    struct error error;
     char name[96];
 
-    gpu_check_gpt2(&model, check, 1, tokens, inference);
-    machines[0] = gpu_check_open_as(model.tape, &one);
-    machines[1] = gpu_check_open_as(model.tape, &two);
-    error_init(&failure);
-    gpu_check_must(division_build(&division, model.tape, two.device_count, false, &failure),
-                   &failure);
-    gpu_check_give(machines, 2, &model, model.tape, 4);
-    for (int i = 0; i < 2; i++) {
-        seconds[i] = time_steps(machines[i], &model, check->quick);
-        (void)snprintf(name, sizeof(name), "gpt2 124M %s of %u tokens, %s",
-                       inference ? "answers" : "step", tokens,
-                       i == 0                       ? "one device"
-                       : check->tally->devices == 1 ? "two machines on it"
-                                                    : "two devices");
-        gpu_check_number(check, name, 1e3 * seconds[i], "ms");
-    }
-    gpu_check_number(check, "    moved between them",
-                     (double)division_bytes(&division, model.tape) / 1048576.0, "MiB");
-    division_release(&division);
-    for (uint32_t id = 0; id < model.tape->tensor_count; id++) {
-        const struct tensor *tensor = &model.tape->tensors[id];
+    for (uint32_t id = 0; id < tape->tensor_count; id++) {
+        const struct tensor *tensor = &tape->tensors[id];
         const uint64_t size = tensor->count * dtype_size(tensor->dtype);
-        struct error error;
         void *bytes[2];
 
-        if (tensor->role != ROLE_STATE && tensor->role != ROLE_OUTPUT && id != model.tape->loss) {
+        if (tensor->role != ROLE_STATE && tensor->role != ROLE_OUTPUT && id != tape->loss) {
             continue;
         }
         error_init(&error);
@@ -248,20 +224,58 @@ static void time_tokens(struct gpu_check *check, uint32_t tokens, bool inference
         }
         check->tally->comparisons++;
         if (memcmp(bytes[0], bytes[1], size) != 0) {
-            (void)snprintf(name, sizeof(name), "%u tokens on two devices: '%.40s'", tokens,
+            (void)snprintf(name, sizeof(name), "%u tokens in %u parts: '%.40s'", tokens, parts,
                            tensor->name);
             gpu_check_differs(check, name);
         }
         free(bytes[0]);
         free(bytes[1]);
     }
+}
+
+/* GPT-2 124M on so many tokens, in parts that lie on the devices there are; 1: the whole. */
+static void time_parts(struct gpu_check *check, const struct model *model, uint32_t tokens,
+                       uint32_t parts)
+{
+    const struct machine_options options = split_options(check, parts);
+    const struct machine_options one = {.device_count = 0};
+    struct machine *machines[2];
+    struct division division;
+    struct error error;
+    char name[96];
+
+    machines[0] = gpu_check_open_as(model->tape, &one);
+    machines[1] = parts == 1 ? machines[0] : gpu_check_open_as(model->tape, &options);
+    gpu_check_give(machines, parts == 1 ? 1 : 2, model, model->tape, 4);
+    (void)snprintf(name, sizeof(name), "gpt2 124M %s of %u tokens, in %u part%s on %u device%s",
+                   model->options.inference ? "answers" : "step", tokens, parts,
+                   parts == 1 ? "" : "s", parts == 1 ? 1 : check->tally->devices,
+                   parts == 1 || check->tally->devices == 1 ? "" : "s");
+    gpu_check_number(check, name, 1e3 * time_steps(machines[1], model, check->quick), "ms");
+    if (parts > 1) {
+        (void)time_steps(machines[0], model, check->quick); /* as many steps */
+        error_init(&error);
+        gpu_check_must(division_build(&division, model->tape, parts, false, &error), &error);
+        gpu_check_number(check, "    moved between them",
+                         (double)division_bytes(&division, model->tape) / 1048576.0, "MiB");
+        division_release(&division);
+        compare_parts(check, machines, tokens, parts);
+        machines[1]->backend->close(machines[1]);
+    }
     machines[0]->backend->close(machines[0]);
-    machines[1]->backend->close(machines[1]);
-    model_release(&model);
 }
 
 void gpu_check_tokens(struct gpu_check *check, int kind)
 {
-    time_tokens(check, (uint32_t)kind, true);
-    time_tokens(check, (uint32_t)kind, false);
+    static const uint32_t parts[] = {1, 2, 4, MACHINE_DEVICES_MAX};
+
+    for (int inference = 1; inference >= 0; inference--) {
+        struct model model;
+
+        gpu_check_gpt2(&model, check, 1, (uint32_t)kind, inference != 0);
+        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+            time_parts(check, &model, (uint32_t)kind, parts[i]);
+        }
+        model_release(&model);
+    }
 }

@@ -84,6 +84,9 @@ static const struct {
                   {"halves", 1u << VARIANT_HALF},
                   {"plain", 0}};
 
+/* What multiplies on chip, by the unit that is free. */
+#define ON_CHIP (1u << VARIANT_STRIPS | 1u << VARIANT_ATTENTION)
+
 /* The processor's root is every unit's, or the unit is named; those that have it are appended. */
 static uint32_t hold_units(char names[GPU_CHECK_FIRST_MAX], struct digest *root,
                            struct gpu_check *check, const struct model *model, int steps)
@@ -106,7 +109,9 @@ static uint32_t hold_units(char names[GPU_CHECK_FIRST_MAX], struct digest *root,
         if (units[unit].variants != 0 && own == 0) {
             continue; /* the device has it not, or it was found wrong */
         }
-        machine = gpu_check_open_barred(check, model->tape, ~(own | 1u << VARIANT_PLAIN));
+        machine = gpu_check_open_barred(
+            check, model->tape,
+            ~(own | 1u << VARIANT_PLAIN | (own == 0 ? 0 : ON_CHIP & free_ones)));
         gpu_check_give(&machine, 1, model, model->tape, 21);
         for (int step = 0; step < steps; step++) {
             gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
@@ -171,23 +176,26 @@ void gpu_check_units(struct gpu_check *check, int kind)
 /* As every process chooses: by bytes or by halves, whichever took less time here. */
 void gpu_check_unit_times(struct gpu_check *check, int kind)
 {
-    static const char *const names[2] = {"14 bits", "16 bits"};
     struct device *device = NULL;
     struct device_facts facts;
-    struct unit_times times[2];
+    struct unit_times times;
 
     (void)kind;
     gpu_check_call(check, check->calls->open(&device, &facts, 0));
-    gpu_check_call(check,
-                   selftest_units(times, check->calls, device, &facts, check->tally->barred));
+    gpu_check_call(check, units_time(&times, check->calls, device, &facts, check->tally->barred));
     check->calls->close(device);
-    check->tally->quicker = selftest_quicker(times);
-    for (int i = 0; i < 2; i++) {
+    check->tally->quicker = units_quicker(&times);
+    for (int at = 0; at < UNIT_FAMILIES * UNIT_WIDTHS; at++) {
+        const int family = at / UNIT_WIDTHS;
+        const int width = at % UNIT_WIDTHS;
         char name[96];
 
-        if (times[i].bytes > 0.0) {
-            (void)snprintf(name, sizeof(name), "time by halves over time by bytes, %s", names[i]);
-            gpu_check_number(check, name, times[i].halves / times[i].bytes, "");
+        if (times.bytes[family][width] > 0.0) {
+            (void)snprintf(name, sizeof(name), "time by halves over time by bytes, %s of %s bits",
+                           units_family((enum unit_family)family),
+                           units_bits((enum unit_width)width));
+            gpu_check_number(check, name, times.halves[family][width] / times.bytes[family][width],
+                             "");
         }
     }
 }
@@ -224,7 +232,12 @@ static void time_variant(struct gpu_check *check, enum kernel_variant variant,
     (void)snprintf(name, sizeof(name), "%lld x %lld x %lld by %s, %u/%u", (long long)shape[0],
                    (long long)shape[1], (long long)shape[2], selftest_name(variant), cut.bits,
                    cut.block);
-    gpu_check_number(check, name, work / seconds[ROUNDS / 2], "TFLOP/s");
+    if (shape[0] == 8192 && cut.bits == 14 && variant != VARIANT_MMA) {
+        gpu_check_goal(check, name, work / seconds[ROUNDS / 2], "TFLOP/s",
+                       variant == VARIANT_HALF ? 170.0 : 300.0, true);
+    } else {
+        gpu_check_number(check, name, work / seconds[ROUNDS / 2], "TFLOP/s");
+    }
     machine->backend->close(machine);
     tape_free(tape);
 }
@@ -232,11 +245,11 @@ static void time_variant(struct gpu_check *check, enum kernel_variant variant,
 /* A variant does not take every width: another would be measured in its name. */
 void gpu_check_variant_speed(struct gpu_check *check, int kind)
 {
-    static const int64_t shapes[][3] = {{64, 64, 256},     {4096, 4096, 4096}, {8192, 8192, 8192},
+    static const int64_t shapes[][3] = {{64, 64, 256},     {8192, 8192, 8192}, {4096, 4096, 4096},
                                         {4096, 2304, 768}, {4096, 768, 3072},  {4096, 50257, 768}};
-    static const struct precision cuts[] = {{14, 128}, {16, 128}, {22, 0}};
+    static const struct precision cuts[] = {{14, 128}, {14, 512}, {14, 1024}, {16, 128}, {22, 0}};
     const size_t count = check->quick ? 1 : sizeof(shapes) / sizeof(shapes[0]);
-    const size_t widths = kind == VARIANT_WGMMA ? 1 : kind == VARIANT_HALF ? 2 : 3;
+    const size_t widths = kind == VARIANT_WGMMA ? 3 : sizeof(cuts) / sizeof(cuts[0]);
 
     for (size_t i = check->quick ? 0 : 1; i < count; i++) {
         for (size_t j = 0; j < widths; j++) {

@@ -12,6 +12,7 @@
 #include "engine/cuda/fusions/pattern.h"
 #include "engine/cuda/fusions/quantizer.h"
 #include "engine/cuda/fusions/strips.h"
+#include "engine/cuda/launch/contract_kernel.h"
 #include "engine/cuda/launch/launch_contract.h"
 #include "engine/cuda/launch/launch_rows.h"
 
@@ -168,6 +169,14 @@ static struct packed_operand operand_of(const struct launcher *launcher, const s
     return launch_operand(&shape, rows, input_memory(launcher, op, input));
 }
 
+static enum cuda_kernel attention_kernel(const struct launcher *launcher, int bits)
+{
+    if (contract_by_halves(launcher, UNITS_ATTENTION, bits)) {
+        return bits == 14 ? KERNEL_ATTENTION_HALVES_NARROW : KERNEL_ATTENTION_HALVES_WIDE;
+    }
+    return bits == 14 ? KERNEL_ATTENTION_NARROW : KERNEL_ATTENTION_WIDE;
+}
+
 static enum device_result launch_attention(const struct launcher *launcher,
                                            const struct fusion *fusion, uint32_t at)
 {
@@ -190,7 +199,7 @@ static enum device_result launch_attention(const struct launcher *launcher,
     struct contract_args *product = &args.product.contract;
     const uint32_t rows = strips_rows_of(launcher->shared_max, args.rows.columns);
     const struct device_launch launch = {
-        .kernel = scores->bits == 14 ? KERNEL_ATTENTION_NARROW : KERNEL_ATTENTION_WIDE,
+        .kernel = attention_kernel(launcher, scores->bits),
         .grid = {(uint32_t)((scores->m + rows - 1) / rows * scores->batches), 1, 1},
         .block = STRIP_THREADS,
         .shared_size = STRIP_SHARED(rows, args.rows.columns),
@@ -236,41 +245,63 @@ static uint32_t add_softmax(struct selftest_tape *tape, uint32_t p, uint32_t sco
     return selftest_output(tape, op, DTYPE_F32, all);
 }
 
-/* Forward and backward over two heads, causal or not. */
-static void add_selftest(struct selftest_tape *tape, uint32_t part)
+struct attention_shape {
+    int64_t heads;
+    int64_t queries;
+    int64_t keys;
+    int64_t d;
+    int bits;
+};
+
+/* Forward, and backward too; causal where there are as many queries as keys. */
+static void add_attention(struct selftest_tape *tape, const struct attention_shape *shape,
+                          bool backward_too)
 {
-    static const struct {
-        int64_t queries;
-        int64_t keys;
-        int64_t d;
-        int bits;
-    } shapes[] = {{41, 41, 40, 14}, {19, 300, 72, 14}, {35, 35, 64, 16}};
-    const int64_t m = shapes[part].queries;
-    const int64_t n = shapes[part].keys;
-    const int64_t d = shapes[part].d;
-    const int64_t squares[3] = {2, m, n};
-    const int64_t products[3] = {2, m, d};
+    const int64_t heads = shape->heads;
+    const int64_t m = shape->queries;
+    const int64_t n = shape->keys;
+    const int64_t d = shape->d;
+    const int64_t squares[3] = {heads, m, n};
+    const int64_t products[3] = {heads, m, d};
     const int64_t causal = m == n ? m : 0;
-    const int bits = shapes[part].bits;
+    const int bits = shape->bits;
     uint32_t given[4];
     uint32_t p = 0;
 
     for (int i = 0; i < 4; i++) { /* queries, keys, values, dout */
-        given[i] = selftest_give(tape, DTYPE_F32, (uint64_t)(2 * (i % 3 == 0 ? m : n) * d));
+        given[i] = selftest_give(tape, DTYPE_F32, (uint64_t)(heads * (i % 3 == 0 ? m : n) * d));
     }
-    for (int backward = 0; backward < 2; backward++) {
+    for (int backward = 0; backward <= (int)backward_too; backward++) {
         const struct op *a =
-            selftest_quantize(tape, given[backward ? 3 : 0], 2, m, d, bits, 128, true);
+            selftest_quantize(tape, given[backward ? 3 : 0], heads, m, d, bits, 128, true);
         const struct op *b =
-            selftest_quantize(tape, given[backward ? 2 : 1], 2, n, d, bits, 128, true);
+            selftest_quantize(tape, given[backward ? 2 : 1], heads, n, d, bits, 128, true);
         struct op *scores = selftest_contract(tape, a, b, squares, d, false);
 
         scores->attributes[CONTRACT_CAUSAL] = causal;
-        p = add_softmax(tape, p, scores->outputs[0], 2 * m, n, causal, !backward);
-        a = selftest_quantize(tape, p, 2, m, n, bits, 128, true);
-        b = selftest_quantize(tape, given[backward ? 1 : 2], 2, d, n, bits, 128, false);
+        p = add_softmax(tape, p, scores->outputs[0], heads * m, n, causal, !backward);
+        a = selftest_quantize(tape, p, heads, m, n, bits, 128, true);
+        b = selftest_quantize(tape, given[backward ? 1 : 2], heads, d, n, bits, 128, false);
         (void)selftest_contract(tape, a, b, products, n, false);
     }
+}
+
+static void add_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    static const struct attention_shape shapes[] = {
+        {1, 35, 35, 64, 16}, {2, 20, 20, 40, 14}, {1, 19, 300, 72, 14}};
+
+    add_attention(tape, &shapes[part], true);
+}
+
+/* A strip to each multiprocessor. */
+static void add_timed(struct selftest_tape *tape, int bits, int64_t processors)
+{
+    const struct attention_shape shape = {processors, STRIP_ROWS,
+                                          selftest_timed_k(processors, STRIP_K_MAX),
+                                          selftest_timed_k(processors, ATTENTION_D_MAX / 2), bits};
+
+    add_attention(tape, &shape, false);
 }
 
 const struct fusion_pattern pattern_attention = {.name = "attention",
@@ -278,7 +309,10 @@ const struct fusion_pattern pattern_attention = {.name = "attention",
                                                  .match = find_attention,
                                                  .launch = launch_attention,
                                                  .selftest = add_selftest,
-                                                 .selftests = 3};
+                                                 .selftests = 3,
+                                                 .products = 1u << VARIANT_MMA | 1u << VARIANT_HALF,
+                                                 .again = 2,
+                                                 .timed = add_timed};
 
 /* ---- what is hidden ---------------------------------------------------------------- */
 

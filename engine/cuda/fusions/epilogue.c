@@ -417,7 +417,7 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
         int bits;
         int block;
     } shapes[SELFTESTS] = {
-        {{133, 72, 140}, 14, 128}, {{21, 20, 1030}, 16, 0}, {{33, 36, 130}, 22, 0}};
+        {{133, 72, 40}, 14, 128}, {{21, 20, 1030}, 16, 0}, {{33, 36, 40}, 22, 0}};
     static const struct row_kind kinds[] = {
         {OP_LAYER_NORM_GRAD, 0, {1, 1, 2, 3, 3}, {3, 3, 3, 3, 1, 1}},
         {OP_RMS_NORM_GRAD, 0, {1, 1, 2, 3}, {3, 3, 1, 1}},
@@ -448,4 +448,6 @@ const struct fusion_pattern pattern_epilogue = {.name = "epilogue",
                                                 .match = find_epilogues,
                                                 .launch = launch_epilogue,
                                                 .selftest = add_selftest,
-                                                .selftests = SELFTESTS};
+                                                .selftests = SELFTESTS,
+                                                .products = (1u << CONTRACT_VARIANTS) - 1,
+                                                .again = SELFTESTS};

@@ -26,6 +26,16 @@ struct fusion_pattern {
     /* Adds a small example, one of so many. */
     selftest_build *selftest;
     uint32_t selftests;
+
+    /*
+     * Kernels of products, in bits: it is tested with each of them that is free, with the first by
+     * all examples, with others by the first of them, so many. 0: with plain ones.
+     */
+    uint32_t products;
+    uint32_t again;
+
+    /* Adds one to be timed, by bytes and by halves; NULL: it has no such choice. */
+    selftest_timed *timed;
 };
 
 extern const struct fusion_pattern pattern_repeated;

@@ -12,6 +12,7 @@
 #include "engine/cuda/fusions/group.h"
 #include "engine/cuda/fusions/pattern.h"
 #include "engine/cuda/fusions/quantizer.h"
+#include "engine/cuda/launch/contract_kernel.h"
 #include "engine/cuda/launch/launch_contract.h"
 #include "engine/cuda/launch/launch_quantize.h"
 
@@ -164,6 +165,14 @@ bool strips_read_causally(const struct fusion *fusion, uint32_t at)
 
 /* ---- the launch ---------------------------------------------------------------------- */
 
+static enum cuda_kernel strips_kernel(const struct launcher *launcher, int bits)
+{
+    if (contract_by_halves(launcher, UNITS_STRIPS, bits)) {
+        return bits == 14 ? KERNEL_STRIP_HALVES_NARROW : KERNEL_STRIP_HALVES_WIDE;
+    }
+    return bits == 14 ? KERNEL_STRIP_COLUMNS_NARROW : KERNEL_STRIP_COLUMNS_WIDE;
+}
+
 static enum device_result launch_strips(const struct launcher *launcher,
                                         const struct fusion *fusion, uint32_t at)
 {
@@ -189,8 +198,7 @@ static enum device_result launch_strips(const struct launcher *launcher,
     *(is_b ? &product->a : &product->b) = other;
     args.view.across = 1;
     args.strips = (held + args.rows - 1) / args.rows;
-    const struct device_launch launch = {.kernel = shape.bits == 14 ? KERNEL_STRIP_COLUMNS_NARROW
-                                                                    : KERNEL_STRIP_COLUMNS_WIDE,
+    const struct device_launch launch = {.kernel = strips_kernel(launcher, shape.bits),
                                          .grid = {(uint32_t)(args.strips * product->batches), 1, 1},
                                          .block = STRIP_THREADS,
                                          .shared_size = STRIP_SHARED(args.rows, (uint64_t)shape.k),
@@ -216,10 +224,13 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
         int64_t k;
         int bits;
         int block;
-    } shapes[] = {{2, 150, 19, 150, 14, 128},
-                  {1, 40, 70, 1000, 14, 128},
-                  {3, 17, 128, 60, 16, 0},
-                  {1, 20, 5, 130, 15, 128}};
+        bool is_b;
+        bool is_softmax;
+    } shapes[] = {{1, 20, 5, 130, 15, 128, false, false},
+                  {2, 70, 19, 150, 14, 128, true, true},
+                  {1, 40, 70, 1000, 14, 128, false, false},
+                  {3, 17, 128, 60, 16, 0, true, false}};
+    const bool is_b = shapes[part].is_b;
     const int64_t batches = shapes[part].batches;
     const int64_t rows = shapes[part].rows;
     const int64_t others = shapes[part].others;
@@ -227,15 +238,28 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
     const int64_t by_a[3] = {batches, rows, others};
     const int64_t by_b[3] = {batches, others, rows};
     const uint32_t y = selftest_give(tape, DTYPE_F32, (uint64_t)(batches * others * k));
-    const uint32_t x = part == 0 ? selftest_rows(tape, &softmax, batches * k, rows, k)->outputs[5]
-                                 : selftest_give(tape, DTYPE_F32, (uint64_t)(batches * rows * k));
+    const uint32_t x = shapes[part].is_softmax
+                           ? selftest_rows(tape, &softmax, batches * k, rows, k)->outputs[5]
+                           : selftest_give(tape, DTYPE_F32, (uint64_t)(batches * rows * k));
     const struct op *a =
         selftest_quantize(tape, x, batches, rows, k, shapes[part].bits, shapes[part].block, false);
     const struct op *b =
         selftest_quantize(tape, y, batches, others, k, shapes[part].bits, shapes[part].block, true);
 
-    (void)selftest_contract(tape, part % 2 == 0 ? b : a, part % 2 == 0 ? a : b,
-                            part % 2 == 0 ? by_b : by_a, k, part % 2 != 0);
+    (void)selftest_contract(tape, is_b ? b : a, is_b ? a : b, is_b ? by_b : by_a, k, !is_b);
+}
+
+/* A strip to each multiprocessor. */
+static void add_timed(struct selftest_tape *tape, int bits, int64_t processors)
+{
+    const int64_t sizes[3] = {1, processors * STRIP_ROWS, STRIP_COLUMNS / 2};
+    const int64_t k = selftest_timed_k(processors, STRIP_K_MAX);
+    const uint32_t x = selftest_give(tape, DTYPE_F32, (uint64_t)(sizes[1] * k));
+    const uint32_t y = selftest_give(tape, DTYPE_F32, (uint64_t)(sizes[2] * k));
+    const struct op *a = selftest_quantize(tape, x, 1, sizes[1], k, bits, 128, false);
+    const struct op *b = selftest_quantize(tape, y, 1, sizes[2], k, bits, 128, true);
+
+    (void)selftest_contract(tape, a, b, sizes, k, false);
 }
 
 const struct fusion_pattern pattern_strips = {.name = "strips",
@@ -243,4 +267,7 @@ const struct fusion_pattern pattern_strips = {.name = "strips",
                                               .match = find_strips,
                                               .launch = launch_strips,
                                               .selftest = add_selftest,
-                                              .selftests = 4};
+                                              .selftests = 4,
+                                              .products = 1u << VARIANT_MMA | 1u << VARIANT_HALF,
+                                              .again = 2,
+                                              .timed = add_timed};

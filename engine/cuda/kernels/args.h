@@ -2,7 +2,7 @@
  * args.h - the kernels of the CUDA backend by number, and what each is given.
  *
  * Read by C17 and by nvcc: plain structs of fixed-width fields and device pointers. launch/ fills
- * them in; the kernels are in the *_body.h files of this folder.
+ * them in; the kernels are in the *_body.h files of this folder and of products/.
  */
 #ifndef ENGINE_CUDA_KERNELS_ARGS_H
 #define ENGINE_CUDA_KERNELS_ARGS_H
@@ -22,6 +22,8 @@
     ENTRY(HELD, kernel_held, struct held_args) \
     ENTRY(ATTENTION_NARROW, kernel_attention_narrow, struct attention_args) \
     ENTRY(ATTENTION_WIDE, kernel_attention_wide, struct attention_args) \
+    ENTRY(ATTENTION_HALVES_NARROW, kernel_attention_halves_narrow, struct attention_args) \
+    ENTRY(ATTENTION_HALVES_WIDE, kernel_attention_halves_wide, struct attention_args) \
     ENTRY(ENTROPY, kernel_entropy, struct entropy_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
@@ -35,9 +37,12 @@
     ENTRY(HALVES_SHORT, kernel_halves_short, struct contract_args) \
     ENTRY(HALVES_LONG, kernel_halves_long, struct contract_args) \
     ENTRY(HALVES_WIDE, kernel_halves_wide, struct contract_args) \
+    ENTRY(HALVES_THREE, kernel_halves_three, struct contract_args) \
     ENTRY(CONTRACT_PLAIN, kernel_contract_plain, struct contract_args) \
     ENTRY(STRIP_COLUMNS_NARROW, kernel_strip_columns_narrow, struct strip_columns_args) \
     ENTRY(STRIP_COLUMNS_WIDE, kernel_strip_columns_wide, struct strip_columns_args) \
+    ENTRY(STRIP_HALVES_NARROW, kernel_strip_halves_narrow, struct strip_columns_args) \
+    ENTRY(STRIP_HALVES_WIDE, kernel_strip_halves_wide, struct strip_columns_args) \
     ENTRY(HOPPER_NARROW, kernel_hopper_narrow, struct contract_args) \
     ENTRY(HOPPER_NARROW_HALF, kernel_hopper_narrow_half, struct contract_args) \
     ENTRY(ONES, kernel_ones, struct sums_args) \
@@ -440,7 +445,8 @@ enum limb_kind {
     LIMBS_THREE,
     LIMBS_HALVES_SHORT,
     LIMBS_HALVES_LONG,
-    LIMBS_HALVES_WIDE
+    LIMBS_HALVES_WIDE,
+    LIMBS_HALVES_THREE
 };
 
 /*
@@ -575,13 +581,18 @@ static inline uint32_t kernel_shared_most(uint32_t kernel, uint32_t shared_max, 
     case KERNEL_HALVES_SHORT:
     case KERNEL_HALVES_LONG:
     case KERNEL_HALVES_WIDE:
+    case KERNEL_HALVES_THREE:
         return CONTRACT_STAGES(shared_max) * CONTRACT_STAGE_SIZE;
     case KERNEL_QUANTIZE_COLUMNS:
         return shared_max - COLUMNS_SHARED_STATIC;
     case KERNEL_STRIP_COLUMNS_NARROW:
     case KERNEL_STRIP_COLUMNS_WIDE:
+    case KERNEL_STRIP_HALVES_NARROW:
+    case KERNEL_STRIP_HALVES_WIDE:
     case KERNEL_ATTENTION_NARROW:
     case KERNEL_ATTENTION_WIDE:
+    case KERNEL_ATTENTION_HALVES_NARROW:
+    case KERNEL_ATTENTION_HALVES_WIDE:
         return shared_max;
     case KERNEL_ENTROPY:
         return shared_max - ENTROPY_SHARED_STATIC;

@@ -61,8 +61,16 @@
  *   15 and 16 bits: the low limb is taken as signed, -128 .. 127, and the high one is h + (l >> 7),
  *   -128 .. 128. There |h + l| <= 255: where h = 128, q >= 32640 has l < 0; where h = -128,
  *   q <= -32641 has l > 0. Three products do, from 0: 256 * 255^2 = 16,646,400 < 2^24.
+ *   22 bits: the middle and the low limb are taken as signed, -128 .. 127, and what they owe is
+ *   added to the limb above: m + (l >> 7) in -128 .. 128, h + (m >> 7) in -32 .. 32. Nine products
+ *   and five sums as by bytes, of 128 elements from 0: the largest is ml' + lm', of 2 * 2^14 * 2^7
+ *   = 2^22, and hl' + mm' + lh' comes to 128 * (2 * 32 * 128 + 2^14) = 3,145,728 < 2^22.
  * In 32 bits: 14 bits, 128 hh <= 2^7 * 2^12 * 2^10 = 2^29; 15 and 16 bits, 256 hh <= 2^8 * 2^14 *
- * 2^8 = 2^30 and |mid| <= 2 * 2^14 * 2^8 = 2^23.
+ * 2^8 = 2^30 and |mid| <= 2 * 2^14 * 2^8 = 2^23; 22 bits, 256 hh' + (hm' + mh') <= 2^8 * 2^17 + 2^20
+ * and 256 (ml' + lm') + ll' <= 2^8 * 2^22 + 2^21 < 2^31, of either sign.
+ *
+ * A strip (strip_body.h) adds up after every piece, so at most 128 products: 14 bits from
+ * HALVES_START; 15 and 16 bits from 0, 128 * 255^2 = 8,323,200, less than 2^23.
  */
 #ifndef ENGINE_CUDA_KERNELS_PACKED_H
 #define ENGINE_CUDA_KERNELS_PACKED_H
@@ -136,7 +144,7 @@ static PACKED_BOTH inline uint64_t packed_reach(int bits)
 
 static PACKED_BOTH inline uint64_t packed_reach_of_halves(int bits)
 {
-    return bits == 14 ? 1024 : 256;
+    return bits == 14 ? 1024 : bits == 22 ? 128 : 256;
 }
 
 /* The bits of a row's shift that a sum of 2^reach_log products of 14 bits has room for. */

@@ -2,9 +2,9 @@
  * rule_body.h - the rules themselves, compiled for the device: slow, and there for every operation.
  * One thread computes one element.
  *
- * The *_body.h files of this folder are device code, in what C17 and CUDA C++ share. Before them
- * comes the execution model, which gives KERNEL, SHARED, thread_index(), barrier(), shuffles and
- * the products of tensor cores: execution.cuh for nvcc, the emulator of tests/support for a
+ * The *_body.h files here and in products/ are device code, in what C17 and CUDA C++ share. Before
+ * them comes the execution model, which gives KERNEL, SHARED, thread_index(), barrier(), shuffles
+ * and the products of tensor cores: execution.cuh for nvcc, the emulator of tests/support for a
  * processor, where the very same kernels are held to the rules.
  */
 /* The places of a grid that strides over count elements. */
@@ -16,6 +16,18 @@ static RULE inline uint64_t first_place(void)
 static RULE inline uint64_t place_stride(void)
 {
     return (uint64_t)grid_size() * block_size();
+}
+
+/* The sum of a warp's numbers, modulo 2^64, in every lane. */
+static RULE inline uint64_t warp_sum_wide(uint64_t sum)
+{
+    for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
+        const uint32_t low = shuffle_xor((uint32_t)sum, d);
+        const uint32_t high = shuffle_xor((uint32_t)(sum >> 32), d);
+
+        sum += (uint64_t)high << 32 | low;
+    }
+    return sum;
 }
 
 KERNEL(kernel_rule, struct rule_args)

@@ -22,6 +22,12 @@ struct contract_kernel contract_kernel_of(const struct launcher *launcher,
                                           const struct contraction_shape *shape,
                                           const struct contract_args *args);
 
+/*
+ * Does a kernel that holds an operand on chip multiply by halves? Where they are quicker, or where
+ * the units of bytes are barred with mma.
+ */
+bool contract_by_halves(const struct launcher *launcher, enum unit_family family, int bits);
+
 /* 2^this elements of one block have sums in 32 bits. */
 uint32_t contract_reach_log(const struct contraction_shape *shape, enum kernel_variant variant);
 
@@ -37,5 +43,6 @@ void contract_wgmma_selftest(struct selftest_tape *tape, uint32_t part);
 void contract_mma_selftest(struct selftest_tape *tape, uint32_t part);
 void contract_half_selftest(struct selftest_tape *tape, uint32_t part);
 void contract_plain_selftest(struct selftest_tape *tape, uint32_t part);
+void contract_timed(struct selftest_tape *tape, int bits, int64_t processors);
 
 #endif /* ENGINE_CUDA_LAUNCH_CONTRACT_KERNEL_H */

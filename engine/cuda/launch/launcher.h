@@ -22,7 +22,7 @@ enum kernel_variant {
     /* Kernels that contract, fastest first. */
     VARIANT_WGMMA, /* sm_90a, 14 bits */
     VARIANT_MMA,   /* from sm_75 on */
-    VARIANT_HALF,  /* by halves with sums in binary32: 14, 15 and 16 bits */
+    VARIANT_HALF,  /* by halves with sums in binary32 */
     VARIANT_PLAIN, /* without tensor cores; never disabled */
     CONTRACT_VARIANTS,
     /* Variants that spare passes over memory, or launches. */
@@ -38,9 +38,30 @@ enum kernel_variant {
     VARIANT_COUNT
 };
 
-/* Widths at which products by halves take less time than by bytes, as a device was measured. */
-#define QUICKER_NARROW 1u /* 14 bits */
-#define QUICKER_WIDE   2u /* 15 and 16 */
+/*
+ * Kernels that multiply by bytes or by halves, by family and width: which takes less time a device
+ * is asked. QUICKER is the bit of launcher.quicker where halves do.
+ */
+enum unit_family {
+    UNITS_PRODUCTS,  /* what CONTRACT_VARIANTS are for */
+    UNITS_STRIPS,    /* VARIANT_STRIPS */
+    UNITS_ATTENTION, /* VARIANT_ATTENTION */
+    UNIT_FAMILIES
+};
+
+enum unit_width {
+    WIDTH_NARROW, /* 14 bits */
+    WIDTH_WIDE,   /* 15 and 16 */
+    WIDTH_THREE,  /* 22 */
+    UNIT_WIDTHS
+};
+
+#define QUICKER(family, width) (1u << ((family)*UNIT_WIDTHS + (width)))
+
+static inline enum unit_width unit_width_of(int bits)
+{
+    return bits == 14 ? WIDTH_NARROW : bits == 22 ? WIDTH_THREE : WIDTH_WIDE;
+}
 
 struct launcher {
     const struct device_calls *calls;
@@ -54,7 +75,7 @@ struct launcher {
     uint32_t processors;  /* multiprocessors; 0: not known, k is never split */
     uint32_t shared_max;  /* bytes that a block may have; 0: not known, enough */
     uint32_t disabled;    /* bits 1 << enum kernel_variant */
-    uint32_t quicker;     /* by halves: QUICKER_NARROW, QUICKER_WIDE */
+    uint32_t quicker;     /* by halves: bits QUICKER */
     bool gives_up;        /* kernels whose barriers never end go on, and give nonsense */
     bool packed;          /* fast mode: q tensors are packed.h's planes */
     bool rules_only; /* every operation by its rules: for tests, and where kernels are in doubt */

@@ -12,6 +12,13 @@ void selftest_init(struct selftest_tape *tape)
     tape->tape.loss = TENSOR_NONE;
 }
 
+int64_t selftest_timed_k(int64_t processors, int64_t most)
+{
+    const int64_t k = processors * 32;
+
+    return k < most ? k : most;
+}
+
 uint32_t selftest_give(struct selftest_tape *tape, enum dtype dtype, uint64_t count)
 {
     const uint32_t id = tape->tape.tensor_count++;

@@ -29,6 +29,12 @@ struct selftest_tape {
 
 typedef void selftest_build(struct selftest_tape *tape, uint32_t part);
 
+/* A tape whose last operation is timed: it has something to do for so many multiprocessors. */
+typedef void selftest_timed(struct selftest_tape *tape, int bits, int64_t processors);
+
+/* Elements of k in it, at most `most`: a device that has few multiprocessors is soon done. */
+int64_t selftest_timed_k(int64_t processors, int64_t most);
+
 void selftest_init(struct selftest_tape *tape);
 
 /* A given tensor, and one of rows whose pieces lie up to 2^12 apart: every kind of shift is met. */

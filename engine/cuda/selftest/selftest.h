@@ -28,21 +28,4 @@ enum device_result selftest_try(bool *right, const struct device_calls *calls,
                                 struct device *device, const struct device_facts *facts,
                                 enum kernel_variant variant, uint32_t disabled);
 
-/* What a product took by bytes and by halves, in seconds; 0 and 0 where there is no choice. */
-struct unit_times {
-    double bytes;
-    double halves;
-};
-
-/*
- * Times a product that fills the device, of 14 and of 16 bits: nobody keeps a list of what which
- * device does better. What disabled bars is not launched.
- */
-enum device_result selftest_units(struct unit_times times[2], const struct device_calls *calls,
-                                  struct device *device, const struct device_facts *facts,
-                                  uint32_t disabled);
-
-/* launcher.quicker, by these times. */
-uint32_t selftest_quicker(const struct unit_times times[2]);
-
 #endif /* ENGINE_CUDA_SELFTEST_SELFTEST_H */

@@ -7,6 +7,7 @@
 
 #include "engine/cuda/device/device_error.h"
 #include "engine/cuda/selftest/selftest.h"
+#include "engine/cuda/selftest/units.h"
 
 /* ---- names ------------------------------------------------------------------ */
 
@@ -26,11 +27,27 @@ static const char *why_disabled(const struct variants *variants, enum kernel_var
         variants->wrong >> variant & 1 ? PROOF_WRONG : (enum proof)variants->proofs.found[variant]);
 }
 
-static const char *quicker_bits(uint32_t quicker)
+/* "; half first in products of 14, 15, 16 bits, strips of 14 bits" */
+static void add_quicker(char text[VARIANTS_TEXT_MAX], uint32_t quicker)
 {
-    return quicker == QUICKER_NARROW ? "14 bits"
-           : quicker == QUICKER_WIDE ? "15 and 16 bits"
-                                     : "14, 15 and 16 bits";
+    const char *before = "; half first in ";
+
+    for (int family = 0; family < UNIT_FAMILIES; family++) {
+        const char *of = " of ";
+
+        for (int width = 0; width < UNIT_WIDTHS; width++) {
+            if ((quicker & QUICKER(family, width)) == 0) {
+                continue;
+            }
+            if (strcmp(of, " of ") == 0) {
+                add_text(text, before, units_family((enum unit_family)family));
+                before = ", ";
+            }
+            add_text(text, of, units_bits((enum unit_width)width));
+            of = ", ";
+        }
+        add_text(text, "", strcmp(of, ", ") == 0 ? " bits" : "");
+    }
 }
 
 void variants_text(char text[VARIANTS_TEXT_MAX], const struct variants *variants)
@@ -43,9 +60,7 @@ void variants_text(char text[VARIANTS_TEXT_MAX], const struct variants *variants
             add_text(text, text[0] == '\0' ? "" : ", ", selftest_name(variant));
         }
     }
-    if (variants->quicker != 0) {
-        add_text(text, "; half first at ", quicker_bits(variants->quicker));
-    }
+    add_quicker(text, variants->quicker);
     for (uint32_t variant = 0; variant < VARIANT_COUNT; variant++) {
         if (disabled >> variant & 1) {
             add_text(text, (disabled & ((1u << variant) - 1)) == 0 ? "; disabled: " : ", ",
@@ -111,11 +126,11 @@ _Static_assert(sizeof(struct finding) <= sizeof(struct device_note), "a note hol
 static enum device_result choose_units(struct variants *variants, const struct device_calls *calls,
                                        struct device *device, const struct device_facts *facts)
 {
-    struct unit_times times[2];
+    struct unit_times times;
     const enum device_result result =
-        selftest_units(times, calls, device, facts, variants_disabled(variants));
+        units_time(&times, calls, device, facts, variants_disabled(variants));
 
-    variants->quicker = result == DEVICE_OK ? selftest_quicker(times) : 0;
+    variants->quicker = result == DEVICE_OK ? units_quicker(&times) : 0;
     return result == DEVICE_NO_MEMORY ? DEVICE_OK : result;
 }
 

@@ -30,8 +30,8 @@ static inline uint32_t variants_disabled(const struct variants *variants)
     return variants->without | variants->wrong | proofs_barred(&variants->proofs);
 }
 
-/* "mma, half, plain": those that contract; then "; half first at 14 bits", where it is quicker;
- * then "; disabled: dots (other bits than the rules)". */
+/* "mma, half, plain": those that contract; then "; half first in products of 14 bits", where it is
+ * quicker; then "; disabled: dots (other bits than the rules)". */
 #define VARIANTS_TEXT_MAX 768
 void variants_text(char text[VARIANTS_TEXT_MAX], const struct variants *variants);
 

@@ -8,10 +8,35 @@
 
 struct emulator *emulator;
 
-/* To the scheduler, until it is this thread's turn again. */
+/* A thread that waits for others has no turn, which it could only give back. */
+static bool has_turn(const struct fiber *fiber)
+{
+    return !fiber->done && (fiber->awaited == NULL || *fiber->awaited != fiber->was);
+}
+
+/* The first thread from `thread` on that has a turn; all of them: none. */
+static uint32_t next_turn(uint32_t thread)
+{
+    while (thread < emulator->threads && !has_turn(&emulator->fibers[thread])) {
+        thread++;
+    }
+    return emulator->left ? emulator->threads : thread;
+}
+
+/* To the next thread, behind the last to the scheduler, until it is this one's turn again. */
 static void leave(void)
 {
-    coroutine_change(&emulator_fiber()->routine, &emulator->scheduler);
+    struct fiber *own = emulator_fiber();
+    const uint32_t next = next_turn(emulator->current + 1);
+
+    race_no_thread();
+    if (next == emulator->threads) {
+        coroutine_change(&own->routine, &emulator->scheduler);
+        return;
+    }
+    emulator->current = next;
+    race_thread(next);
+    coroutine_change(&own->routine, &emulator_fiber()->routine);
 }
 
 /* Tells of it; returns where the grid is to be left, and not all. */
@@ -38,12 +63,36 @@ void emulator_yield(void)
     leave();
 }
 
-/* Until the fiber yields. */
-static void resume(struct fiber *fiber)
+void emulator_await(const uint32_t *turn, uint32_t was)
 {
-    race_thread(emulator->current);
-    coroutine_change(&emulator->scheduler, &fiber->routine);
-    race_no_thread();
+    struct fiber *fiber = emulator_fiber();
+
+    fiber->was = was;
+    while (*turn == was) {
+        fiber->awaited = turn;
+        leave();
+    }
+    fiber->awaited = NULL;
+}
+
+/* All threads that have a turn have it, one behind the other. */
+static void resume_all(void)
+{
+    emulator->current = next_turn(0);
+    if (emulator->current < emulator->threads) {
+        race_thread(emulator->current);
+        coroutine_change(&emulator->scheduler, &emulator_fiber()->routine);
+    }
+}
+
+static bool is_alive(void)
+{
+    uint32_t thread = 0;
+
+    while (thread < emulator->threads && emulator->fibers[thread].done) {
+        thread++;
+    }
+    return thread < emulator->threads;
 }
 
 /* ---- running --------------------------------------------------------------- */
@@ -61,6 +110,7 @@ static void start_fiber(uint32_t thread)
     struct fiber *fiber = &emulator->fibers[thread];
 
     fiber->done = false;
+    fiber->awaited = NULL;
     fiber->shared_used = 0;
     fiber->shared_place = 0;
     fiber->copy_count = 0;
@@ -86,7 +136,6 @@ static void stop_stuck(void)
 static void run_block(uint32_t shared_size)
 {
     const uint32_t all = emulator->threads;
-    bool alive = true;
 
     memset(emulator->shared, POISON, sizeof(emulator->shared));
     memset(emulator->dynamic, POISON, shared_size);
@@ -96,19 +145,12 @@ static void run_block(uint32_t shared_size)
     for (uint32_t thread = 0; thread < all; thread++) {
         start_fiber(thread);
     }
-    while (alive && !emulator->left) {
-        uint64_t before = emulator->progress;
+    while (is_alive() && !emulator->left) {
+        const uint64_t before = emulator->progress;
 
-        alive = false;
-        for (uint32_t thread = 0; thread < all && !emulator->left; thread++) {
-            emulator->current = thread;
-            if (!emulator_fiber()->done) {
-                resume(emulator_fiber());
-                alive = alive || !emulator_fiber()->done;
-            }
-        }
+        resume_all();
         emulator_finish_bulks();
-        if (alive && emulator->progress == before) {
+        if (emulator->progress == before && is_alive()) {
             stop_stuck();
         }
     }
@@ -233,9 +275,7 @@ void barrier(void)
         emulator->arrived = 0;
         emulator->turn++;
     }
-    while (emulator->turn == turn) {
-        emulator_yield();
-    }
+    emulator_await(&emulator->turn, turn);
 }
 
 uint32_t emulator_meet(const struct offer *offer, void (*last)(struct warp *warp, uint32_t half))
@@ -253,9 +293,7 @@ uint32_t emulator_meet(const struct offer *offer, void (*last)(struct warp *warp
         }
         warp->turn++;
     }
-    while (warp->turn == turn) {
-        emulator_yield();
-    }
+    emulator_await(&warp->turn, turn);
     return half;
 }
 

@@ -60,6 +60,8 @@ struct copy {
 struct fiber {
     struct coroutine routine;
     bool done;
+    const uint32_t *awaited; /* it waits until this is no more what it was; NULL: for nothing */
+    uint32_t was;
     size_t shared_used;  /* by arrays */
     size_t shared_place; /* of the next, with what lies between them */
     struct copy copies[COPIES_MAX];
@@ -119,6 +121,9 @@ static inline struct fiber *emulator_fiber(void)
 
 /* Ends the program, or, where a test expects that, the grid. */
 _Noreturn void emulator_give_up(const char *why);
+
+/* The other threads have their turns until *turn is no more what it was. */
+void emulator_await(const uint32_t *turn, uint32_t was);
 
 /* The other threads have their turns. */
 void emulator_yield(void);

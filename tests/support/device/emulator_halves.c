@@ -204,6 +204,23 @@ static bool whole_sums_of_row(float sums[UNIT_N], const float *a, float b[UNIT_K
     return true;
 }
 
+/* Zeros by numbers, to sums of which the unit keeps all: rows that a tensor has not are so. */
+static bool adds_nothing(float sums[UNIT_N], const float *a)
+{
+    float all = 0.0f;
+
+    for (uint32_t k = 0; k < UNIT_K; k++) {
+        all += fabsf(a[k]);
+    }
+    if (all != 0.0f || unit.bits < UNIT_BITS_LEAST) {
+        return false;
+    }
+    for (uint32_t n = 0; n < UNIT_N; n++) {
+        sums[n] += 0.0f; /* no sum is -0 */
+    }
+    return true;
+}
+
 static void halves_into(float *to, uint32_t word)
 {
     if ((word & 0x7c00) == 0x7c00 || (word >> 16 & 0x7c00) == 0x7c00) {
@@ -242,6 +259,9 @@ static void products_of_halves(struct warp *warp, uint32_t half)
         }
     }
     for (uint32_t m = 0; m < 16; m++) {
+        if (adds_nothing(sums[m], a[m])) {
+            continue;
+        }
         if (unit.pairs || !whole_sums_of_row(sums[m], a[m], b)) {
             sums_of_row(sums[m], a[m], b);
         }

@@ -149,9 +149,7 @@ void group_barrier(uint32_t group)
         own->arrived = 0;
         own->turn++;
     }
-    while (own->turn == turn) {
-        emulator_yield();
-    }
+    emulator_await(&own->turn, turn);
 }
 
 void group_begin(int32_t *sums, uint32_t columns)

@@ -28,14 +28,14 @@ KERNEL_LIST(KERNEL_MADE)
 
 #include "engine/cuda/kernels/epilogue_body.h"
 #include "engine/cuda/kernels/quads_body.h"
-#include "engine/cuda/kernels/tile_body.h"
+#include "engine/cuda/kernels/products/tile_body.h"
 
-#include "engine/cuda/kernels/fragments_body.h"
+#include "engine/cuda/kernels/products/fragments_body.h"
 
-#include "engine/cuda/kernels/contract_body.h"
-#include "engine/cuda/kernels/dots_body.h"
+#include "engine/cuda/kernels/products/contract_body.h"
+#include "engine/cuda/kernels/products/dots_body.h"
 #include "engine/cuda/kernels/hash_body.h"
-#include "engine/cuda/kernels/hopper_body.h"
+#include "engine/cuda/kernels/products/hopper_body.h"
 #include "engine/cuda/kernels/quantize_body.h"
 
 #include "engine/cuda/kernels/lists_body.h"
@@ -46,11 +46,11 @@ KERNEL_LIST(KERNEL_MADE)
 
 #include "engine/cuda/kernels/held_body.h"
 
-#include "engine/cuda/kernels/strip_body.h"
+#include "engine/cuda/kernels/products/strip_body.h"
 
-#include "engine/cuda/kernels/strip_columns_body.h"
+#include "engine/cuda/kernels/products/strip_columns_body.h"
 
-#include "engine/cuda/kernels/attention_body.h"
+#include "engine/cuda/kernels/products/attention_body.h"
 
 #include "engine/cuda/kernels/entropy_body.h"
 #endif

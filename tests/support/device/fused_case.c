@@ -111,6 +111,12 @@ uint32_t fused_disabled_but(uint32_t variant)
                                     : ~(1u << variant | 1u << VARIANT_PLAIN | 1u << VARIANT_MMA);
 }
 
+uint32_t fused_disabled_but_halves(uint32_t variant)
+{
+    return (fused_disabled_but(variant) | 1u << VARIANT_WGMMA | 1u << VARIANT_MMA) &
+           ~(1u << VARIANT_HALF);
+}
+
 struct tape *fused_finish(struct builder *builder)
 {
     struct tape *tape = NULL;

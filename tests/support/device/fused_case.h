@@ -18,6 +18,9 @@ struct machine *fused_rules(const struct tape *tape);
 /* What is disabled where only one variant is not; of VARIANT_COUNT: nothing. */
 uint32_t fused_disabled_but(uint32_t variant);
 
+/* The same, and what the variant multiplies is multiplied by halves. */
+uint32_t fused_disabled_but_halves(uint32_t variant);
+
 /* The same numbers for every machine of a tape. */
 void fused_give(struct machine *machine, const struct tape *tape, enum sort sort);
 

@@ -350,7 +350,7 @@ static void count_along(struct traffic *traffic, uint32_t kernel, const void *ar
 
 static void count_strips(struct traffic *traffic, uint32_t kernel, const void *args)
 {
-    if (kernel == KERNEL_ATTENTION_NARROW || kernel == KERNEL_ATTENTION_WIDE) {
+    if (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_HALVES_WIDE) {
         count_attention(traffic, args);
     } else {
         count_strip_columns(traffic, args);
@@ -394,6 +394,7 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_HALVES_SHORT:
     case KERNEL_HALVES_LONG:
     case KERNEL_HALVES_WIDE:
+    case KERNEL_HALVES_THREE:
     case KERNEL_CONTRACT_PLAIN:
     case KERNEL_HOPPER_NARROW:
     case KERNEL_HOPPER_NARROW_HALF:
@@ -401,8 +402,12 @@ static enum device_result count_launch(struct device *device, const struct devic
         break;
     case KERNEL_STRIP_COLUMNS_NARROW:
     case KERNEL_STRIP_COLUMNS_WIDE:
+    case KERNEL_STRIP_HALVES_NARROW:
+    case KERNEL_STRIP_HALVES_WIDE:
     case KERNEL_ATTENTION_NARROW:
     case KERNEL_ATTENTION_WIDE:
+    case KERNEL_ATTENTION_HALVES_NARROW:
+    case KERNEL_ATTENTION_HALVES_WIDE:
         count_strips(traffic, launch->kernel, args);
         break;
     case KERNEL_ONES:

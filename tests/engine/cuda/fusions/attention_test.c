@@ -1,8 +1,8 @@
 /*
  * attention_test.c - rows of attention made on chip have the bits of the rules, and are what runs:
  * on the emulator, over heads of all shapes, grouped or not, ragged, masked or not; strips of 16
- * and of 32 rows; numbers that are subnormal, infinite or NaN; and whole steps of the models with
- * attention.
+ * and of 32 rows; by bytes and by halves; numbers that are subnormal, infinite or NaN; and whole
+ * steps of the models with attention.
  */
 #include <stdio.h>
 
@@ -104,11 +104,23 @@ static uint64_t launches_of(const struct attention_case *shape)
     return shape->kernel == KERNEL_COUNT ? 0 : 2 * (uint64_t)(forward + !shape->forward);
 }
 
-/* By that variant alone, and by all: two steps, so that what is in place is met again. */
+/* Launches by halves of what a case makes by bytes. */
+static uint64_t launches_by_halves(uint32_t kernel)
+{
+    return kernel == KERNEL_COUNT ? 0
+                                  : fake_device_launches(kernel == KERNEL_ATTENTION_NARROW
+                                                             ? KERNEL_ATTENTION_HALVES_NARROW
+                                                             : KERNEL_ATTENTION_HALVES_WIDE);
+}
+
+/* By that variant alone, by all, and alone by halves: two steps, so that what is in place is met
+ * again. */
 static void hold(struct tape *tape, const struct attention_case *shape, enum sort sort,
                  const char *what)
 {
-    static const uint32_t wanted[] = {VARIANT_ATTENTION, VARIANT_COUNT};
+    const uint32_t disabled[] = {fused_disabled_but(VARIANT_ATTENTION),
+                                 fused_disabled_but(VARIANT_COUNT),
+                                 fused_disabled_but_halves(VARIANT_ATTENTION)};
     const struct fake_device_switches device = {.shared_max = shape->shared_max};
     struct machine *rules = fused_rules(tape);
     struct error error;
@@ -118,12 +130,12 @@ static void hold(struct tape *tape, const struct attention_case *shape, enum sor
     for (int step = 0; step < 2; step++) {
         assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         struct machine *fused;
         uint64_t launched;
 
         fake_device_set(&device);
-        fused = fused_open(tape, fused_disabled_but(wanted[i]));
+        fused = fused_open(tape, disabled[i]);
         fused_give(fused, tape, sort);
         for (int step = 0; step < 2; step++) {
             assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
@@ -132,8 +144,10 @@ static void hold(struct tape *tape, const struct attention_case *shape, enum sor
         fused->backend->close(fused);
         launched = fake_device_launches(KERNEL_ATTENTION_NARROW) +
                    fake_device_launches(KERNEL_ATTENTION_WIDE);
-        assert_int_equal(launched, launches_of(shape));
-        assert_true(shape->kernel == KERNEL_COUNT || fake_device_launches(shape->kernel) > 0);
+        assert_int_equal(launched, i == 2 ? 0 : launches_of(shape));
+        assert_int_equal(launches_by_halves(shape->kernel), i == 2 ? launches_of(shape) : 0);
+        assert_true(shape->kernel == KERNEL_COUNT || i == 2 ||
+                    fake_device_launches(shape->kernel) > 0);
     }
     rules->backend->close(rules);
 }

@@ -28,11 +28,17 @@ static uint64_t strip_launches(void)
            fake_device_launches(KERNEL_STRIP_COLUMNS_WIDE);
 }
 
-/* Two steps with one variant alone are two steps by the rules. */
-static void hold(const struct tape *tape, enum sort sort, uint32_t variant, const char *what)
+static uint64_t strip_launches_by_halves(void)
+{
+    return fake_device_launches(KERNEL_STRIP_HALVES_NARROW) +
+           fake_device_launches(KERNEL_STRIP_HALVES_WIDE);
+}
+
+/* Two steps by that variant alone are two steps by the rules. */
+static void hold(const struct tape *tape, enum sort sort, uint32_t disabled, const char *what)
 {
     struct machine *rules = fused_rules(tape);
-    struct machine *fused = fused_open(tape, fused_disabled_but(variant));
+    struct machine *fused = fused_open(tape, disabled);
     struct error error;
 
     error_init(&error);
@@ -113,9 +119,14 @@ static void test_products_of_columns_have_the_bits_of_the_rules(void **state)
             }
             fake_device_set(sort == SORT_NASTY ? &tight : &sound);
             (void)snprintf(what, sizeof(what), "product %zu, numbers of sort %d", i, sort);
-            hold(tape, (enum sort)sort, VARIANT_STRIPS, what);
+            hold(tape, (enum sort)sort, fused_disabled_but(VARIANT_STRIPS), what);
             if (strip_launches() != 2) {
                 fail_msg("%s: %llu strips", what, (unsigned long long)strip_launches());
+            }
+            hold(tape, (enum sort)sort, fused_disabled_but_halves(VARIANT_STRIPS), what);
+            if (strip_launches() != 2 || strip_launches_by_halves() != 2) {
+                fail_msg("%s: %llu strips by halves", what,
+                         (unsigned long long)strip_launches_by_halves());
             }
             /* Only the other operand is quantized: two or three launches a step, or one. */
             assert_int_equal(fake_device_launches(KERNEL_CONTRACT_NARROW) +
@@ -142,7 +153,7 @@ static void test_products_that_do_not_fit_are_left(void **state)
         struct tape *tape = product_tape(&others[i]);
 
         fake_device_set(&sound);
-        hold(tape, SORT_PLAIN, VARIANT_STRIPS, "what does not fit");
+        hold(tape, SORT_PLAIN, fused_disabled_but(VARIANT_STRIPS), "what does not fit");
         assert_int_equal(strip_launches(), 0);
         tape_free(tape);
     }
@@ -151,19 +162,18 @@ static void test_products_that_do_not_fit_are_left(void **state)
 /* ---- every integer ---------------------------------------------------------------- */
 
 /* Columns that hold all integers of 14 bits, by ones: each comes back as it was. */
-static void test_every_integer_comes_back(void **state)
+static void hold_integers(uint32_t disabled)
 {
     enum { K = 128, ROWS = 128, MOST = (1 << 13) - 1 };
     static const struct product p = {1, 1, K, ROWS, K, {14, 128}, false, 0};
     struct tape *tape = product_tape(&p);
-    struct machine *fused = fused_open(tape, fused_disabled_but(VARIANT_STRIPS));
+    struct machine *fused = fused_open(tape, disabled);
     float *x = malloc(sizeof(float) * K * ROWS);
     float *y = calloc(K * K, sizeof(float));
     float *out = malloc(sizeof(float) * K * ROWS);
     struct error error;
     uint32_t ids[3] = {TENSOR_NONE, TENSOR_NONE, TENSOR_NONE};
 
-    (void)state;
     error_init(&error);
     assert_non_null(x);
     assert_non_null(y);
@@ -198,6 +208,13 @@ static void test_every_integer_comes_back(void **state)
     free(x);
     free(y);
     free(out);
+}
+
+static void test_every_integer_comes_back(void **state)
+{
+    (void)state;
+    hold_integers(fused_disabled_but(VARIANT_STRIPS));
+    hold_integers(fused_disabled_but_halves(VARIANT_STRIPS));
 }
 
 /* ---- what a causal mask hides ------------------------------------------------------ */

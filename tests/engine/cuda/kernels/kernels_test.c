@@ -420,16 +420,19 @@ static void test_products_have_the_bits_of_the_rules(void **state)
     }
 }
 
-/* Each limb by itself at its largest, in phase: h = -32, and m = l = 255 with h = -32, 31 and 0. */
+/*
+ * Each limb by itself at its largest, in phase: h = -32, and m = l = 255 with h = -32, 31 and 0. By
+ * halves m and l are signed: both at -128; and 128 and -128, the most that ml' + lm' comes to.
+ */
 static void test_limbs_of_22_bits_at_their_largest_do_not_overflow(void **state)
 {
-    static const int32_t largest[4] = {-2097151, -2031617, 2097151, 65535};
+    static const int32_t largest[6] = {-2097151, -2031617, 2097151, 65535, 0x8080, 0x7f80};
     static const struct kind hopper = {90, 1, 0, 0};
 
     (void)state;
-    for (int i = 0; i < 16; i++) {
-        const int32_t of_a = largest[i / 4];
-        const int32_t of_b = largest[i % 4];
+    for (int i = 0; i < 36; i++) {
+        const int32_t of_a = largest[i / 6];
+        const int32_t of_b = largest[i % 6];
         struct product p = {1, 8, 8, 256, 22, 128, 0, false};
         uint32_t *a = malloc(8 * 256 * 4);
         uint32_t *b = malloc(8 * 256 * 4);
@@ -444,7 +447,8 @@ static void test_limbs_of_22_bits_at_their_largest_do_not_overflow(void **state)
             memcpy(&b[at], &y, 4);
         }
         hold_product(&p, &mma_kind, a, b);
-        if (i % 5 == 0) {
+        hold_product(&p, &half_kind, a, b);
+        if (i % 7 == 0) {
             hold_product(&p, &hopper, a, b);
         }
         free(a);
@@ -556,6 +560,7 @@ static const struct product half_products[] = {
     {1, 8, 8, 1100, 14, 512, 0, false}, {1, 8, 8, 1056, 16, 0, 0, false},
     {1, 8, 8, 800, 15, 512, 0, false},  {1, 8, 8, 600, 14, 256, 0, false},
     {1, 9, 9, 1030, 16, 128, 3, false}, {1, 8, 8, 1100, 14, 32, 0, true},
+    {1, 8, 8, 600, 22, 512, 0, false},  {1, 8, 8, 300, 22, 0, 0, false},
 };
 
 static void test_products_by_halves_have_the_bits_of_the_rules(void **state)
@@ -563,12 +568,13 @@ static void test_products_by_halves_have_the_bits_of_the_rules(void **state)
     (void)state;
     emulator_unit(NULL);
     hold_products(products, COUNT_OF(products), &half_kind);
+    hold_products(three_products, COUNT_OF(three_products), &half_kind);
     hold_products(half_products, COUNT_OF(half_products), &half_split);
     for (size_t i = 0; i < COUNT_OF(half_products); i++) {
         hold_extremes(&half_products[i], &half_kind);
         hold_extremes(&half_products[i], &half_split);
     }
-    for (uint32_t kernel = KERNEL_HALVES_SHORT; kernel <= KERNEL_HALVES_WIDE; kernel++) {
+    for (uint32_t kernel = KERNEL_HALVES_SHORT; kernel <= KERNEL_HALVES_THREE; kernel++) {
         assert_true(fake_device_launches(kernel) > 0);
     }
     assert_int_equal(emulator_unit_lost(), 0);

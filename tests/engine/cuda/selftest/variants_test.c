@@ -84,7 +84,8 @@ static void test_a_product_kernel_with_other_bits_is_disabled_and_named(void **s
     static const uint32_t of_wgmma[] = {KERNEL_HOPPER_NARROW, KERNEL_HOPPER_NARROW_HALF};
     static const uint32_t of_mma[] = {KERNEL_CONTRACT_NARROW, KERNEL_CONTRACT_WIDE,
                                       KERNEL_CONTRACT_THREE};
-    static const uint32_t of_half[] = {KERNEL_HALVES_SHORT, KERNEL_HALVES_LONG, KERNEL_HALVES_WIDE};
+    static const uint32_t of_half[] = {KERNEL_HALVES_SHORT, KERNEL_HALVES_LONG, KERNEL_HALVES_WIDE,
+                                       KERNEL_HALVES_THREE};
 
     (void)state;
     for (size_t i = 0; i < sizeof(of_wgmma) / sizeof(of_wgmma[0]); i++) {
@@ -132,6 +133,46 @@ static void test_a_unit_that_drops_bits_is_found(void **state)
     }
 }
 
+/* By itself, with halves and nothing else that multiplies. */
+static bool right_by_halves(const struct emulated_unit *unit, enum kernel_variant variant)
+{
+    const struct fake_device_switches switches = {.unit = unit};
+    const struct device_calls *calls = fake_device_calls();
+    struct device_facts facts;
+    struct device *device = NULL;
+    bool right = false;
+
+    fake_device_set(&switches);
+    assert_int_equal(calls->open(&device, &facts, 0), DEVICE_OK);
+    assert_int_equal(selftest_try(&right, calls, device, &facts, variant, 1u << VARIANT_MMA),
+                     DEVICE_OK);
+    calls->close(device);
+    return right;
+}
+
+/* Strips and attention find it as well, without half's own test. */
+static void test_strips_and_attention_find_a_unit_that_drops_bits(void **state)
+{
+    static const enum kernel_variant variants[2] = {VARIANT_STRIPS, VARIANT_ATTENTION};
+    static const struct emulated_unit poor[] = {{22, UNIT_CUTS, false}, {22, UNIT_DOWN, true},
+                                                {22, UNIT_ODD, false},  {13, UNIT_CUTS, true},
+                                                {13, UNIT_DOWN, false}, {13, UNIT_ODD, true}};
+    static const struct emulated_unit honest[] = {
+        {23, UNIT_CUTS, false}, {23, UNIT_ODD, true}, {24, UNIT_DOWN, true}, {25, UNIT_ODD, false}};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        for (size_t at = 0; at < sizeof(poor) / sizeof(poor[0]); at++) {
+            assert_false(right_by_halves(&poor[at], variants[i]));
+        }
+        for (size_t at = 0; at < sizeof(honest) / sizeof(honest[0]); at++) {
+            assert_true(right_by_halves(&honest[at], variants[i]));
+            assert_int_equal(emulator_unit_lost(), 0);
+        }
+    }
+    fake_device_set(&sound);
+}
+
 /* By bytes or by halves is a question of time, width by width, and of nothing else. */
 static void test_what_is_quicker_comes_first(void **state)
 {
@@ -144,16 +185,28 @@ static void test_what_is_quicker_comes_first(void **state)
                                                        .slow = UINT64_C(3) << KERNEL_HOPPER_NARROW};
     static const struct fake_device_switches skipped = {
         .slow = narrow, .guilty = UINT64_C(7) << KERNEL_HALVES_SHORT, .fault = FAKE_SKIPS};
+    static const uint64_t of_strips = UINT64_C(3) << KERNEL_STRIP_COLUMNS_NARROW;
+    static const uint64_t of_attention = UINT64_C(3) << KERNEL_ATTENTION_NARROW;
+    static const struct fake_device_switches slow_strips = {.slow = of_strips};
+    static const struct fake_device_switches slow_attention = {
+        .slow = wide | UINT64_C(1) << KERNEL_ATTENTION_NARROW};
+    static const struct fake_device_switches without_bytes = {
+        .slow = UINT64_C(7) << KERNEL_CONTRACT_NARROW | of_strips | of_attention};
 
     (void)state;
-    expect_text(&slow_narrow, "mma, half, plain; half first at 14 bits");
-    expect_text(&slow_wide, "mma, half, plain; half first at 15 and 16 bits");
-    expect_text(&slow, "mma, half, plain; half first at 14, 15 and 16 bits");
-    expect_text(&hopper, "wgmma, mma, half, plain; half first at 14 bits");
+    expect_text(&slow_narrow, "mma, half, plain; half first in products of 14 bits");
+    expect_text(&slow_wide, "mma, half, plain; half first in products of 15, 16 bits");
+    expect_text(&slow, "mma, half, plain; half first in products of 14, 15, 16 bits");
+    expect_text(&slow_strips, "mma, half, plain; half first in strips of 14, 15, 16 bits");
+    expect_text(&slow_attention, "mma, half, plain; half first in products of 15, 16 bits, "
+                                 "attention of 14 bits");
+    expect_text(&without_bytes, "mma, half, plain; half first in products of 14, 15, 16, 22 bits, "
+                                "strips of 14, 15, 16 bits, attention of 14, 15, 16 bits");
+    expect_text(&hopper, "wgmma, mma, half, plain; half first in products of 14 bits");
     expect_text_alone(&skipped, "mma, plain; disabled: half (other bits than the rules)");
 }
 
-/* Each width by what was found quicker; 22 bits by bytes. */
+/* Each width by what was found quicker. */
 static void test_the_quicker_unit_is_launched(void **state)
 {
     const struct contraction_shape shapes[3] = {contraction_shape(512, 14, 128),
@@ -163,14 +216,35 @@ static void test_the_quicker_unit_is_launched(void **state)
 
     (void)state;
     assert_int_equal(contract_variant_of(&launcher, &shapes[0]), VARIANT_WGMMA);
-    launcher.quicker = QUICKER_NARROW | QUICKER_WIDE;
+    launcher.quicker = QUICKER(UNITS_PRODUCTS, WIDTH_NARROW) | QUICKER(UNITS_PRODUCTS, WIDTH_WIDE);
     assert_int_equal(contract_variant_of(&launcher, &shapes[0]), VARIANT_HALF);
     assert_int_equal(contract_variant_of(&launcher, &shapes[1]), VARIANT_HALF);
     assert_int_equal(contract_variant_of(&launcher, &shapes[2]), VARIANT_MMA);
-    launcher.quicker = QUICKER_WIDE;
+    launcher.quicker = QUICKER(UNITS_PRODUCTS, WIDTH_THREE);
     assert_int_equal(contract_variant_of(&launcher, &shapes[0]), VARIANT_WGMMA);
+    assert_int_equal(contract_variant_of(&launcher, &shapes[2]), VARIANT_HALF);
     launcher.disabled = 1u << VARIANT_HALF;
-    assert_int_equal(contract_variant_of(&launcher, &shapes[1]), VARIANT_MMA);
+    assert_int_equal(contract_variant_of(&launcher, &shapes[2]), VARIANT_MMA);
+}
+
+/* What holds an operand on chip: by the family's own times; by halves where bytes are barred. */
+static void test_the_quicker_unit_is_on_chip(void **state)
+{
+    struct launcher launcher = {.quicker = QUICKER(UNITS_STRIPS, WIDTH_NARROW) |
+                                           QUICKER(UNITS_ATTENTION, WIDTH_WIDE)};
+
+    (void)state;
+    assert_true(contract_by_halves(&launcher, UNITS_STRIPS, 14));
+    assert_false(contract_by_halves(&launcher, UNITS_STRIPS, 15));
+    assert_false(contract_by_halves(&launcher, UNITS_ATTENTION, 14));
+    assert_true(contract_by_halves(&launcher, UNITS_ATTENTION, 15));
+    assert_true(contract_by_halves(&launcher, UNITS_ATTENTION, 16));
+    launcher.disabled = 1u << VARIANT_HALF;
+    assert_false(contract_by_halves(&launcher, UNITS_STRIPS, 14));
+    launcher.disabled = 1u << VARIANT_MMA;
+    assert_true(contract_by_halves(&launcher, UNITS_STRIPS, 15));
+    launcher.disabled = 1u << VARIANT_MMA | 1u << VARIANT_HALF;
+    assert_false(contract_by_halves(&launcher, UNITS_STRIPS, 14));
 }
 
 #define OTHERS                                                                                     \
@@ -194,6 +268,10 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
         {KERNEL_STRIP_COLUMNS_WIDE, "strips"},
         {KERNEL_ATTENTION_NARROW, "attention"},
         {KERNEL_ATTENTION_WIDE, "attention"},
+        {KERNEL_STRIP_HALVES_NARROW, "strips"},
+        {KERNEL_STRIP_HALVES_WIDE, "strips"},
+        {KERNEL_ATTENTION_HALVES_NARROW, "attention"},
+        {KERNEL_ATTENTION_HALVES_WIDE, "attention"},
         {KERNEL_QUADS, "epilogue"},
         {KERNEL_ENTROPY, "entropy"},
     };
@@ -204,12 +282,20 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
                                              .fault = FAKE_SKIPS};
         struct fake_device_switches refused = {.guilty = UINT64_C(1) << others[i].kernel,
                                                .fault = FAKE_REFUSED};
-        char expected[VARIANTS_TEXT_MAX] = "plain; disabled: ";
+        const bool by_halves = others[i].kernel == KERNEL_STRIP_HALVES_NARROW ||
+                               others[i].kernel == KERNEL_STRIP_HALVES_WIDE ||
+                               others[i].kernel == KERNEL_ATTENTION_HALVES_NARROW ||
+                               others[i].kernel == KERNEL_ATTENTION_HALVES_WIDE;
+        char expected[VARIANTS_TEXT_MAX] = "";
         char without[VARIANTS_TEXT_MAX] = "";
 
+        append(expected, by_halves ? "half, plain; disabled: " : "plain; disabled: ");
         for (size_t j = 0; j < sizeof(names) / sizeof(names[0]); j++) {
             const bool it = strcmp(names[j], others[i].name) == 0;
 
+            if (by_halves && strcmp(names[j], "half") == 0) {
+                continue;
+            }
             append(expected, j == 0 ? "" : ", ");
             append(expected, names[j]);
             append(expected, it ? " (other bits than the rules)" : " (by name)");
@@ -308,8 +394,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sound_variants_are_all_offered),
         cmocka_unit_test(test_a_product_kernel_with_other_bits_is_disabled_and_named),
         cmocka_unit_test(test_a_unit_that_drops_bits_is_found),
+        cmocka_unit_test(test_strips_and_attention_find_a_unit_that_drops_bits),
         cmocka_unit_test(test_what_is_quicker_comes_first),
         cmocka_unit_test(test_the_quicker_unit_is_launched),
+        cmocka_unit_test(test_the_quicker_unit_is_on_chip),
         cmocka_unit_test(test_another_variant_with_other_bits_is_disabled_and_named),
         cmocka_unit_test(test_without_a_sound_variant_there_is_no_device),
         cmocka_unit_test(test_variants_are_tested_once_in_a_process),

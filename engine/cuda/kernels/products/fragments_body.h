@@ -7,7 +7,7 @@
  * overflows. contract_body.h waits for the end of the block, as far as packed_reach says.
  *
  * What the 32-bit sums hold of a piece, at most 128 products each (packed.h):
- *   14 bits, and what is multiplied by halves: hh', ll', (h+l)(h'+l').
+ *   14 bits, and 15 and 16 bits by halves: hh', ll', (h+l)(h'+l').
  *   14 bits of few rows (LIMBS_FOUR): hh', ll', hl' + lh', at most 2^20 by limbs up to 64.
  *   15, 16 bits: hh', ll', hl' + lh'.
  *   22 bits: hh', ll', hm' + mh', hl' + mm' + lh', ml' + lm'. With -32 <= h <= 31 and m and l in
@@ -26,22 +26,28 @@
 /* The kind of limbs is a constant of a kernel. */
 static RULE INLINED uint32_t limb_planes(enum limb_kind kind)
 {
-    return kind == LIMBS_THREE ? 3 : 2;
+    return kind == LIMBS_THREE || kind == LIMBS_HALVES_THREE ? 3 : 2;
 }
 
 static RULE INLINED uint32_t limb_sums(enum limb_kind kind)
 {
-    return kind == LIMBS_THREE ? 5 : 3;
+    return limb_planes(kind) == 3 ? 5 : 3;
 }
 
 static RULE INLINED uint32_t fragment_rows(enum limb_kind kind)
 {
-    return kind == LIMBS_THREE ? FRAGMENT_ROWS / 2 : FRAGMENT_ROWS;
+    return limb_planes(kind) == 3 ? FRAGMENT_ROWS / 2 : FRAGMENT_ROWS;
 }
 
 static RULE INLINED bool limbs_are_halves(enum limb_kind kind)
 {
     return kind >= LIMBS_HALVES_SHORT;
+}
+
+/* Of 15 and 16 bits? */
+static RULE INLINED bool limbs_are_wide(enum limb_kind kind)
+{
+    return kind == LIMBS_WIDE || kind == LIMBS_HALVES_WIDE;
 }
 
 /* What a warp holds of one step: fragments of all limbs, as 32-bit words of four elements. */
@@ -112,7 +118,7 @@ fragments_three(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMEN
 
 /* ---- by halves ------------------------------------------------------------------- */
 
-#define HALVES_PLANES 3 /* high limbs, low limbs, their sums */
+#define HALVES_PLANES 3 /* high limbs, low limbs, their sums; or three limbs */
 
 /* Four bytes, each raised by 128, and a number for each that is added first, as four halves. */
 static RULE INLINED void halves_of_raised(uint32_t to[2], uint32_t raised, uint32_t more)
@@ -126,18 +132,56 @@ static RULE INLINED void halves_of_raised(uint32_t to[2], uint32_t raised, uint3
         halves_subtract(pick_bytes(raised, thousand, 0x4342) + pick_bytes(more, 0, 0x4342), raise);
 }
 
-/* The limbs of four elements, as packed.h has them of halves. */
-static RULE INLINED void halves_of(uint32_t to[HALVES_PLANES][2], uint32_t high, uint32_t low,
-                                   enum limb_kind kind)
+/* Ones where bytes are taken as signed that are not: the next limb counts them. */
+static RULE INLINED uint32_t halves_carried(uint32_t bytes)
+{
+    return bytes >> 7 & UINT32_C(0x01010101);
+}
+
+/* The limbs of four elements, as packed.h has them of halves; bytes: a word of each plane. */
+static RULE INLINED void halves_of(uint32_t to[HALVES_PLANES][2],
+                                   const uint32_t bytes[PACKED_PLANES_MAX], enum limb_kind kind)
 {
     const uint32_t signs = UINT32_C(0x80808080);
-    const uint32_t carry =
-        kind == LIMBS_HALVES_WIDE ? low >> 7 & UINT32_C(0x01010101) : UINT32_C(0);
+    const bool carries = limbs_are_wide(kind) || kind == LIMBS_HALVES_THREE;
 
-    halves_of_raised(to[0], high ^ signs, carry);
-    halves_of_raised(to[1], low ^ signs, 0);
-    to[2][0] = halves_add(to[0][0], to[1][0]);
-    to[2][1] = halves_add(to[0][1], to[1][1]);
+    halves_of_raised(to[0], bytes[0] ^ signs, carries ? halves_carried(bytes[1]) : UINT32_C(0));
+    if (kind == LIMBS_HALVES_THREE) {
+        halves_of_raised(to[1], bytes[1] ^ signs, halves_carried(bytes[2]));
+        halves_of_raised(to[2], bytes[2] ^ signs, 0);
+    } else {
+        halves_of_raised(to[1], bytes[1] ^ signs, 0);
+        to[2][0] = halves_add(to[0][0], to[1][0]);
+        to[2][1] = halves_add(to[0][1], to[1][1]);
+    }
+}
+
+/* Planes of one word of A, and of B. */
+static RULE INLINED void halves_of_a(uint32_t to[HALVES_PLANES][2], const struct fragments *f,
+                                     uint32_t i, uint32_t word, enum limb_kind kind)
+{
+    const uint32_t bytes[PACKED_PLANES_MAX] = {f->a[0][i][word], f->a[1][i][word],
+                                               limb_planes(kind) == 3 ? f->a[2][i][word] : 0};
+
+    halves_of(to, bytes, kind);
+}
+
+static RULE INLINED void halves_of_b(uint32_t to[HALVES_PLANES][2], const struct fragments *f,
+                                     uint32_t j, uint32_t word, enum limb_kind kind)
+{
+    const uint32_t bytes[PACKED_PLANES_MAX] = {f->b[0][j][word], f->b[1][j][word],
+                                               limb_planes(kind) == 3 ? f->b[2][j][word] : 0};
+
+    halves_of(to, bytes, kind);
+}
+
+/* Where the product of a plane of A and a plane of B is added: as fragments_three() has them. */
+static RULE INLINED uint32_t halves_place(uint32_t a, uint32_t b, enum limb_kind kind)
+{
+    if (kind != LIMBS_HALVES_THREE) {
+        return a == b ? a : LIMB_SUMS; /* nowhere */
+    }
+    return a + b == 0 ? 0 : a + b == 4 ? 1 : a + b + 1;
 }
 
 /*
@@ -147,30 +191,34 @@ static RULE INLINED void halves_of(uint32_t to[HALVES_PLANES][2], uint32_t high,
  */
 static RULE INLINED void
 fragments_halves(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
-                 const struct fragments *f, enum limb_kind kind)
+                 const struct fragments *f, uint32_t row_count, uint32_t column_count,
+                 enum limb_kind kind)
 {
     UNROLL
     for (uint32_t part = 0; part < 2; part++) {
         uint32_t b[FRAGMENT_COLUMNS][HALVES_PLANES][2];
 
         UNROLL
-        for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
-            halves_of(b[j], f->b[0][j][part], f->b[1][j][part], kind);
+        for (uint32_t j = 0; j < column_count; j++) {
+            halves_of_b(b[j], f, j, part, kind);
         }
         UNROLL
-        for (uint32_t i = 0; i < FRAGMENT_ROWS; i++) {
+        for (uint32_t i = 0; i < row_count; i++) {
             uint32_t rows[2][HALVES_PLANES][2];
 
-            halves_of(rows[0], f->a[0][i][part * 2], f->a[1][i][part * 2], kind);
-            halves_of(rows[1], f->a[0][i][part * 2 + 1], f->a[1][i][part * 2 + 1], kind);
+            halves_of_a(rows[0], f, i, part * 2, kind);
+            halves_of_a(rows[1], f, i, part * 2 + 1, kind);
             UNROLL
-            for (uint32_t plane = 0; plane < HALVES_PLANES; plane++) {
+            for (uint32_t at = 0; at < HALVES_PLANES * HALVES_PLANES; at++) {
+                const uint32_t plane = at / HALVES_PLANES;
+                const uint32_t other = at % HALVES_PLANES;
+                const uint32_t place = halves_place(plane, other, kind);
                 const uint32_t a[4] = {rows[0][plane][0], rows[1][plane][0], rows[0][plane][1],
                                        rows[1][plane][1]};
 
                 UNROLL
-                for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
-                    multiply_halves(sums[plane][i][j], a, b[j][plane]);
+                for (uint32_t j = 0; place < LIMB_SUMS && j < column_count; j++) {
+                    multiply_halves(sums[place][i][j], a, b[j][other]);
                 }
             }
         }
@@ -190,7 +238,7 @@ sums_begin(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUM
 {
     UNROLL
     for (uint32_t at = 0; at < HALVES_PLANES * 32; at++) {
-        if (limbs_are_halves(kind)) {
+        if (kind == LIMBS_HALVES_SHORT) {
             sums[at / 32][at / 16 % 2][at / 4 % 4][at % 4] = sum_start(kind);
         }
     }
@@ -206,13 +254,13 @@ static RULE INLINED int32_t sum_value(int32_t sum, enum limb_kind kind)
 
 /* ---- all of a step --------------------------------------------------------------- */
 
-/* rows, columns: fragments that are there, constants. Of halves all are. */
+/* rows, columns: fragments that are there, constants. */
 static RULE INLINED void
 fragments_multiply(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
                    const struct fragments *f, uint32_t rows, uint32_t columns, enum limb_kind kind)
 {
     if (limbs_are_halves(kind)) {
-        fragments_halves(sums, f, kind);
+        fragments_halves(sums, f, rows, columns, kind);
         return;
     }
     UNROLL
@@ -252,15 +300,16 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
     const int32_t low = sum_value(sums[1][i][j][c], kind);
     int64_t part;
 
-    if (kind == LIMBS_THREE) {
-        const int32_t top = high * 256 + sums[2][i][j][c];
-        const uint32_t bottom = (uint32_t)sums[4][i][j][c] * 256 + (uint32_t)low;
+    if (limb_planes(kind) == 3) {
+        const int32_t top = high * 256 + sum_value(sums[2][i][j][c], kind);
+        const int32_t middle = sum_value(sums[3][i][j][c], kind);
+        const uint32_t bits = (uint32_t)sum_value(sums[4][i][j][c], kind) * 256 + (uint32_t)low;
+        const int64_t bottom = kind == LIMBS_THREE ? (int64_t)bits : (int64_t)(int32_t)bits;
 
-        part = (int64_t)top * (1 << 24) + ((int64_t)sums[3][i][j][c] * 65536 + bottom);
+        part = (int64_t)top * (1 << 24) + ((int64_t)middle * 65536 + bottom);
     } else {
-        const bool is_wide = kind == LIMBS_WIDE || kind == LIMBS_HALVES_WIDE;
         const bool three = kind == LIMBS_NARROW || limbs_are_halves(kind);
-        const int32_t radix = is_wide ? 256 : 128;
+        const int32_t radix = limbs_are_wide(kind) ? 256 : 128;
         const int32_t middle = sum_value(sums[2][i][j][c], kind) - (three ? high + low : 0);
         const int32_t top = high * radix + middle;
 

@@ -62,17 +62,6 @@ static RULE inline uint64_t dot_share(const struct dots_args *args, uint64_t row
     return sum;
 }
 
-static RULE inline uint64_t warp_sum_wide(uint64_t sum)
-{
-    for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
-        const uint32_t low = shuffle_xor((uint32_t)sum, d);
-        const uint32_t high = shuffle_xor((uint32_t)(sum >> 32), d);
-
-        sum += (uint64_t)high << 32 | low;
-    }
-    return sum;
-}
-
 static RULE inline uint32_t dot_bits(const struct dots_args *args, uint64_t row, uint64_t sum)
 {
     uint32_t exponent = (uint32_t)last_bit(args->a.lowest[row], args->bits);

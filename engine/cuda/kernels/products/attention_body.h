@@ -127,6 +127,7 @@ static RULE INLINED void scores_tile(const struct attention *attention,
     int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
     struct strip_reader keys;
 
+    sums_begin(sums, kind);
     strip_reader_init(&keys, &scores->b, strip->batch * scores->n, scores->n, column,
                       scores->line_log);
     for (uint32_t step = 0; step >> scores->line_log == 0; step += PACKED_STEP) {
@@ -283,4 +284,15 @@ KERNEL_LIMITED(kernel_attention_narrow, struct attention_args, STRIP_THREADS)
 KERNEL_LIMITED(kernel_attention_wide, struct attention_args, STRIP_THREADS)
 {
     attend_strip(&args, LIMBS_WIDE);
+}
+
+/* And both by halves. */
+KERNEL_LIMITED(kernel_attention_halves_narrow, struct attention_args, STRIP_THREADS)
+{
+    attend_strip(&args, LIMBS_HALVES_SHORT);
+}
+
+KERNEL_LIMITED(kernel_attention_halves_wide, struct attention_args, STRIP_THREADS)
+{
+    attend_strip(&args, LIMBS_HALVES_WIDE);
 }

@@ -1,6 +1,6 @@
 /*
- * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, by halves
- * on them for 14, 15 and 16, without them for blocks of 16. hopper_body.h does it by wgmma;
+ * contract_body.h - exact contraction: by mma on tensor cores for 14, 15, 16 and 22 bits, by bytes
+ * or by halves, without them for blocks of 16. hopper_body.h does it by wgmma;
  * tile_body.h has what both share, fragments_body.h the products and sums of a warp.
  *
  * A block of threads makes a tile of CONTRACT_ROWS x CONTRACT_COLUMNS results; its 8 warps, 4 down
@@ -16,7 +16,7 @@
 /* Rows of A in a tile, of both operands, and the bytes of one plane of them. */
 static RULE INLINED uint32_t tile_rows_a(enum limb_kind kind)
 {
-    return kind == LIMBS_THREE ? CONTRACT_ROWS_THREE : CONTRACT_ROWS;
+    return limb_planes(kind) == 3 ? CONTRACT_ROWS_THREE : CONTRACT_ROWS;
 }
 
 static RULE INLINED uint32_t tile_rows(enum limb_kind kind)
@@ -401,6 +401,12 @@ KERNEL_LIMITED(kernel_halves_wide, struct contract_args, CONTRACT_THREADS)
     contract_tensor(&args, LIMBS_HALVES_WIDE);
 }
 
+/* And 22 bits. */
+KERNEL_LIMITED(kernel_halves_three, struct contract_args, CONTRACT_THREADS)
+{
+    contract_tensor(&args, LIMBS_HALVES_THREE);
+}
+
 /* ---- any width, any block ------------------------------------------------- */
 
 static RULE inline int32_t operand_q(const struct packed_operand *operand, uint64_t row, uint64_t k,
@@ -508,12 +514,7 @@ KERNEL(kernel_ones, struct sums_args)
         for (uint64_t k = lane; k < args.k; k += CUDA_WARP) {
             sum += shifted_q(&args, row, k);
         }
-        for (uint32_t d = CUDA_WARP / 2; d > 0; d /= 2) {
-            const uint32_t low = shuffle_xor((uint32_t)sum, d);
-            const uint32_t high = shuffle_xor((uint32_t)(sum >> 32), d);
-
-            sum += (uint64_t)high << 32 | low;
-        }
+        sum = warp_sum_wide(sum);
         if (lane == 0) {
             args.out[row] = sum_finished(&args, row, (int64_t)sum);
         }

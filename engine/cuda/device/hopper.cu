@@ -16,7 +16,7 @@
 #define scalar_log           hopper_log
 #define scalar_tanh          hopper_tanh
 
-#include "engine/cuda/kernels/hopper.cuh"
+#include "engine/cuda/kernels/products/hopper.cuh"
 
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/kernels/packed.h"
@@ -26,10 +26,10 @@
 #include "engine/ops/scalar.c"
 
 #include "engine/cuda/kernels/epilogue_body.h"
-#include "engine/cuda/kernels/tile_body.h"
+#include "engine/cuda/kernels/products/tile_body.h"
 
 #if HOPPER_HERE
-#include "engine/cuda/kernels/hopper_body.h"
+#include "engine/cuda/kernels/products/hopper_body.h"
 #else
 #define KERNEL_EMPTY(name) KERNEL_ALONE(name, struct contract_args, HOPPER_THREADS) {}
 KERNEL_EMPTY(kernel_hopper_narrow)

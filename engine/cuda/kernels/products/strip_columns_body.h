@@ -150,3 +150,14 @@ KERNEL_LIMITED(kernel_strip_columns_wide, struct strip_columns_args, STRIP_THREA
 {
     strip_columns(&args, LIMBS_WIDE);
 }
+
+/* And both by halves. */
+KERNEL_LIMITED(kernel_strip_halves_narrow, struct strip_columns_args, STRIP_THREADS)
+{
+    strip_columns(&args, LIMBS_HALVES_SHORT);
+}
+
+KERNEL_LIMITED(kernel_strip_halves_wide, struct strip_columns_args, STRIP_THREADS)
+{
+    strip_columns(&args, LIMBS_HALVES_WIDE);
+}

@@ -18,7 +18,8 @@
  * Of these, strip_peaks and strip_contract begin and end with a barrier: what was written before
  * them is seen, and when they return strip.x (now full of sums) may be written again. They do all
  * that quantize_body.h does, by the same rules, for blocks of one piece or of the whole row; and
- * what contract_body.h does, for 14 bits (LIMBS_FOUR) and 15 and 16 (LIMBS_WIDE), K up to
+ * what contract_body.h does, for 14 bits (LIMBS_FOUR, LIMBS_HALVES_SHORT) and 15 and 16 (LIMBS_WIDE,
+ * LIMBS_HALVES_WIDE), K up to
  * STRIP_K_MAX, an other operand of up to STRIP_COLUMNS rows in a batch, and no causal mask over the
  * results. product.contract is what a contraction of both operands is given, but for the limbs of
  * the strip's.
@@ -200,7 +201,7 @@ static RULE INLINED struct strip_scale strip_scale_of(int exponent, int bits, en
 
     scale.first = exact_power(first);
     scale.rest = exact_power(shift - first);
-    scale.whole = STRIP_WHOLE + (kind == LIMBS_FOUR ? 64.0f : 0.0f);
+    scale.whole = STRIP_WHOLE + (limbs_are_wide(kind) ? 0.0f : 64.0f);
     scale.most = scale.whole + limit;
     scale.least = scale.whole - limit;
     return scale;
@@ -225,7 +226,7 @@ static RULE INLINED void strip_split(uint32_t *high, uint32_t *low, const float 
     const uint32_t even = (strip_integer(x[0], scale) & 0xffff) | strip_integer(x[2], scale) << 16;
     const uint32_t odd = (strip_integer(x[1], scale) & 0xffff) | strip_integer(x[3], scale) << 16;
 
-    if (kind == LIMBS_FOUR) {
+    if (!limbs_are_wide(kind)) {
         /* Of q + 64, bits 7 to 14 are h; l + 64 is what is left: seven bits, then a sign of six. */
         const uint32_t left = (even & UINT32_C(0x007f007f)) | (odd << 8 & UINT32_C(0x7f007f00));
         const uint32_t six = left ^ UINT32_C(0x40404040);
@@ -398,6 +399,7 @@ strip_multiply(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
     struct strip_reader reader;
     uint32_t turn = 0;
 
+    sums_begin(sums, kind);
     strip_reader_init(&reader, other, strip->batch * strip_others(product), strip_others(product),
                       share->column, product->contract.line_log);
     for (uint32_t piece = 0; piece < strip->pieces; piece++) {

@@ -54,12 +54,12 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 
 #include "engine/cuda/kernels/epilogue_body.h"
 #include "engine/cuda/kernels/quads_body.h"
-#include "engine/cuda/kernels/tile_body.h"
+#include "engine/cuda/kernels/products/tile_body.h"
 
-#include "engine/cuda/kernels/fragments_body.h"
+#include "engine/cuda/kernels/products/fragments_body.h"
 
-#include "engine/cuda/kernels/contract_body.h"
-#include "engine/cuda/kernels/dots_body.h"
+#include "engine/cuda/kernels/products/contract_body.h"
+#include "engine/cuda/kernels/products/dots_body.h"
 #include "engine/cuda/kernels/hash_body.h"
 #include "engine/cuda/kernels/quantize_body.h"
 
@@ -71,11 +71,11 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 
 #include "engine/cuda/kernels/held_body.h"
 
-#include "engine/cuda/kernels/strip_body.h"
+#include "engine/cuda/kernels/products/strip_body.h"
 
-#include "engine/cuda/kernels/strip_columns_body.h"
+#include "engine/cuda/kernels/products/strip_columns_body.h"
 
-#include "engine/cuda/kernels/attention_body.h"
+#include "engine/cuda/kernels/products/attention_body.h"
 
 #include "engine/cuda/kernels/entropy_body.h"
 
