@@ -134,9 +134,13 @@ static enum device_result place_tensors(void **block, uint8_t **lists_at, struct
         size += packed_round_up(test->sizes[id], PACKED_ALIGNMENT);
     }
     for (uint32_t at = 0; at < test->tape.tape.op_count; at++) {
-        const uint64_t own = launch_scratch_size(&test->tape.ops[at], test->tape.tensors, true);
+        const struct op *ops[2] = {&test->tape.ops[at], &test->fusion.ops[at]};
 
-        scratch = own > scratch ? own : scratch;
+        for (int i = 0; i < 2; i++) {
+            const uint64_t own = launch_scratch_size(ops[i], test->tape.tensors, true);
+
+            scratch = own > scratch ? own : scratch;
+        }
     }
     const uint64_t lists = packed_round_up(test->fusion.size, PACKED_ALIGNMENT);
     const enum device_result result =
