@@ -103,6 +103,7 @@ static const struct gpu_section sections[] = {
     ALONE("dots", gpu_check_fused, DOTS),
     ALONE("views", gpu_check_fused, VIEWS),
     ALONE("epilogue", gpu_check_fused, EPILOGUE),
+    ALONE("tiles", gpu_check_fused, TILES),
     BITS("functions of nasty numbers", gpu_check_functions, 0),
     MODEL("gpt2", GPT2),
     MODEL("llama", LLAMA),

@@ -79,6 +79,8 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 
 #include "engine/cuda/kernels/entropy_body.h"
 
+#include "engine/cuda/kernels/tiles_body.h"
+
 /* hopper.cu has these. */
 extern "C" __global__ void kernel_hopper_narrow(const __grid_constant__ struct contract_args args);
 extern "C" __global__ void

@@ -30,6 +30,8 @@
     ENTRY(QUANTIZE_INTEGERS, kernel_quantize_integers, struct quantize_args) \
     ENTRY(QUANTIZE_ROWS, kernel_quantize_rows, struct quantize_args) \
     ENTRY(QUANTIZE_COLUMNS, kernel_quantize_columns, struct quantize_args) \
+    ENTRY(QUANTIZE_TILES, kernel_quantize_tiles, struct tiles_args) \
+    ENTRY(QUANTIZE_RAISE, kernel_quantize_raise, struct tiles_args) \
     ENTRY(PACK, kernel_pack, struct pack_args) \
     ENTRY(CONTRACT_NARROW, kernel_contract_narrow, struct contract_args) \
     ENTRY(CONTRACT_WIDE, kernel_contract_wide, struct contract_args) \
@@ -179,6 +181,32 @@ struct quantize_args {
      * kernel_quantize_columns: columns of memory that a block holds. */
     uint32_t team;
     uint32_t dtype; /* of half */
+};
+
+/* What is made of each number of x before it is quantized. */
+enum tiles_code {
+    TILES_PLAIN,
+    TILES_GELU,
+    TILES_SILU,
+    TILES_ENTROPY, /* of logits the gradient of their cross-entropy; one matrix, only columns */
+};
+
+/*
+ * Matrices of across.k rows of `width` numbers, one or more: their columns quantized, their rows
+ * where along has planes, and sums of the columns' integers. Only across says where numbers lie.
+ */
+struct tiles_args {
+    struct quantize_args across; /* no planes: nobody wants the limbs */
+    struct quantize_args along;  /* no planes: nor those of the rows */
+    int32_t *parts;              /* (across.rows, pieces): sums of pieces; NULL: nobody wants them */
+    uint32_t *sums;              /* (across.rows): bits; NULL with parts */
+    const uint32_t *targets;     /* TILES_ENTROPY: of each row of x, as all that follows */
+    const float *dloss;
+    const float *maximum;
+    const float *sum;
+    uint64_t width;
+    uint32_t code;  /* enum tiles_code */
+    uint32_t quads; /* rows can be read by 16 bytes */
 };
 
 /* An operation along rows of one chunk, and where planes are given, the result's quantization. */
@@ -521,6 +549,12 @@ enum limb_kind {
 #define COLUMNS_PITCH(k)           ((uint32_t)(((k) + 127) / 128 * 128 + 4))
 #define COLUMNS_SHARED(columns, k) ((uint64_t)(columns)*COLUMNS_PITCH(k) * 4)
 #define COLUMNS_SHARED_STATIC      (COLUMNS_PIECES_MAX * 4 + COLUMNS_MAX * 8 + 1024)
+
+/* A square of numbers in the registers of a block: tiles_body.h. A warp has some rows of it. */
+#define TILES_THREADS 512
+#define TILES_SIDE    128 /* a piece */
+#define TILES_ROWS    (TILES_SIDE / (TILES_THREADS / CUDA_WARP))
+#define TILES_PITCH   (TILES_SIDE + 2) /* integers of 16 bits from column to column */
 
 /*
  * A row of logits in shared memory: entropy_body.h. Each chunk has an area of its own, four numbers

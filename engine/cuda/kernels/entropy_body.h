@@ -201,6 +201,17 @@ static RULE inline float entropy_without(uint32_t target)
     return target == TARGET_IGNORED ? 0.0f : real_from_bits(FLOAT_NAN_BITS);
 }
 
+/* An element of the gradient, from its exponential. */
+static RULE inline float entropy_element(float e, const struct entropy_slope *slope,
+                                         uint64_t column, uint64_t columns)
+{
+    float p = e * slope->inverse;
+
+    p = column == slope->target ? p - 1.0f : p;
+    p = slope->target < columns ? p * slope->dloss : entropy_without(slope->target);
+    return real_stored(p);
+}
+
 /* A piece of the gradient; the magnitude of its largest is returned. */
 static RULE inline uint32_t entropy_gradient(const struct entropy *row,
                                              const struct entropy_chunk *part, uint32_t piece,
@@ -212,11 +223,8 @@ static RULE inline uint32_t entropy_gradient(const struct entropy *row,
     UNROLL
     for (uint32_t i = 0; i < CONTRACTION_PIECE / CUDA_WARP; i++) {
         const uint32_t c = piece * CONTRACTION_PIECE + i * CUDA_WARP + row->lane;
-        float p = part->area[c] * slope->inverse;
+        const float p = entropy_element(part->area[c], slope, part->first + c, row->columns);
 
-        p = part->first + c == slope->target ? p - 1.0f : p;
-        p = slope->target < row->columns ? p * slope->dloss : entropy_without(slope->target);
-        p = real_stored(p);
         if (c < part->count) {
             const uint32_t magnitude = magnitude_of(p);
 

@@ -75,7 +75,11 @@ uint64_t launch_output_size(const struct op *op, uint32_t output, const struct t
                             bool packed)
 {
     const struct tensor *tensor = &tensors[op->outputs[output]];
+    struct op along;
 
+    if (packed && output == TILES_ALONG + 2 && launch_tiles_along(&along, op)) {
+        return launch_output_size(&along, 2, tensors, packed);
+    }
     if (packed && op->kind == OP_QUANTIZE && output == 2) {
         const struct contraction_shape shape = contraction_shape_of(op);
 

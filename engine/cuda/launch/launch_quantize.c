@@ -182,6 +182,103 @@ void launch_columns_selftest(struct selftest_tape *tape, uint32_t part)
     selftest_show(tape, q->outputs[1]);
 }
 
+/* ---- both views from one read ------------------------------------------------------ */
+
+bool launch_has_tiles(const struct op *op)
+{
+    return op->kind == OP_QUANTIZE && op->attribute_count == TILES_ATTRIBUTES;
+}
+
+/* The quantization of the rows, but for its view. False: there is none. */
+bool launch_tiles_along(struct op *along, const struct op *op)
+{
+    if (!launch_has_tiles(op) || op->output_count < 2 * TILES_ALONG) {
+        return false;
+    }
+    const int64_t width = op->attributes[TILES_WIDTH];
+    const int64_t height = contraction_shape_of(op).k;
+
+    *along = *op;
+    along->attribute_count = QUANTIZE_ATTRIBUTES;
+    for (int axis = 0; axis < 6; axis++) {
+        along->attributes[QUANTIZE_DIMS + axis] = 1;
+    }
+    along->attributes[QUANTIZE_DIMS + 3] = quantize_rows(op) / width * height;
+    along->attributes[QUANTIZE_DIMS + 5] = width;
+    along->output_count = TILES_ALONG;
+    for (uint32_t i = 0; i < TILES_ALONG; i++) {
+        along->outputs[i] = op->outputs[TILES_ALONG + i];
+    }
+    return true;
+}
+
+/* Does every row of the matrix begin at a multiple of 16 bytes, and end at one? */
+static bool rows_are_quads(const struct op *op, const void *x)
+{
+    const int64_t *dims = &op->attributes[QUANTIZE_DIMS];
+    const int64_t *strides = &op->attributes[QUANTIZE_STRIDES];
+    bool quads = launch_is_aligned(x) && op->attributes[TILES_WIDTH] % 4 == 0;
+
+    for (int axis = 0; axis < 6; axis++) {
+        quads = quads && (dims[axis] == 1 || strides[axis] == 1 || strides[axis] % 4 == 0);
+    }
+    return quads;
+}
+
+static struct tiles_args tiles_args_of(const struct launcher *launcher, const struct op *op)
+{
+    const uint32_t sums = op->output_count - 1;
+    uint8_t *scratch = launcher->scratch;
+    struct tiles_args args = {.across = launch_quantize_args(launcher, op),
+                              .width = (uint64_t)op->attributes[TILES_WIDTH],
+                              .code = (uint32_t)op->attributes[TILES_FUNCTION],
+                              .quads = rows_are_quads(op, input_memory(launcher, op, 0))};
+    struct op along;
+
+    args.across.exponents = output_memory(launcher, op, 1);
+    scratch += peaks_size(op);
+    if (launch_tiles_along(&along, op)) {
+        args.along = launch_quantize_args(launcher, &along);
+        args.along.exponents = output_memory(launcher, &along, 1);
+        if (output_memory(launcher, &along, 0) == NULL) {
+            args.along.peaks = (int16_t *)scratch;
+        }
+        scratch += peaks_size(&along);
+    }
+    if (args.code == TILES_ENTROPY) {
+        args.targets = input_memory(launcher, op, 1);
+        args.dloss = input_memory(launcher, op, 2);
+        args.maximum = input_memory(launcher, op, 3);
+        args.sum = input_memory(launcher, op, 4);
+    }
+    if (sums % TILES_ALONG == 0) {
+        args.sums = output_memory(launcher, op, sums);
+        args.parts = args.sums == NULL ? NULL : (int32_t *)scratch;
+    }
+    return args;
+}
+
+enum device_result launch_tiles(const struct launcher *launcher, const struct op *op)
+{
+    const struct tiles_args args = tiles_args_of(launcher, op);
+    const uint64_t squares =
+        args.across.rows / args.width * args.across.pieces * ((args.width + TILES_SIDE - 1) / TILES_SIDE);
+
+    assert(launcher->packed && args.across.k <= UINT32_MAX);
+    DEVICE_TRY(launch_work(launcher, KERNEL_QUANTIZE_TILES, squares, 1, TILES_THREADS, &args,
+                           (uint32_t)sizeof(args)));
+    return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_RAISE, args.across.rows + args.along.rows,
+                       BLOCK_THREADS / CUDA_WARP, args);
+}
+
+/* Peaks of both, and sums of pieces. */
+static uint64_t tiles_scratch(const struct op *op)
+{
+    struct op along;
+
+    return 3 * peaks_size(op) + (launch_tiles_along(&along, op) ? peaks_size(&along) : 0);
+}
+
 /* ---- one operation ---------------------------------------------------------------- */
 
 enum device_result launch_quantize(const struct launcher *launcher, const struct op *op)
@@ -218,6 +315,6 @@ enum device_result launch_quantize(const struct launcher *launcher, const struct
 
 uint64_t launch_quantize_scratch(const struct op *op, const struct tensor *tensors)
 {
-    return peaks_size(op) +
+    return launch_has_tiles(op) ? tiles_scratch(op) : peaks_size(op) +
            packed_round_up(tensors[op->outputs[1]].count * sizeof(int16_t), PACKED_ALIGNMENT);
 }

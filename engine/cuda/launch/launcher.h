@@ -35,6 +35,7 @@ enum kernel_variant {
     VARIANT_EPILOGUE,  /* element-wise operations where their operand is made */
     VARIANT_ENTROPY,   /* rows of logits held in shared memory, up to their gradient's limbs */
     VARIANT_VIEWS,     /* parts of rows are read and written where the whole lies */
+    VARIANT_TILES,     /* limbs of both views of a tensor, and sums of columns, from one read */
     VARIANT_COUNT
 };
 

@@ -113,9 +113,13 @@ static enum device_result place_tensors(void **block, uint8_t **lists_at, struct
         size += packed_round_up(run->sizes[id], PACKED_ALIGNMENT);
     }
     for (uint32_t at = 0; at < run->tape.tape.op_count; at++) {
-        const uint64_t own = launch_scratch_size(&run->tape.ops[at], run->tape.tensors, true);
+        const struct op *ops[2] = {&run->tape.ops[at], &run->fusion.ops[at]};
 
-        scratch = own > scratch ? own : scratch;
+        for (int i = 0; i < 2; i++) {
+            const uint64_t own = launch_scratch_size(ops[i], run->tape.tensors, true);
+
+            scratch = own > scratch ? own : scratch;
+        }
     }
     const uint64_t lists = packed_round_up(run->fusion.size, PACKED_ALIGNMENT);
     const enum device_result result =

@@ -53,6 +53,8 @@ KERNEL_LIST(KERNEL_MADE)
 #include "engine/cuda/kernels/products/attention_body.h"
 
 #include "engine/cuda/kernels/entropy_body.h"
+
+#include "engine/cuda/kernels/tiles_body.h"
 #endif
 
 #define QUEUE_MAX      8192

@@ -190,6 +190,27 @@ static void count_quantize(struct traffic *traffic, uint32_t kernel,
     }
 }
 
+/* Each number once, and all that is made of it. Pieces whose exponents are raised are not known. */
+static void count_tiles(struct traffic *traffic, uint32_t kernel, const struct tiles_args *args)
+{
+    const struct quantize_args *views[2] = {&args->across, &args->along};
+    const bool raises = kernel == KERNEL_QUANTIZE_RAISE;
+
+    traffic->read += raises ? 0 : 4 * args->across.rows * args->across.k;
+    traffic->read += raises || args->targets == NULL ? 0 : 4 * 4 * args->across.k;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t pieces = views[i]->rows * views[i]->pieces;
+
+        *(raises ? &traffic->read : &traffic->written) += 2 * pieces;
+        traffic->written += raises && views[i]->exponents != NULL ? 2 * pieces : 0;
+        traffic->written += !raises && views[i]->planes != NULL ? planes_of(views[i]) : 0;
+    }
+    if (args->parts != NULL) {
+        *(raises ? &traffic->read : &traffic->written) += 4 * args->across.rows * args->across.pieces;
+        traffic->written += raises ? 4 * args->across.rows : 0;
+    }
+}
+
 /* Each number once, where the row was; and its limbs from there. */
 static void count_held(struct traffic *traffic, const struct held_args *args)
 {
@@ -385,6 +406,10 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_QUANTIZE_COLUMNS:
         count_quantize(traffic, launch->kernel, args);
         break;
+    case KERNEL_QUANTIZE_TILES:
+    case KERNEL_QUANTIZE_RAISE:
+        count_tiles(traffic, launch->kernel, args);
+        break;
     case KERNEL_PACK:
         count_pack(traffic, args);
         break;
@@ -509,11 +534,11 @@ static uint64_t packed_input(const struct machine_cuda *cuda, uint32_t id)
     for (uint32_t at = 0; at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
-        const uint32_t q = op->kind == OP_CROSS_ENTROPY_GRAD ? ENTROPY_Q : 2;
-
-        if ((op->kind == OP_QUANTIZE || op->kind == OP_CROSS_ENTROPY_GRAD) &&
-            op->output_count > q && op->outputs[q] == id) {
-            return bytes_of(cuda, op, id);
+        for (uint32_t i = 0; i < op->output_count; i++) {
+            if (op->outputs[i] == id &&
+                (op->kind == OP_QUANTIZE || op->kind == OP_CROSS_ENTROPY_GRAD)) {
+                return bytes_of(cuda, op, id);
+            }
         }
     }
     return 0;

@@ -25,7 +25,8 @@ static const struct {
     uint32_t variant;
     const char *name;
 } variants[] = {{VARIANT_DOTS, "dots"}, {VARIANT_LISTS, "lists"}, {VARIANT_COLUMNS, "columns"},
-                {VARIANT_HELD, "held"}, {VARIANT_PLAIN, "none"},  {VARIANT_COUNT, "all"}};
+                {VARIANT_HELD, "held"}, {VARIANT_TILES, "tiles"}, {VARIANT_PLAIN, "none"},
+                {VARIANT_COUNT, "all"}};
 
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 

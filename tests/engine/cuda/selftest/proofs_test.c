@@ -177,7 +177,7 @@ static void test_a_process_goes_on_without_what_was_barred(void **state)
 
     (void)state;
     assert_int_equal(setenv("LOCKSTEP_CUDA_WITHOUT",
-                            "mma,columns,held,strips,attention,epilogue,entropy,views", 1),
+                            "mma,columns,held,strips,attention,epilogue,entropy,views,tiles", 1),
                      0);
     forget();
     fake_device_set(&traps);

@@ -248,7 +248,8 @@ static void test_the_quicker_unit_is_on_chip(void **state)
 }
 
 #define OTHERS                                                                                     \
-    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "views"
+    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "views", \
+        "tiles"
 
 /* All other variants are disabled: each is tested by itself. */
 static void test_another_variant_with_other_bits_is_disabled_and_named(void **state)
@@ -274,6 +275,8 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
         {KERNEL_ATTENTION_HALVES_WIDE, "attention"},
         {KERNEL_QUADS, "epilogue"},
         {KERNEL_ENTROPY, "entropy"},
+        {KERNEL_QUANTIZE_TILES, "tiles"},
+        {KERNEL_QUANTIZE_RAISE, "tiles"},
     };
 
     (void)state;

@@ -1,0 +1,379 @@
+/*
+ * tiles.c - a tensor that is quantized along its rows and along its columns, and of whose columns
+ * sums are wanted: one operation makes all of it from one read (tiles_body.h), where the first of
+ * them stood. GELU and SiLU, if nobody else wants what they make, are made there too.
+ *
+ * Saves: the second reading of activations and gradients, 4 of 14 bytes a number; a bias' sums'
+ * reading of limbs, and those limbs where nobody else wants them; what GELU would write.
+ * Refused: 22 bits; blocks that are no piece; parameters and what others read too, since limbs that
+ * the backward pass wants would lie beside them.
+ */
+#include "engine/cuda/fusions/group.h"
+#include "engine/cuda/fusions/pattern.h"
+#include "engine/cuda/fusions/quantizer.h"
+#include "engine/cuda/launch/launch.h"
+#include "engine/cuda/launch/launch_quantize.h"
+#include "engine/ops/view.h"
+#include "engine/plan/lazy.h"
+
+/* What becomes one; NEVER: there is none. */
+struct tiles_match {
+    uint32_t across;
+    uint32_t along;
+    uint32_t sums;
+    uint32_t entropy; /* whose gradient is quantized, and wanted by nobody else */
+    int64_t width; /* of the matrices */
+};
+
+/* ---- the views ---------------------------------------------------------------------------- */
+
+/* Has every piece an exponent of its own? */
+static bool is_pieces(const struct fusion *fusion, uint32_t at)
+{
+    const struct op *op = &fusion->ops[at];
+
+    if (op->kind != OP_QUANTIZE || op->input_count != 1 || op->output_count != TILES_ALONG ||
+        !fusion_may_take(fusion, at) || (at > 0 && fusion->ends[at - 1] > at)) {
+        return false; /* a unit's last operation is its own */
+    }
+    const struct contraction_shape shape = contraction_shape_of(op);
+
+    return shape.piece == CONTRACTION_PIECE && shape.block_span == 1 && shape.bits != 22;
+}
+
+/* Takes so many of the innermost rows off a view, whose neighbours are `stride` apart. */
+static bool take_rows(struct plain_view *view, int64_t count, int64_t stride)
+{
+    const int last = view->rows - 1;
+
+    if (last < 0 || view->strides[last] != stride || view->dims[last] % count != 0) {
+        return false;
+    }
+    view->dims[last] /= count;
+    view->strides[last] *= count;
+    view->rows -= view->dims[last] == 1;
+    return true;
+}
+
+/* Are they the columns and the rows of the same matrices? */
+static bool are_both(const struct op *across, const struct op *along)
+{
+    struct plain_view columns = quantizer_view(across);
+    struct plain_view rows = quantizer_view(along);
+    const int k = columns.rows;
+    const int row = rows.rows;
+
+    if (columns.count != k + 1 || rows.count != row + 1 || rows.strides[row] != 1 ||
+        across->attributes[QUANTIZE_BITS] != along->attributes[QUANTIZE_BITS] ||
+        across->attributes[QUANTIZE_BLOCK] != along->attributes[QUANTIZE_BLOCK] ||
+        !take_rows(&columns, rows.dims[row], 1) ||
+        !take_rows(&rows, columns.dims[k], columns.strides[k]) || columns.rows != rows.rows) {
+        return false;
+    }
+    for (int axis = 0; axis < rows.rows; axis++) {
+        if (columns.dims[axis] != rows.dims[axis] || columns.strides[axis] != rows.strides[axis]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- what becomes one ------------------------------------------------------------------------ */
+
+/* Is it made for this quantization and the next one, and for nobody else? */
+static bool is_only_quantized(const struct fusion *fusion, const struct tape *tape,
+                              const struct readers *readers, uint32_t x)
+{
+    return role_is_made(tape->tensors[x].role) && !readers->kept[x] && readers->count[x] == 2 &&
+           !tape_varies(tape, readers->first[x], x) &&
+           fusion_is_stretch(fusion, readers->first[x], readers->last[x]);
+}
+
+static uint32_t sums_of(const struct fusion *fusion, const struct readers *readers,
+                        const struct op *quantize)
+{
+    const uint32_t q = quantize->outputs[2];
+
+    for (uint32_t at = readers->first[q]; at != NEVER && at <= readers->last[q]; at++) {
+        const struct op *op = &fusion->ops[at];
+
+        if (op->kind == OP_CONTRACT_ONES && op->input_count == 2 && op->inputs[0] == q &&
+            op->inputs[1] == quantize->outputs[1] && fusion_may_take(fusion, at) &&
+            (!fusion->facts.in_legs || !readers->is_output[op->outputs[0]])) {
+            return at;
+        }
+    }
+    return NEVER;
+}
+
+/* The cross-entropy whose gradient is read by these columns alone: it need not be written. */
+static uint32_t entropy_of(const struct fusion *fusion, const struct readers *readers,
+                           const struct op *quantize)
+{
+    const uint32_t x = quantize->inputs[0];
+    const uint32_t at = readers->maker[x];
+    const struct plain_view view = quantizer_view(quantize);
+    const struct op *op = at == NEVER ? NULL : &fusion->ops[at];
+
+    return op != NULL && op->kind == OP_CROSS_ENTROPY_GRAD &&
+                   op->output_count == ENTROPY_OUTPUTS && op->outputs[ENTROPY_DX] == x &&
+                   !readers->kept[x] && readers->count[x] == 1 && fusion->holders[x] == x &&
+                   fusion->holders[op->inputs[0]] == op->inputs[0] && view.count == 2 &&
+                   view.rows == 1 && view.dims[0] == op->attributes[COLUMNS] &&
+                   view.strides[1] == op->attributes[COLUMNS]
+               ? at
+               : NEVER;
+}
+
+static bool tiles_at(struct tiles_match *found, const struct fusion *fusion,
+                     const struct tape *tape, const struct readers *readers, uint32_t at)
+{
+    const struct op *op = &fusion->ops[at];
+    const struct plain_view view = quantizer_view(op);
+
+    *found =
+        (struct tiles_match){.across = at, .along = NEVER, .sums = NEVER, .entropy = NEVER};
+    if (view.rows == 0 || view.strides[view.rows - 1] != 1 ||
+        readers->count[op->outputs[2]] == 0) {
+        return false;
+    }
+    found->width = view.dims[view.rows - 1];
+    found->sums = sums_of(fusion, readers, op);
+    found->entropy = entropy_of(fusion, readers, op);
+    if (is_only_quantized(fusion, tape, readers, op->inputs[0])) {
+        const uint32_t first = readers->first[op->inputs[0]];
+        const uint32_t other = first == at ? readers->last[op->inputs[0]] : first;
+
+        if (is_pieces(fusion, other) && are_both(op, &fusion->ops[other])) {
+            found->along = other;
+            found->width = contraction_shape_of(&fusion->ops[other]).k;
+        }
+    }
+    return found->sums != NEVER || found->along != NEVER || found->entropy != NEVER;
+}
+
+/* Does a step execute all of them, or none? */
+static bool are_alike(const struct tiles_match *found, const struct fusion *fusion,
+                      const struct lazy *lazy)
+{
+    const uint32_t others[3] = {found->along, found->sums, found->entropy};
+    bool alike = true;
+
+    for (int i = 0; i < 3; i++) {
+        if (others[i] != NEVER) {
+            const uint32_t first = others[i] < found->across ? others[i] : found->across;
+
+            alike = alike && fusion_is_stretch(fusion, first, others[i] + found->across - first) &&
+                    (lazy->ops == NULL || lazy->ops[others[i]] == lazy->ops[found->across]);
+        }
+    }
+    return alike;
+}
+
+/* ---- GELU and SiLU --------------------------------------------------------------------------- */
+
+static enum tiles_code code_of(const struct op *op)
+{
+    return op->kind != OP_MAP || op->input_count != 1               ? TILES_PLAIN
+           : op->attributes[MAP_FUNCTION] == MAP_GELU ? TILES_GELU
+           : op->attributes[MAP_FUNCTION] == MAP_SILU ? TILES_SILU
+                                                      : TILES_PLAIN;
+}
+
+/* A product's epilogue no longer makes the tensor, which one of its steps made of another one. */
+static bool leave_step(struct fusion *fusion, uint32_t at, uint32_t x, uint32_t u)
+{
+    struct fused_group *group = &fusion->groups[fusion->group_of[at] - 1];
+    struct op *maker = &fusion->ops[at];
+    uint32_t kept = 0;
+    bool made = false;
+
+    for (uint32_t i = 0; i < maker->output_count; i++) {
+        made = made || maker->outputs[i] == u;
+    }
+    for (uint32_t i = 0; made && i < maker->output_count; i++) {
+        if (maker->outputs[i] != x) {
+            maker->outputs[kept++] = maker->outputs[i];
+        }
+    }
+    maker->output_count = made ? kept : maker->output_count;
+    kept = 0;
+    for (uint32_t i = 0; made && i < group->count; i++) {
+        if (group->ops[i].outputs[0] != x) {
+            group->ops[kept] = group->ops[i];
+            group->ats[kept++] = group->ats[i];
+        }
+    }
+    if (made) {
+        group->ats[kept - 1] = at; /* where it executes */
+        group->count = kept;
+    }
+    return made;
+}
+
+/* The operation takes what a function was given, if only it wants what the function made. */
+static void take_function(struct op *op, struct fusion *fusion, const struct tape *tape,
+                          const struct readers *readers)
+{
+    const uint32_t x = op->inputs[0];
+    const uint32_t at = readers->maker[x];
+    const struct fused_group *group = at == NEVER ? NULL : fusion_group(fusion, at);
+    const struct op *function = at == NEVER ? NULL : &fusion->ops[at];
+
+    for (uint32_t i = 0; group != NULL && i < group->count; i++) {
+        function = group->ops[i].outputs[0] == x ? &group->ops[i] : function;
+    }
+    if (function == NULL || code_of(function) == TILES_PLAIN || fusion->holders[x] != x ||
+        fusion->holders[function->inputs[0]] != function->inputs[0] ||
+        tape->tensors[function->inputs[0]].dtype != DTYPE_F32) {
+        return;
+    }
+    const enum tiles_code code = code_of(function);
+    const uint32_t u = function->inputs[0];
+
+    if (group != NULL && !leave_step(fusion, at, x, u)) {
+        return;
+    }
+    op->inputs[0] = u;
+    op->attributes[TILES_FUNCTION] = code;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------- */
+
+/* Logits, and what cross-entropy's gradient takes and made of their rows. */
+static void take_logits(struct op *maker, const struct op *entropy)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        maker->inputs[i] = entropy->inputs[i];
+    }
+    maker->inputs[3] = entropy->outputs[ENTROPY_MAX];
+    maker->inputs[4] = entropy->outputs[ENTROPY_SUM];
+    maker->input_count = 5;
+    maker->attributes[TILES_FUNCTION] = TILES_ENTROPY;
+}
+
+static void take_outputs(struct op *maker, struct op *op)
+{
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        maker->outputs[maker->output_count++] = op->outputs[i];
+    }
+    op->input_count = 0;
+    op->output_count = 0;
+}
+
+/* The first of the operations makes what all of them made; the others make nothing any more. */
+static void make_one(struct fusion *fusion, const struct tape *tape, const struct readers *readers,
+                     const struct tiles_match *found)
+{
+    const uint32_t first = found->along < found->across ? found->along : found->across;
+    struct op maker = fusion->ops[found->across];
+
+    maker.attribute_count = TILES_ATTRIBUTES;
+    maker.attributes[TILES_WIDTH] = found->width;
+    maker.attributes[TILES_FUNCTION] = TILES_PLAIN;
+    fusion->ops[found->across].input_count = 0;
+    fusion->ops[found->across].output_count = 0;
+    if (found->along != NEVER) {
+        take_function(&maker, fusion, tape, readers);
+        take_outputs(&maker, &fusion->ops[found->along]);
+    }
+    if (found->entropy != NEVER) {
+        take_logits(&maker, &fusion->ops[found->entropy]);
+    }
+    if (found->sums != NEVER) {
+        take_outputs(&maker, &fusion->ops[found->sums]);
+    }
+    fusion->ops[first] = maker;
+    fusion->patterns[first] = &pattern_tiles;
+}
+
+static bool find_tiles(struct fusion *fusion, const struct tape *tape, struct readers *readers)
+{
+    struct lazy lazy;
+    struct error ignored;
+
+    error_init(&ignored);
+    if (lazy_find(&lazy, tape, &ignored) != STATUS_OK) {
+        return false;
+    }
+    for (uint32_t at = 0; at < fusion->op_count; at++) {
+        struct tiles_match found;
+
+        if (is_pieces(fusion, at) && fusion->patterns[at] == NULL &&
+            tiles_at(&found, fusion, tape, readers, at) && are_alike(&found, fusion, &lazy)) {
+            make_one(fusion, tape, readers, &found);
+        }
+    }
+    lazy_release(&lazy);
+    return true;
+}
+
+/* ---- the launch --------------------------------------------------------------------------------- */
+
+static enum device_result launch_made(const struct launcher *launcher, const struct fusion *fusion,
+                                      uint32_t at)
+{
+    return launch_tiles(launcher, &fusion->ops[at]);
+}
+
+/* ---- the self-test ------------------------------------------------------------------------------ */
+
+/* Pieces differ so much, along rows and along columns, that exponents are raised; some are zeros. */
+static float fill_pieces(uint64_t row, uint64_t k)
+{
+    const uint64_t piece = (row / CONTRACTION_PIECE + k / CONTRACTION_PIECE) % 3;
+    const int32_t number = (int32_t)((row * 7919 + k * 104729) % 4001) - 2000;
+
+    return piece == 2 ? 0.0f : (float)number * (piece == 0 ? 0x1p-12f : 0x1p-36f);
+}
+
+/* A view, and its product with two rows of numbers. */
+static const struct op *add_view(struct selftest_tape *tape, uint32_t x, const int64_t sizes[3],
+                                 int bits, bool along)
+{
+    const int64_t by_two[3] = {sizes[0], sizes[1], 2};
+    const uint32_t two = selftest_give(tape, DTYPE_F32, (uint64_t)(sizes[0] * 2 * sizes[2]));
+    const struct op *b = selftest_quantize(tape, two, sizes[0], 2, sizes[2], bits, 128, true);
+    const struct op *a =
+        selftest_quantize(tape, x, sizes[0], sizes[1], sizes[2], bits, 128, along);
+
+    (void)selftest_contract(tape, a, b, by_two, sizes[2], false);
+    return a;
+}
+
+/* Rows and columns of ragged matrices, and of what GELU makes of them. */
+static void add_selftest(struct selftest_tape *tape, uint32_t part)
+{
+    static const struct {
+        int64_t sizes[3]; /* batches, rows, columns */
+        int bits;
+    } shapes[] = {{{1, 150, 140}, 14}, {{2, 140, 37}, 16}, {{2, 20, 260}, 15}};
+    const int64_t *sizes = shapes[part].sizes;
+    const int64_t columns[3] = {sizes[0], sizes[2], sizes[1]};
+
+    for (int turn = 0; turn < 2; turn++) {
+        const uint32_t given =
+            selftest_give_filled(tape, sizes[0] * sizes[1], sizes[2], fill_pieces);
+        struct op *map = selftest_op(tape, OP_MAP);
+        const struct op *q;
+        uint32_t x;
+
+        map->attributes[MAP_FUNCTION] = turn == 0 ? MAP_GELU : MAP_NEG;
+        map->attribute_count = MAP_ATTRIBUTES;
+        selftest_input(map, given);
+        x = selftest_output(tape, map, DTYPE_F32, (uint64_t)(sizes[0] * sizes[1] * sizes[2]));
+        (void)selftest_hide(tape, x);
+        (void)add_view(tape, x, sizes, shapes[part].bits, true);
+        q = add_view(tape, x, columns, shapes[part].bits, false);
+        if (turn != (int)part % 2) {
+            (void)selftest_ones(tape, q, sizes[0] * sizes[2], sizes[1]);
+        }
+    }
+}
+
+const struct fusion_pattern pattern_tiles = {.name = "tiles",
+                                             .variant = VARIANT_TILES,
+                                             .match = find_tiles,
+                                             .launch = launch_made,
+                                             .selftest = add_selftest,
+                                             .selftests = 3};

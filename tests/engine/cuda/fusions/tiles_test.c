@@ -1,0 +1,352 @@
+/*
+ * tiles_test.c - both quantizations of a tensor from one read, and sums of its columns
+ * (tiles_body.h), have the bits of the rules: on the emulator, over ragged matrices, one and
+ * several, all widths that are taken, numbers of all sorts; where pieces of a row lie so far apart
+ * that exponents are raised; behind GELU and SiLU, which are made on the way; in whole training
+ * steps. What does not fit is left, and what others read too.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/kernels/args.h"
+#include "engine/cuda/launch/launch.h"
+#include "engine/cuda/machine/machine_cuda.h"
+#include "engine/tape/builder_core.h"
+#include "tests/support/device/fake_device.h"
+#include "tests/support/device/fused_case.h"
+#include "tests/support/numeric/small_model.h"
+#include "tests/support/numeric/start.h"
+#include "tests/support/test.h"
+
+static const struct fake_device_switches sound;
+
+/* Matrices, quantized by rows and by columns, and sums of their columns. */
+struct matrices {
+    uint64_t batches;
+    uint64_t height;
+    uint64_t width;
+    struct precision precision;
+    enum map_function function; /* MAP_NEG: nothing that could be made on the way */
+    bool rows;
+    bool sums;
+    bool read; /* by others too */
+    bool late; /* the columns are quantized first */
+};
+
+static const struct matrices cases[] = {
+    {1, 130, 260, {14, 128}, MAP_NEG, true, true, false, false},
+    {3, 140, 37, {14, 128}, MAP_GELU, true, false, false, false},
+    {1, 300, 129, {16, 128}, MAP_SILU, true, true, false, true},
+    {2, 5, 132, {15, 128}, MAP_GELU, true, true, false, false},
+    {2, 260, 3, {14, 128}, MAP_NEG, false, true, true, false},
+    {4, 100, 64, {14, 0}, MAP_NEG, true, false, false, true},
+};
+
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
+/* Rows of x by three rows of what is given. */
+static void add_product(struct builder *builder, const char *name, uint32_t x,
+                        const struct view *view)
+{
+    const uint64_t batches = view->dims[0];
+    const uint64_t rows = view->dims[3];
+    const uint64_t k = view->dims[5];
+    const uint64_t y_dims[3] = {batches, 3, k};
+    const uint64_t dims[3] = {batches, rows, 3};
+    const uint64_t strides[6] = {rows * 3, 0, 0, 3, 0, 1};
+    const struct view y_view = {{batches, 1, 1, 3, 1, k}, {3 * k, 0, 0, k, 0, 1}};
+    char given[32];
+
+    (void)snprintf(given, sizeof(given), "%s.y", name);
+    const uint32_t y = build_tensor(builder, given, DTYPE_F32, ROLE_INPUT, 3, y_dims);
+
+    build_output(builder, name, build_contract(builder, x, view, y, &y_view, strides, 0, 3, dims));
+}
+
+static struct tape *matrices_tape(const struct matrices *m)
+{
+    const uint64_t dims[3] = {m->batches, m->height, m->width};
+    const uint64_t all = m->height * m->width;
+    const struct view rows = {{m->batches, 1, 1, m->height, 1, m->width},
+                              {all, 0, 0, m->width, 0, 1}};
+    const struct view columns = {{m->batches, 1, 1, m->width, 1, m->height},
+                                 {all, 0, 0, 1, 0, m->width}};
+    struct builder *builder = builder_new(m->precision);
+    const uint32_t given = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 3, dims);
+    const uint32_t u = build_scale(builder, given, 0.5f);
+    const uint32_t x = build_map(builder, m->function, u);
+
+    build_output(builder, "u", build_scale(builder, u, 2.0f));
+    if (m->rows && !m->late) {
+        add_product(builder, "rows", x, &rows);
+    }
+    add_product(builder, "columns", x, &columns);
+    if (m->rows && m->late) {
+        add_product(builder, "rows", x, &rows);
+    }
+    if (m->sums) {
+        build_output(builder, "sums", build_sum(builder, x, &columns));
+    }
+    if (m->read) {
+        build_output(builder, "read", build_scale(builder, x, 2.0f));
+    }
+    return fused_finish(builder);
+}
+
+/* Numbers whose pieces lie up to 2^40 apart, along rows and columns, and pieces of zeros. */
+static void give_pieces(struct machine *machine, const struct tape *tape, const struct matrices *m)
+{
+    const uint64_t count = m->batches * m->height * m->width;
+    float *x = malloc(count * sizeof(*x));
+    uint64_t random = 5;
+    struct error error;
+    uint32_t id = 0;
+
+    error_init(&error);
+    assert_non_null(x);
+    while (strcmp(tape->tensors[id].name, "x") != 0) {
+        id++;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t piece = i % m->width / 128 + i / m->width % m->height / 128;
+        const float number = (float)test_random_below(&random, 4001) - 2000.0f;
+
+        x[i] = piece % 3 == 2 ? 0.0f : ldexpf(number, piece % 3 == 0 ? -11 : -51);
+    }
+    assert_int_equal(machine->backend->write(machine, id, x, &error), STATUS_OK);
+    free(x);
+}
+
+#define RAISED SORTS
+
+/* Two steps by a variant, alone or with all others, are two steps by the rules. */
+static void hold(const struct matrices *m, int sort, uint32_t disabled, const char *what)
+{
+    struct tape *tape = matrices_tape(m);
+    struct machine *rules = fused_rules(tape);
+    struct machine *fused = fused_open(tape, disabled);
+    struct machine *both[2] = {rules, fused};
+    struct error error;
+
+    error_init(&error);
+    for (int i = 0; i < 2; i++) {
+        fused_give(both[i], tape, sort == RAISED ? SORT_PLAIN : (enum sort)sort);
+        if (sort == RAISED) {
+            give_pieces(both[i], tape, m);
+        }
+        for (int step = 0; step < 2; step++) {
+            assert_int_equal(both[i]->backend->step(both[i], NULL, &error), STATUS_OK);
+        }
+    }
+    fused_compare(rules, fused, what);
+    rules->backend->close(rules);
+    fused->backend->close(fused);
+    tape_free(tape);
+}
+
+static void test_both_views_have_the_bits_of_the_rules(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        for (int sort = 0; sort <= RAISED; sort++) {
+            char what[64];
+
+            if (test_share(1, 0) == 0 && sort != RAISED && sort != (int)(i % SORTS)) {
+                continue;
+            }
+            (void)snprintf(what, sizeof(what), "case %zu, numbers of sort %d", i, sort);
+            fake_device_set(&sound);
+            hold(&cases[i], sort, fused_disabled_but(VARIANT_TILES), what);
+            if (fake_device_launches(KERNEL_QUANTIZE_TILES) != 2 ||
+                fake_device_launches(KERNEL_QUANTIZE_RAISE) != 2) {
+                fail_msg("%s: %llu launches", what,
+                         (unsigned long long)fake_device_launches(KERNEL_QUANTIZE_TILES));
+            }
+            /* Nobody else quantizes but the other operands, and nobody sums. */
+            assert_int_equal(fake_device_launches(KERNEL_ONES), 0);
+            assert_int_equal(fake_device_launches(KERNEL_QUANTIZE_ROWS) +
+                                 fake_device_launches(KERNEL_QUANTIZE_INTEGERS),
+                             2 * (1 + (cases[i].rows ? 1u : 0u)));
+        }
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* What only quantizations read is not made. */
+static void test_functions_are_made_on_the_way(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        const bool taken = cases[i].function != MAP_NEG;
+
+        fake_device_set(&sound);
+        hold(&cases[i], SORT_PLAIN, fused_disabled_but(VARIANT_TILES), "functions");
+        /* Two scales a step, and another one for who reads x. */
+        assert_int_equal(fake_device_launches(KERNEL_ELEMENTS),
+                         2 * (2 + (taken ? 0u : 1u) + (cases[i].read ? 1u : 0u)));
+    }
+}
+
+static void test_what_does_not_fit_is_left(void **state)
+{
+    static const struct matrices others[] = {
+        {1, 130, 36, {22, 128}, MAP_NEG, true, true, false, false}, /* three limbs */
+        {1, 130, 36, {14, 32}, MAP_NEG, true, true, false, false},  /* short blocks */
+        {1, 300, 260, {14, 256}, MAP_NEG, true, true, false, false}, /* long ones */
+        {1, 300, 260, {14, 0}, MAP_NEG, true, true, false, false},  /* whole rows */
+        {1, 130, 36, {14, 128}, MAP_GELU, true, false, true, false}, /* others read it */
+        {1, 130, 36, {14, 128}, MAP_GELU, false, false, false, false}, /* columns alone */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        fake_device_set(&sound);
+        hold(&others[i], SORT_PLAIN, fused_disabled_but(VARIANT_TILES), "what does not fit");
+        assert_int_equal(fake_device_launches(KERNEL_QUANTIZE_TILES), 0);
+    }
+}
+
+/* ---- logits --------------------------------------------------------------------------------- */
+
+/* Logits are a product, whose weights' gradient wants the columns of theirs. */
+static struct tape *logits_tape(uint64_t rows, uint64_t columns, bool read)
+{
+    const uint64_t x_dims[2] = {rows, 3};
+    const uint64_t weight_dims[2] = {columns, 3};
+    struct builder *builder = builder_new((struct precision){14, 128});
+    uint32_t of[3] = {build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 2, x_dims),
+                      build_tensor(builder, "w", DTYPE_F32, ROLE_INPUT, 2, weight_dims), 0};
+    const uint32_t target = build_tensor(builder, "target", DTYPE_U32, ROLE_INPUT, 1, &rows);
+    const uint32_t logits = build_linear(builder, of[0], of[1]);
+    const uint32_t loss = build_cross_entropy(builder, logits, target);
+    uint32_t gradients[3];
+
+    of[2] = logits;
+    build_loss(builder, loss);
+    build_gradients(builder, gradients, loss, of, read ? 3 : 2);
+    build_output(builder, "dx", gradients[0]);
+    build_output(builder, "dw", gradients[1]);
+    if (read) {
+        build_output(builder, "dlogits", gradients[2]);
+    }
+    return fused_finish(builder);
+}
+
+/* Few targets are none of six columns; exponentials of a column are of all sizes. */
+static void test_gradients_of_logits_are_made_again(void **state)
+{
+    static const uint64_t shapes[][2] = {{300, 6}, {140, 133}, {300, 6}};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        const bool read = i == 2;
+        struct tape *tape = logits_tape(shapes[i][0], shapes[i][1], read);
+
+        for (int sort = 0; sort < SORTS; sort++) {
+            struct machine *rules = fused_rules(tape);
+            struct machine *fused;
+            uint32_t entropy = 0;
+            struct error error;
+
+            if (test_share(1, 0) == 0 && sort != SORT_PLAIN && sort != SORT_NASTY) {
+                rules->backend->close(rules);
+                continue;
+            }
+            error_init(&error);
+            fake_device_set(&sound);
+            fused = fused_open(tape, fused_disabled_but(VARIANT_TILES) & ~(1u << VARIANT_ENTROPY));
+            fused_give(rules, tape, (enum sort)sort);
+            fused_give(fused, tape, (enum sort)sort);
+            assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
+            assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
+            fused_compare(rules, fused, "logits");
+            while (tape->ops[entropy].kind != OP_CROSS_ENTROPY_GRAD) {
+                entropy++;
+            }
+            /* The gradient is in memory only where somebody reads it. */
+            assert_int_equal(fake_device_launches(KERNEL_ENTROPY), 1);
+            assert_int_equal(fake_device_launches(KERNEL_QUANTIZE_TILES), read ? 0 : 1);
+            assert_true((((struct machine_cuda *)fused)->memory[tape->ops[entropy].outputs[0]] !=
+                         NULL) == read);
+            rules->backend->close(rules);
+            fused->backend->close(fused);
+        }
+        tape_free(tape);
+    }
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+/* Alone, and with everything else: heads, GELU behind a product, gradients of biases. */
+static void test_models_have_the_bits_of_the_rules(void **state)
+{
+    static const uint32_t kinds[] = {MODEL_GPT2, MODEL_LLAMA, MODEL_MLP};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const bool alone = i % 2 == 0;
+        struct model_options options;
+        struct small_model small;
+        struct start start;
+        struct machine *rules;
+        struct machine *fused;
+
+        fake_device_set(&sound);
+        small_model_options(&options, (enum model_kind)kinds[i / 2]);
+        options.precision = (struct precision){14, 128};
+        small_model_open(&small, &options);
+        start_model(&start, &small);
+        rules = fused_rules(start.tape);
+        fused = fused_open(start.tape, alone ? fused_disabled_but(VARIANT_TILES) : 0);
+        start_steps(rules, &start, 2);
+        start_steps(fused, &start, 2);
+        start_compare(rules, fused, alone ? "tiles alone" : "tiles and all others");
+        assert_true(fake_device_launches(KERNEL_QUANTIZE_TILES) > 0);
+        rules->backend->close(rules);
+        fused->backend->close(fused);
+        start_release(&start);
+        small_model_close(&small);
+    }
+}
+
+/* A step may be cut wherever it likes. */
+static void test_parts_may_end_anywhere(void **state)
+{
+    const struct matrices *m = &cases[3];
+    struct tape *tape = matrices_tape(m);
+    struct machine *rules = fused_rules(tape);
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    fake_device_set(&sound);
+    fused_give(rules, tape, SORT_PLAIN);
+    assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
+    for (uint32_t cut = 1; cut < tape->op_count; cut++) {
+        struct machine *fused = fused_open(tape, fused_disabled_but(VARIANT_TILES));
+
+        fused_give(fused, tape, SORT_PLAIN);
+        assert_int_equal(fused->backend->run(fused, 0, cut, NULL, &error), STATUS_OK);
+        assert_int_equal(fused->backend->run(fused, cut, tape->op_count, NULL, &error), STATUS_OK);
+        fused_compare(rules, fused, "cut");
+        fused->backend->close(fused);
+    }
+    rules->backend->close(rules);
+    tape_free(tape);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_both_views_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_functions_are_made_on_the_way),
+        cmocka_unit_test(test_what_does_not_fit_is_left),
+        cmocka_unit_test(test_gradients_of_logits_are_made_again),
+        cmocka_unit_test(test_models_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_parts_may_end_anywhere),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
