@@ -1,8 +1,8 @@
 /*
  * machine_split_test.c - a step split over several machines has the bits of one.
  *
- * Small models and random tapes over two, three and five emulated devices, each with its own
- * memory, against one CPU: states, outputs, losses and roots after three steps (queued, recorded,
+ * Small models and random tapes over two to twelve emulated devices, each with its own memory,
+ * against one CPU: states, outputs, losses and roots after three steps (queued, recorded,
  * replayed), and traces item by item. The emulated memory of a device holds only tensors that were
  * made or moved there. Then refusals, failures, and how GPT-2 124M is divided.
  */
@@ -185,6 +185,59 @@ static void test_models_have_the_bits_of_one_machine(void **state)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
+/* What an answer is made of. */
+static void give_tokens(struct start *start, uint32_t id, uint32_t vocabulary)
+{
+    const uint64_t count = start->tape->tensors[id].count;
+    uint32_t *tokens = calloc(count, sizeof(*tokens));
+
+    assert_non_null(tokens);
+    for (uint64_t i = 0; i < count; i++) {
+        tokens[i] = (uint32_t)(7 * i + 3) % vocabulary;
+    }
+    start->values[id] = tokens;
+}
+
+/* Training and answers of language models, in as many parts as a step may have. */
+static void test_two_to_twelve_parts_have_the_bits_of_one(void **state)
+{
+    const struct backend fake = fake_backend();
+
+    (void)state;
+    fake_device_set(&sound);
+    for (int turn = 0; turn < 4; turn++) {
+        struct model_options options;
+        struct small_model small;
+        struct start start;
+        char what[64];
+
+        small_model_options(&options, turn % 2 == 0 ? MODEL_GPT2 : MODEL_LLAMA);
+        options.layers = 2;
+        options.inference = turn >= 2;
+        small_model_open(&small, &options);
+        start_model(&start, &small);
+        if (options.inference) {
+            give_tokens(&start, small.model.input, options.vocabulary);
+        }
+        for (uint32_t parts = 2; parts <= 12; parts++) {
+            struct machine *split = split_open(start.tape, &backend_cpu, parts, false);
+
+            assert_non_null(split); /* there is enough to do for all of them */
+            split->backend->close(split);
+            (void)snprintf(what, sizeof(what), "%s in %u parts",
+                           options.inference ? "answers" : "training", parts);
+            hold(&start, &backend_cpu, parts, what);
+        }
+        hold_trace(&start, &backend_cpu, 12);
+        if (turn % 2 == 0) {
+            hold(&start, &fake, 12, "twelve devices");
+        }
+        start_release(&start);
+        small_model_close(&small);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
 /* Micro-batches of one step, some of whose accumulators are on other parts than their terms. */
 static void test_micro_batches_have_the_bits_of_one_machine(void **state)
 {
@@ -345,7 +398,7 @@ static void test_any_failing_call_of_any_device_is_an_error(void **state)
 static void test_impossible_splits_are_refused(void **state)
 {
     struct tape *tape = random_tape(3, 8);
-    struct machine_options options = {.isa = isa_best(), .device_count = 9};
+    struct machine_options options = {.isa = isa_best(), .device_count = 13};
     struct machine *machine = NULL;
     struct error error;
     uint8_t word[4] = {0};
@@ -384,9 +437,16 @@ static void test_lists_of_devices_are_read(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(machine_options_device(&options, bad[i], NULL, &error), STATUS_USAGE);
     }
-    assert_int_equal(machine_options_device(
-                         &options, "cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda", NULL, &error),
-                     STATUS_USAGE);
+    const char *const twelve = "cuda:0,cuda:1,cuda:2,cuda:3,cuda:4,cuda:5,cuda:6,cuda:7,cuda:8,"
+                               "cuda:9,cuda:10,cuda:11";
+    char thirteen[128];
+
+    (void)snprintf(thirteen, sizeof(thirteen), "%s,cuda", twelve);
+    start_must(machine_options_device(&options, twelve, NULL, &error), &error);
+    assert_int_equal(options.device_count, 12);
+    assert_int_equal(options.devices[11], 11);
+    assert_int_equal(machine_options_device(&options, thirteen, NULL, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, "over 12 devices at most"));
 }
 
 /* ---- what it costs ---------------------------------------------------------------------- */
@@ -409,7 +469,7 @@ static void test_the_cost_is_known_before(void **state)
     options.layers = 4;
     small_model_open(&small, &options);
     start_model(&start, &small);
-    for (uint32_t parts = 1; parts <= 5; parts++) {
+    for (uint32_t parts = 1; parts <= 12; parts++) {
         struct machine_options wanted = {.backend = &backend, .device_count = parts};
         struct machine_split_cost cost;
         struct machine *split;
@@ -490,6 +550,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_have_the_bits_of_one_machine),
+        cmocka_unit_test(test_two_to_twelve_parts_have_the_bits_of_one),
         cmocka_unit_test(test_micro_batches_have_the_bits_of_one_machine),
         cmocka_unit_test(test_moved_tensors_arrive_in_time),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_one_machine),
