@@ -17,23 +17,8 @@
 static enum status open_machine(struct machine **machine, const struct tape *tape,
                                 const struct machine_options *options, struct error *error)
 {
-    const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
-    struct machine_options whole = *options;
-    enum status status;
-
-    if (options->device_count > 1) {
-        return machine_split_open(machine, tape, options, error);
-    }
-    if (options->device_memory != 0 && backend != &backend_cpu) {
-        whole.memory_max = options->device_memory;
-    }
-    status = backend->open(machine, tape, &whole, error);
-    if (status == STATUS_NO_MEMORY && backend != &backend_cpu &&
-        (options->device_memory != 0 || options->trace)) {
-        error_init(error);
-        status = machine_sliced_open(machine, tape, options, error);
-    }
-    return status;
+    return options->device_count > 1 ? machine_split_open(machine, tape, options, error)
+                                     : machine_fitting_open(machine, tape, options, error);
 }
 
 enum status machine_open(struct machine **machine, const struct tape *tape,

@@ -737,6 +737,7 @@ static enum status cpu_diverged(struct machine *machine, bool *diverged, struct 
 
 const struct backend backend_cpu = {
     .name = "cpu",
+    .slices = {.room = CHAIN_ROOM},
     .open = cpu_open,
     .size = cpu_size,
     .close = cpu_close,

@@ -10,24 +10,29 @@
 struct rewriting {
     const struct tape *tape;
     const struct machine_options *options;
+    const struct backend *backend;
+    struct chain_limits limits;
     struct tape *chained; /* chains make again what they read; NULL: there is no chain */
     bool *inside;         /* per tensor of it: what is left in slices only */
     struct tape *best;    /* of those so far; NULL: the tape itself */
     uint64_t least;       /* its bytes */
 };
 
-/* A GPU's fusions keep the rows of attention on chip; slices would part what they join. */
-static bool is_cpu(const struct machine_options *options)
+/* Slices of rows that a GPU keeps on chip take less memory and many launches more. */
+static struct chain_limits limits_of(const struct machine_options *options,
+                                     const struct backend *backend)
 {
-    return options->backend == NULL || options->backend == &backend_cpu;
+    struct chain_limits limits = backend->slices;
+
+    if (options->recompute || options->device_memory != 0) {
+        limits.columns = 0;
+    }
+    return limits;
 }
 
 static enum status find_chains(struct rewriting *rewriting, struct error *error)
 {
-    if (!is_cpu(rewriting->options)) {
-        return STATUS_OK;
-    }
-    TRY(chain_remake(&rewriting->chained, rewriting->tape, CHAIN_ROOM, error));
+    TRY(chain_remake(&rewriting->chained, rewriting->tape, &rewriting->limits, error));
     if (rewriting->chained == NULL) {
         return STATUS_OK;
     }
@@ -36,7 +41,7 @@ static enum status find_chains(struct rewriting *rewriting, struct error *error)
     if (rewriting->inside == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory to rewrite a tape");
     }
-    return chain_mark_inside(rewriting->inside, rewriting->chained, CHAIN_ROOM, error);
+    return chain_mark_inside(rewriting->inside, rewriting->chained, &rewriting->limits, error);
 }
 
 /* One more way: with so many parts of recompute.h, or 0 for none of them; and chains in slices. */
@@ -56,7 +61,7 @@ static enum status build_one(struct tape **one, const struct rewriting *rewritin
         *one = before;
         return STATUS_OK;
     }
-    status = chain_slice(one, before != NULL ? before : chained, CHAIN_ROOM, error);
+    status = chain_slice(one, before != NULL ? before : chained, &rewriting->limits, error);
     if (status == STATUS_OK && *one == NULL) {
         *one = before;
         before = NULL;
@@ -68,10 +73,7 @@ static enum status build_one(struct tape **one, const struct rewriting *rewritin
 static enum status size_of(uint64_t *size, const struct rewriting *rewriting,
                            const struct tape *tape, struct error *error)
 {
-    const struct machine_options *options = rewriting->options;
-    const struct backend *backend = is_cpu(options) ? &backend_cpu : options->backend;
-
-    return backend->size(size, tape, options, error);
+    return rewriting->backend->size(size, tape, rewriting->options, error);
 }
 
 /* Keeps the way if it takes less memory than all before it. */
@@ -130,7 +132,11 @@ static enum status hoist_rewrite(struct tape **rewrite, const struct tape *tape,
 enum status machine_rewrite(struct tape **rewrite, const struct tape *tape,
                             const struct machine_options *options, struct error *error)
 {
-    struct rewriting rewriting = {.tape = tape, .options = options};
+    const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
+    struct rewriting rewriting = {.tape = tape,
+                                  .options = options,
+                                  .backend = backend,
+                                  .limits = limits_of(options, backend)};
     enum status status;
 
     *rewrite = NULL;

@@ -407,11 +407,13 @@ static enum status try_range(bool *fits, struct machine_sliced *sliced, uint32_t
     return status;
 }
 
-/* Runs the longest range from *first on that fits, or the slices of one operation, and advances
- * *first. */
-static enum status run_some(struct machine_sliced *sliced, uint32_t *first, struct error *error)
+/* Runs the longest range from *first on that fits and ends at `end` at most, or the slices of one
+ * operation, and advances *first. */
+static enum status run_some(struct machine_sliced *sliced, uint32_t *first, uint32_t end,
+                            struct error *error)
 {
-    uint32_t last = range_fit(sliced->tape, *first, sliced->limit);
+    const uint32_t fits_to = range_fit(sliced->tape, *first, sliced->limit);
+    uint32_t last = fits_to < end ? fits_to : end;
 
     for (;;) {
         bool fits;
@@ -586,13 +588,11 @@ static enum status sliced_bind(struct machine *machine, uint32_t tensor, const v
     return STATUS_OK;
 }
 
-static enum status sliced_step(struct machine *machine, const struct observer *observer,
-                               struct error *error)
+/* Operations of the tape that runs. */
+static enum status run_ops(struct machine_sliced *sliced, uint32_t first, uint32_t last,
+                           const struct observer *observer, struct error *error)
 {
-    struct machine_sliced *sliced = sliced_of(machine);
     const struct tape *tape = sliced->tape;
-    const struct expand_observer turns = {observer, sliced->expanded};
-    const struct observer of_turns = expand_observer(&turns);
     enum status status = STATUS_OK;
 
     for (uint32_t id = 0; id < tape->tensor_count; id++) {
@@ -601,18 +601,40 @@ static enum status sliced_step(struct machine *machine, const struct observer *o
                              tape->tensors[id].name);
         }
     }
-    sliced->observer = observer != NULL && sliced->expanded != NULL ? &of_turns : observer;
-    for (uint32_t at = 0; at < tape->op_count && status == STATUS_OK;) {
-        status = run_some(sliced, &at, error);
+    sliced->observer = observer;
+    for (uint32_t at = first; at < last && status == STATUS_OK;) {
+        status = run_some(sliced, &at, last, error);
     }
     sliced->observer = NULL;
-    for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
+    for (uint32_t i = 0; last == tape->op_count && i < tape->state_count && status == STATUS_OK;
+         i++) {
         if (sliced->plan.copied[i]) {
             memcpy(sliced->memory[tape->states[i].before], sliced->memory[tape->states[i].after],
                    tensor_size(&tape->tensors[tape->states[i].before]));
         }
     }
     return status;
+}
+
+static enum status sliced_step(struct machine *machine, const struct observer *observer,
+                               struct error *error)
+{
+    struct machine_sliced *sliced = sliced_of(machine);
+    const struct expand_observer turns = {observer, sliced->expanded};
+    const struct observer of_turns = expand_observer(&turns);
+
+    return run_ops(sliced, 0, sliced->tape->op_count,
+                   observer != NULL && sliced->expanded != NULL ? &of_turns : observer, error);
+}
+
+static enum status sliced_run(struct machine *machine, uint32_t first, uint32_t last,
+                              const struct observer *observer, struct error *error)
+{
+    if (first == 0 && last == machine->tape->op_count) {
+        return sliced_step(machine, observer, error);
+    }
+    assert(sliced_of(machine)->expanded == NULL); /* a step in parts has no loops: machine_split.h */
+    return run_ops(sliced_of(machine), first, last, observer, error);
 }
 
 static enum status sliced_diverged(struct machine *machine, bool *diverged, struct error *error)
@@ -644,9 +666,29 @@ static const struct backend backend_sliced = {
     .read = sliced_read,
     .bind = sliced_bind,
     .step = sliced_step,
+    .run = sliced_run,
     .peek = sliced_peek,
     .diverged = sliced_diverged,
 };
+
+enum status machine_fitting_open(struct machine **machine, const struct tape *tape,
+                                 const struct machine_options *options, struct error *error)
+{
+    const struct backend *backend = options->backend == NULL ? &backend_cpu : options->backend;
+    struct machine_options whole = *options;
+    enum status status;
+
+    if (options->device_memory != 0 && backend != &backend_cpu) {
+        whole.memory_max = options->device_memory;
+    }
+    status = backend->open(machine, tape, &whole, error);
+    if (status == STATUS_NO_MEMORY && backend != &backend_cpu &&
+        (options->device_memory != 0 || options->trace)) {
+        error_init(error);
+        status = machine_sliced_open(machine, tape, options, error);
+    }
+    return status;
+}
 
 /* ---- counting -------------------------------------------------------------------------- */
 
@@ -667,7 +709,7 @@ enum status machine_sliced_survey(struct machine_sliced_survey *survey, const st
         goto out;
     }
     for (uint32_t at = 0; at < sliced.tape->op_count;) {
-        TRY_OUT(run_some(&sliced, &at, error));
+        TRY_OUT(run_some(&sliced, &at, sliced.tape->op_count, error));
     }
 out:
     free(sliced.memory);

@@ -19,6 +19,12 @@ MUST_CHECK enum status machine_sliced_open(struct machine **machine, const struc
                                            const struct machine_options *options,
                                            struct error *error);
 
+/* The machine that the options name, whole where it fits; by ranges and slices where it is no CPU
+ * and device_memory is set or a trace is asked for. */
+MUST_CHECK enum status machine_fitting_open(struct machine **machine, const struct tape *tape,
+                                            const struct machine_options *options,
+                                            struct error *error);
+
 /* The cost of a step, counted without running it. */
 struct machine_sliced_survey {
     uint64_t host_size;   /* bytes of the host's memory */

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "engine/machine/machine_sliced.h"
 #include "engine/plan/division.h"
 #include "engine/plan/expand.h"
 
@@ -64,7 +65,7 @@ static const struct tape *divided_tape(const struct machine_split *split)
 }
 
 static enum status open_parts(struct machine_split *split, const struct machine_options *options,
-                              const struct backend *backend, struct error *error)
+                              struct error *error)
 {
     const struct tape *tape = divided_tape(split);
     uint64_t largest = 1;
@@ -82,7 +83,11 @@ static enum status open_parts(struct machine_split *split, const struct machine_
     for (uint32_t part = 0; part < split->division.part_count; part++) {
         const struct machine_options own = part_options(options, part);
 
-        TRY(backend->open(&split->parts[part], split->division.parts[part].tape, &own, error));
+        TRY(machine_fitting_open(&split->parts[part], split->division.parts[part].tape, &own,
+                                 error));
+        if (split->parts[part]->backend->leaves_roots == NULL) {
+            split->machine.backend = &backend_split; /* the caller hashes */
+        }
     }
     return STATUS_OK;
 }
@@ -102,12 +107,11 @@ enum status machine_split_open(struct machine **machine, const struct tape *tape
         return error_set(error, STATUS_NO_MEMORY, "no memory for a machine");
     }
     split->machine.tape = tape;
-    split->machine.backend =
-        backend->leaves_roots == NULL ? &backend_split : &backend_split_hashing;
+    split->machine.backend = &backend_split_hashing;
     TRY_OUT(expand_build(&split->expanded, tape, error));
     TRY_OUT(division_build(&split->division, divided_tape(split), options->device_count,
                            options->trace, error));
-    TRY_OUT(open_parts(split, options, backend, error));
+    TRY_OUT(open_parts(split, options, error));
     *machine = &split->machine;
     return STATUS_OK;
 out:

@@ -3,7 +3,8 @@
  *
  * The parts run one after the other, and tensors move between them: splitting shares the memory and
  * not the time. The bits are those of one machine. division.h decides what runs where. All parts
- * may be on one GPU, each with its own memory.
+ * may be on one GPU, each with its own memory. With device_memory, a part that needs more runs in
+ * machine_sliced.h.
  */
 #ifndef ENGINE_MACHINE_MACHINE_SPLIT_H
 #define ENGINE_MACHINE_MACHINE_SPLIT_H

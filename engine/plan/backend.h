@@ -11,10 +11,11 @@
 
 #include "base/digest.h"
 #include "engine/cpu/cpu.h"
+#include "engine/plan/chain.h"
 #include "engine/tape/tape.h"
 
 #define MACHINE_THREADS_MAX 1024 /* of one machine */
-#define MACHINE_DEVICES_MAX 8    /* that a step is split over */
+#define MACHINE_DEVICES_MAX 12   /* that a step is split over */
 
 struct backend;
 
@@ -86,6 +87,10 @@ struct machine_save {
 
 struct backend {
     const char *name;
+
+    /* The attention that it wants in slices. Rows that it keeps on chip want none, unless memory
+     * counts more than time (machine_rewrite.h). */
+    struct chain_limits slices;
 
     /* Refuses before allocating when the tape needs more than memory_max, and says how much. */
     enum status (*open)(struct machine **machine, const struct tape *tape,

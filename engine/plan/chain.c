@@ -101,11 +101,12 @@ static bool keep_chains(struct chain_rewriter *rewriter, const struct chain *cha
 }
 
 /* False: no memory. */
-static bool find_all(struct chain_rewriter *rewriter, const struct tape *tape, uint64_t room)
+static bool find_all(struct chain_rewriter *rewriter, const struct tape *tape,
+                     const struct chain_limits *limits)
 {
     const size_t tensors = (size_t)tape->tensor_count + 1;
     struct chain *chains = malloc(CHAINS_MAX * sizeof(*chains));
-    bool done = chains != NULL && chain_finder_open(&rewriter->finder, tape, room);
+    bool done = chains != NULL && chain_finder_open(&rewriter->finder, tape, limits);
     uint32_t count = 1;
 
     rewriter->tape = tape;
@@ -166,11 +167,12 @@ static bool keep_op(struct chain_rewriter *rewriter, uint32_t at)
 typedef bool write_function(struct chain_rewriter *rewriter, uint32_t at);
 
 /* Finds the chains and, where there is one, writes the operations one after the other. */
-static enum status rewrite_tape(struct tape **derived, const struct tape *tape, uint64_t room,
-                                write_function *write, struct error *error)
+static enum status rewrite_tape(struct tape **derived, const struct tape *tape,
+                                const struct chain_limits *limits, write_function *write,
+                                struct error *error)
 {
     struct chain_rewriter rewriter = {.tape = tape};
-    bool done = find_all(&rewriter, tape, room);
+    bool done = find_all(&rewriter, tape, limits);
 
     *derived = NULL;
     if (done && rewriter.chain_count > 0) {
@@ -248,10 +250,10 @@ static bool write_again(struct chain_rewriter *rewriter, uint32_t at)
     return true;
 }
 
-enum status chain_remake(struct tape **derived, const struct tape *tape, uint64_t room,
-                         struct error *error)
+enum status chain_remake(struct tape **derived, const struct tape *tape,
+                         const struct chain_limits *limits, struct error *error)
 {
-    return rewrite_tape(derived, tape, room, write_again, error);
+    return rewrite_tape(derived, tape, limits, write_again, error);
 }
 
 /* ---- slices ---------------------------------------------------------------------- */
@@ -408,17 +410,17 @@ static bool write_slices(struct chain_rewriter *rewriter, uint32_t at)
     return rewriter->chains[number].last != at || put_chain(rewriter, &rewriter->chains[number]);
 }
 
-enum status chain_slice(struct tape **derived, const struct tape *tape, uint64_t room,
-                        struct error *error)
+enum status chain_slice(struct tape **derived, const struct tape *tape,
+                        const struct chain_limits *limits, struct error *error)
 {
-    return rewrite_tape(derived, tape, room, write_slices, error);
+    return rewrite_tape(derived, tape, limits, write_slices, error);
 }
 
-enum status chain_mark_inside(bool *inside, const struct tape *tape, uint64_t room,
-                              struct error *error)
+enum status chain_mark_inside(bool *inside, const struct tape *tape,
+                              const struct chain_limits *limits, struct error *error)
 {
     struct chain_rewriter rewriter = {.tape = tape};
-    const bool done = find_all(&rewriter, tape, room);
+    const bool done = find_all(&rewriter, tape, limits);
 
     for (uint32_t at = 0; done && at < tape->op_count; at++) {
         const uint32_t number = rewriter.owner[at];

@@ -18,8 +18,16 @@
 
 #include "engine/tape/tape.h"
 
-/* Bytes of the largest tensor of a slice, where a slice of more than one head is possible. */
-#define CHAIN_ROOM (UINT64_C(32) << 20)
+/* Which chains run in slices. */
+struct chain_limits {
+    /* Bytes of the largest tensor of a slice, where a slice of more than one head is possible. What
+     * fits as a whole is no chain. */
+    uint64_t room;
+    /* Nor are rows of so many elements and fewer. */
+    uint64_t columns;
+};
+
+#define CHAIN_ROOM (UINT64_C(32) << 20) /* of all machines */
 
 /*
  * The first rewrite: a chain that reads large tensors of an earlier one makes them again. Whole
@@ -27,19 +35,19 @@
  * derived->origins says for each operation which of the tape's it is, and whether it is a
  * repetition (instance 1). The tensors of the tape keep their ids. The caller frees it.
  */
-MUST_CHECK enum status chain_remake(struct tape **derived, const struct tape *tape, uint64_t room,
-                                    struct error *error);
+MUST_CHECK enum status chain_remake(struct tape **derived, const struct tape *tape,
+                                    const struct chain_limits *limits, struct error *error);
 
 /* Marks the tensors that chain_slice() leaves in slices only. */
-MUST_CHECK enum status chain_mark_inside(bool *inside, const struct tape *tape, uint64_t room,
-                                         struct error *error);
+MUST_CHECK enum status chain_mark_inside(bool *inside, const struct tape *tape,
+                                         const struct chain_limits *limits, struct error *error);
 
 /*
  * The second: chains become slices, each of operations of its own. What others read of a chain
  * keeps its id; what nobody reads is no longer there. NULL: there is no chain. The rest as above,
  * and all slices count as repetitions.
  */
-MUST_CHECK enum status chain_slice(struct tape **derived, const struct tape *tape, uint64_t room,
-                                   struct error *error);
+MUST_CHECK enum status chain_slice(struct tape **derived, const struct tape *tape,
+                                   const struct chain_limits *limits, struct error *error);
 
 #endif /* ENGINE_PLAN_CHAIN_H */

@@ -57,12 +57,13 @@ static void note_lasting(struct chain_finder *finder)
     }
 }
 
-bool chain_finder_open(struct chain_finder *finder, const struct tape *tape, uint64_t room)
+bool chain_finder_open(struct chain_finder *finder, const struct tape *tape,
+                       const struct chain_limits *limits)
 {
     const size_t tensors = (size_t)tape->tensor_count + 2;
     const size_t ops = (size_t)tape->op_count + 1;
 
-    *finder = (struct chain_finder){.tape = tape, .room = room};
+    *finder = (struct chain_finder){.tape = tape, .limits = *limits};
     finder->makers = malloc(tensors * sizeof(*finder->makers));
     finder->reader_from = calloc(tensors, sizeof(*finder->reader_from));
     finder->readers = malloc(ops * OP_INPUTS_MAX * sizeof(*finder->readers));
@@ -141,7 +142,7 @@ static bool is_large(const struct chain_finder *finder, const struct joined *joi
            tensor->count == joined->elements;
 }
 
-/* A product over batches that makes more than it reads, and more than there is room for. */
+/* A product over batches that makes more than it reads, and more than the limits leave whole. */
 static bool makes_large(const struct chain_finder *finder, uint32_t at)
 {
     const struct op *op = &finder->tape->ops[at];
@@ -151,7 +152,9 @@ static bool makes_large(const struct chain_finder *finder, uint32_t at)
            op->attributes[CONTRACT_DIMS] * op->attributes[CONTRACT_DIMS + 1] > 1 &&
            tensors[op->outputs[0]].count >
                tensors[op->inputs[0]].count + tensors[op->inputs[2]].count &&
-           tensor_size(&tensors[op->outputs[0]]) > finder->room;
+           (uint64_t)(op->attributes[CONTRACT_DIMS + 4] * op->attributes[CONTRACT_DIMS + 5]) >
+               finder->limits.columns &&
+           tensor_size(&tensors[op->outputs[0]]) > finder->limits.room;
 }
 
 static void reach_op(struct chain_finder *finder, struct joined *joined, uint32_t at)
@@ -512,7 +515,7 @@ static bool choose_steps(struct chain *chain, const struct chain_finder *finder,
     const uint64_t sequences = (uint64_t)op->attributes[CONTRACT_DIMS];
     const uint64_t heads = (uint64_t)op->attributes[CONTRACT_DIMS + 1];
     const uint64_t head = tensor_size(&finder->tape->tensors[op->outputs[0]]) / (sequences * heads);
-    const uint64_t fit = finder->room / head == 0 ? 1 : finder->room / head;
+    const uint64_t fit = finder->limits.room / head == 0 ? 1 : finder->limits.room / head;
 
     chain->levels[0].length = sequences;
     chain->levels[0].step = fit < heads ? 1 : fit / heads;

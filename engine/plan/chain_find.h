@@ -4,6 +4,7 @@
 #ifndef ENGINE_PLAN_CHAIN_FIND_H
 #define ENGINE_PLAN_CHAIN_FIND_H
 
+#include "engine/plan/chain.h"
 #include "engine/plan/slice.h"
 
 #define CHAIN_NONE    UINT32_MAX
@@ -38,7 +39,7 @@ struct chain {
 
 struct chain_finder {
     const struct tape *tape;
-    uint64_t room;
+    struct chain_limits limits;
     uint32_t *makers;      /* per tensor: the operation that makes it, or CHAIN_NONE */
     uint32_t *reader_from; /* per tensor and one more: its first place in readers */
     uint32_t *readers;     /* operations, tensor by tensor, in order */
@@ -48,7 +49,7 @@ struct chain_finder {
 
 /* False: no memory. Close it in any case. */
 MUST_CHECK bool chain_finder_open(struct chain_finder *finder, const struct tape *tape,
-                                  uint64_t room);
+                                  const struct chain_limits *limits);
 void chain_finder_close(struct chain_finder *finder);
 
 /* The chains around the first product at *at or behind it that makes one; *at becomes the

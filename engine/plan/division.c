@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/contraction.h"
-
-/* An element of a contraction over K costs as much as K / CONTRACTION_WEIGHT other elements. */
-#define CONTRACTION_WEIGHT 64
+/* With its gradient and the optimizer's moments, a parameter that is trained takes so much. */
+#define TRAINED_COPIES 4
 /* A cut may be 1/CUT_SLACK of a share away from the even one. */
 #define CUT_SLACK          4
 #define NOWHERE            UINT32_MAX
@@ -23,6 +21,7 @@ struct divider {
     uint32_t *present;    /* per tensor: bits of the parts that have it */
     uint32_t *emitted;    /* per operation: bits of the parts that run it */
     uint64_t *alive;      /* per operation: bytes that cross a cut before it */
+    uint64_t *weights;    /* per forward operation: bytes of memory that it brings its part */
     uint32_t forward_end; /* operations before this one are forward */
     uint32_t op_counts[DIVISION_PARTS_MAX];
     uint32_t move_space;
@@ -47,17 +46,37 @@ static uint32_t lowest_bit(uint32_t bits)
 
 /* ---- the forward operations ------------------------------------------------------ */
 
-static uint64_t weight_of(const struct tape *tape, const struct op *op)
+/* Parts run one after the other, so a division shares memory, not time: the parameters, data and
+ * constants that an operation is the first to read, and what a gradient reads of its outputs. */
+static void measure_weights(struct divider *divider)
 {
-    uint64_t weight = 0;
+    const struct tape *tape = divider->tape;
+    const uint64_t copies = divider->forward_end < tape->op_count ? TRAINED_COPIES : 1;
 
-    for (uint32_t i = 0; i < op->output_count; i++) {
-        weight += tape->tensors[op->outputs[i]].count;
+    for (uint32_t at = tape->op_count; at > divider->forward_end; at--) {
+        for (uint32_t i = 0; i < tape->ops[at - 1].input_count; i++) {
+            divider->present[tape->ops[at - 1].inputs[i]] = 1; /* free until later */
+        }
     }
-    if (op->kind == OP_CONTRACT || op->kind == OP_CONTRACT_CHOSEN) {
-        weight += weight * (uint64_t)contraction_shape_of(op).k / CONTRACTION_WEIGHT;
+    for (uint32_t at = 0; at < divider->forward_end; at++) {
+        const struct op *op = &tape->ops[at];
+
+        for (uint32_t i = 0; op->kind != OP_QUANTIZE && i < op->output_count; i++) {
+            if (divider->present[op->outputs[i]] != 0) {
+                divider->weights[at] += tensor_size(&tape->tensors[op->outputs[i]]);
+            }
+        }
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            const struct tensor *tensor = &tape->tensors[op->inputs[i]];
+
+            if (!role_is_made(tensor->role) && divider->present[op->inputs[i]] != ANYWHERE) {
+                divider->present[op->inputs[i]] = ANYWHERE;
+                divider->weights[at] +=
+                    (tensor->role == ROLE_STATE ? copies : 1) * tensor_size(tensor);
+            }
+        }
     }
-    return weight;
+    memset(divider->present, 0, tape->tensor_count * sizeof(*divider->present));
 }
 
 /* alive[at]: bytes of the temporaries made before `at` and read by forward operations from it on.
@@ -84,43 +103,63 @@ static void measure_crossings(struct divider *divider)
     }
 }
 
-/* The cut near the even one with the fewest bytes across. */
+/* The cut near the even one with the fewest bytes across. Where a heavy operation spans the slack,
+ * the cut before it or behind it. */
 static uint32_t best_cut(const struct divider *divider, uint32_t least, uint64_t even,
                          uint64_t slack)
 {
     uint64_t weight = 0;
     uint32_t best = NOWHERE;
+    uint32_t around[2] = {NOWHERE, NOWHERE};
 
-    for (uint32_t at = 0; at < divider->forward_end; at++) {
+    for (uint32_t at = 0; at < divider->forward_end; weight += divider->weights[at++]) {
         const bool near = weight + slack >= even && weight <= even + slack;
 
-        /* Where a heavy operation spans the slack, take the first cut after it. */
-        if (at >= least && (near || (best == NOWHERE && weight > even)) &&
-            (best == NOWHERE || divider->alive[at] < divider->alive[best])) {
+        if (at < least) {
+            continue;
+        }
+        if (near && (best == NOWHERE || divider->alive[at] < divider->alive[best])) {
             best = at;
         }
-        weight += weight_of(divider->tape, &divider->tape->ops[at]);
+        if (weight <= even || around[1] == NOWHERE) {
+            around[weight > even] = at;
+        }
+    }
+    if (best == NOWHERE) {
+        const uint32_t side = around[0] == NOWHERE || (around[1] != NOWHERE &&
+                                                       divider->alive[around[1]] <
+                                                           divider->alive[around[0]]);
+
+        best = around[side];
     }
     return best == NOWHERE ? least : best;
 }
 
+static uint64_t weight_of(const struct divider *divider, uint32_t first, uint32_t last)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t at = first; at < last; at++) {
+        sum += divider->weights[at];
+    }
+    return sum;
+}
+
+/* Each part takes an even share of what the parts before it have left. */
 static void divide_forward(struct divider *divider)
 {
-    const struct tape *tape = divider->tape;
     const uint32_t parts = divider->division->part_count;
-    uint64_t total = 0;
+    const uint64_t total = weight_of(divider, 0, divider->forward_end);
     uint32_t from = 0;
 
     measure_crossings(divider);
-    for (uint32_t at = 0; at < divider->forward_end; at++) {
-        total += weight_of(tape, &tape->ops[at]);
-    }
     for (uint32_t part = 0; part < parts; part++) {
+        const uint64_t done = weight_of(divider, 0, from);
+        const uint64_t share = (total - done) / (parts - part);
         uint32_t end = divider->forward_end;
 
         if (part + 1 < parts) {
-            end =
-                best_cut(divider, from + 1, total / parts * (part + 1), total / parts / CUT_SLACK);
+            end = best_cut(divider, from + 1, done + share, share / CUT_SLACK);
             /* Leave at least one operation to each of the other parts. */
             if (end > divider->forward_end - (parts - 1 - part)) {
                 end = divider->forward_end - (parts - 1 - part);
@@ -491,6 +530,7 @@ static bool allocate_tables(struct divider *divider)
     divider->part_of = malloc(ops * sizeof(*divider->part_of));
     divider->emitted = calloc(ops, sizeof(*divider->emitted));
     divider->alive = calloc(ops, sizeof(*divider->alive));
+    divider->weights = calloc(ops, sizeof(*divider->weights));
     divider->maker = malloc(tensors * sizeof(*divider->maker));
     divider->present = calloc(tensors, sizeof(*divider->present));
     for (uint32_t part = 0; part < division->part_count; part++) {
@@ -499,7 +539,7 @@ static bool allocate_tables(struct divider *divider)
         }
     }
     return division->homes != NULL && divider->part_of != NULL && divider->emitted != NULL &&
-           divider->alive != NULL && divider->maker != NULL && divider->present != NULL;
+           divider->weights != NULL && divider->alive != NULL && divider->maker != NULL && divider->present != NULL;
 }
 
 /* Finds the makers, and the end of the forward operations: the one that makes the loss. */
@@ -565,6 +605,7 @@ static void emit_in_order(struct divider *divider)
 
 static void divide_tape(struct divider *divider, bool in_order)
 {
+    measure_weights(divider);
     divide_forward(divider);
     place_operations(divider);
     find_homes(divider);
@@ -608,6 +649,7 @@ enum status division_build(struct division *division, const struct tape *tape, u
     free(divider.present);
     free(divider.emitted);
     free(divider.alive);
+    free(divider.weights);
     if (divider.no_memory) {
         status =
             error_set(error, STATUS_NO_MEMORY, "no memory to divide %u operations", tape->op_count);

@@ -13,7 +13,7 @@
 
 #include "engine/tape/tape.h"
 
-#define DIVISION_PARTS_MAX 8
+#define DIVISION_PARTS_MAX 12
 
 /* One machine's share. */
 struct division_part {

@@ -22,6 +22,7 @@
 #include "chain/commands/job_source.h"
 #include "engine/cuda/device/loader.h"
 #include "engine/cuda/selftest/variants.h"
+#include "engine/machine/machine_rewrite.h"
 #include "engine/machine/machine_split.h"
 #include "proofs/job/job_file.h"
 #include "proofs/run/data_paths.h"
@@ -255,7 +256,7 @@ static enum status time_job(struct probe *probe, const struct options *given, st
     return STATUS_OK;
 }
 
-/* "4" or "1..8" */
+/* "4" or "1..12" */
 static enum status read_range(uint32_t *first, uint32_t *last, const char *text,
                               struct error *error)
 {
@@ -276,7 +277,33 @@ static enum status read_range(uint32_t *first, uint32_t *last, const char *text,
                            MACHINE_DEVICES_MAX);
 }
 
-/* By the plan alone. A tape that cannot be cut so often ends the rows. */
+/* What machine_open() would divide. A tape that cannot be cut so often ends the rows. */
+static enum status plan_counts(struct probe *probe, uint32_t last, struct machine_options *wanted,
+                               struct error *error)
+{
+    const struct tape *tape = probe->job->tape;
+    struct tape *rewrite = NULL;
+    enum status status = STATUS_OK;
+
+    TRY(machine_rewrite(&rewrite, tape, wanted, error));
+    for (wanted->device_count = probe->split_first; wanted->device_count <= last;
+         wanted->device_count++) {
+        status = machine_split_cost(&probe->splits[probe->split_count],
+                                    rewrite != NULL ? rewrite : tape, wanted, error);
+        if (status == STATUS_USAGE && probe->split_count > 0) {
+            error_init(error);
+            status = STATUS_OK;
+            goto out;
+        }
+        TRY_OUT(status);
+        probe->split_count++;
+    }
+out:
+    tape_free(rewrite);
+    return status;
+}
+
+/* By the plan alone. */
 static enum status plan_splits(struct probe *probe, const struct options *given,
                                struct error *error)
 {
@@ -296,20 +323,7 @@ static enum status plan_splits(struct probe *probe, const struct options *given,
     for (uint32_t i = 0; i < probe->gpu_count && probe->split_memory == 0; i++) {
         probe->split_memory = probe->gpus[i].memory;
     }
-    for (uint32_t count = probe->split_first; count <= last; count++) {
-        enum status status;
-
-        wanted.device_count = count;
-        status = machine_split_cost(&probe->splits[probe->split_count], probe->job->tape, &wanted,
-                                    error);
-        if (status == STATUS_USAGE && probe->split_count > 0) {
-            error_init(error);
-            return STATUS_OK;
-        }
-        TRY(status);
-        probe->split_count++;
-    }
-    return STATUS_OK;
+    return plan_counts(probe, last, &wanted, error);
 }
 
 /* A job that this machine cannot take is a result, not a failure. */

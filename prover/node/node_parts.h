@@ -13,7 +13,7 @@
 
 #define SOLVER_NODE_SLOTS_MAX  16
 #define SOLVER_NODE_JOBS_MAX   256 /* held at a time */
-#define SOLVER_NODE_DEVICE_MAX 64
+#define SOLVER_NODE_DEVICE_MAX 96
 
 struct solver_node_options {
     char devices[SOLVER_NODE_SLOTS_MAX][SOLVER_NODE_DEVICE_MAX];

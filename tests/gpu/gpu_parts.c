@@ -201,20 +201,18 @@ static double time_steps(struct machine *machine, const struct model *model, boo
     return seconds[rounds / 2];
 }
 
-/* States, answers and loss of a step in parts, against the whole. */
-static void compare_parts(struct gpu_check *check, struct machine *machines[2], uint32_t tokens,
-                          uint32_t parts)
+/* The same states, outputs and loss on both? */
+static void compare_parts(struct gpu_check *check, struct machine *const machines[2],
+                          const struct model *model, const char *what)
 {
-    const struct tape *tape = machines[0]->tape;
-    struct error error;
-    char name[96];
-
-    for (uint32_t id = 0; id < tape->tensor_count; id++) {
-        const struct tensor *tensor = &tape->tensors[id];
+    for (uint32_t id = 0; id < model->tape->tensor_count; id++) {
+        const struct tensor *tensor = &model->tape->tensors[id];
         const uint64_t size = tensor->count * dtype_size(tensor->dtype);
+        struct error error;
         void *bytes[2];
+        char name[96];
 
-        if (tensor->role != ROLE_STATE && tensor->role != ROLE_OUTPUT && id != tape->loss) {
+        if (tensor->role != ROLE_STATE && tensor->role != ROLE_OUTPUT && id != model->tape->loss) {
             continue;
         }
         error_init(&error);
@@ -224,8 +222,7 @@ static void compare_parts(struct gpu_check *check, struct machine *machines[2], 
         }
         check->tally->comparisons++;
         if (memcmp(bytes[0], bytes[1], size) != 0) {
-            (void)snprintf(name, sizeof(name), "%u tokens in %u parts: '%.40s'", tokens, parts,
-                           tensor->name);
+            (void)snprintf(name, sizeof(name), "%.50s: '%.30s'", what, tensor->name);
             gpu_check_differs(check, name);
         }
         free(bytes[0]);
@@ -233,49 +230,53 @@ static void compare_parts(struct gpu_check *check, struct machine *machines[2], 
     }
 }
 
-/* GPT-2 124M on so many tokens, in parts that lie on the devices there are; 1: the whole. */
-static void time_parts(struct gpu_check *check, const struct model *model, uint32_t tokens,
-                       uint32_t parts)
+/* In so many parts, against one that has made as many steps. */
+static void time_parts(struct gpu_check *check, struct machine *one, const struct model *model,
+                       uint32_t parts, const char *what)
 {
     const struct machine_options options = split_options(check, parts);
-    const struct machine_options one = {.device_count = 0};
-    struct machine *machines[2];
+    struct machine *machines[2] = {one, gpu_check_open_as(model->tape, &options)};
     struct division division;
     struct error error;
     char name[96];
 
-    machines[0] = gpu_check_open_as(model->tape, &one);
-    machines[1] = parts == 1 ? machines[0] : gpu_check_open_as(model->tape, &options);
-    gpu_check_give(machines, parts == 1 ? 1 : 2, model, model->tape, 4);
-    (void)snprintf(name, sizeof(name), "gpt2 124M %s of %u tokens, in %u part%s on %u device%s",
-                   model->options.inference ? "answers" : "step", tokens, parts,
-                   parts == 1 ? "" : "s", parts == 1 ? 1 : check->tally->devices,
-                   parts == 1 || check->tally->devices == 1 ? "" : "s");
+    error_init(&error);
+    gpu_check_must(division_build(&division, model->tape, parts, false, &error), &error);
+    gpu_check_give(machines, 2, model, model->tape, 4);
+    (void)time_steps(one, model, check->quick);
+    (void)snprintf(name, sizeof(name), "%.60s, %u parts", what, parts);
     gpu_check_number(check, name, 1e3 * time_steps(machines[1], model, check->quick), "ms");
-    if (parts > 1) {
-        (void)time_steps(machines[0], model, check->quick); /* as many steps */
-        error_init(&error);
-        gpu_check_must(division_build(&division, model->tape, parts, false, &error), &error);
-        gpu_check_number(check, "    moved between them",
-                         (double)division_bytes(&division, model->tape) / 1048576.0, "MiB");
-        division_release(&division);
-        compare_parts(check, machines, tokens, parts);
-        machines[1]->backend->close(machines[1]);
+    gpu_check_number(check, "    moved between them",
+                     (double)division_bytes(&division, model->tape) / 1048576.0, "MiB");
+    compare_parts(check, machines, model, name);
+    division_release(&division);
+    machines[1]->backend->close(machines[1]);
+}
+
+/* GPT-2 124M on so many tokens: answers, and training, on one device and in parts. */
+static void time_tokens(struct gpu_check *check, uint32_t tokens, bool inference)
+{
+    static const uint32_t counts[] = {2, 4, 8, MACHINE_DEVICES_MAX};
+    const struct machine_options alone = {.device_count = 0};
+    struct machine *one;
+    struct model model;
+    char what[64];
+
+    gpu_check_gpt2(&model, check, 1, tokens, inference);
+    one = gpu_check_open_as(model.tape, &alone);
+    gpu_check_give(&one, 1, &model, model.tape, 4);
+    (void)snprintf(what, sizeof(what), "gpt2 124M %s of %u tokens", inference ? "answers" : "step",
+                   tokens);
+    gpu_check_number(check, what, 1e3 * time_steps(one, &model, check->quick), "ms");
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        time_parts(check, one, &model, counts[i], what);
     }
-    machines[0]->backend->close(machines[0]);
+    one->backend->close(one);
+    model_release(&model);
 }
 
 void gpu_check_tokens(struct gpu_check *check, int kind)
 {
-    static const uint32_t parts[] = {1, 2, 4, MACHINE_DEVICES_MAX};
-
-    for (int inference = 1; inference >= 0; inference--) {
-        struct model model;
-
-        gpu_check_gpt2(&model, check, 1, (uint32_t)kind, inference != 0);
-        for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-            time_parts(check, &model, (uint32_t)kind, parts[i]);
-        }
-        model_release(&model);
-    }
+    time_tokens(check, (uint32_t)kind, true);
+    time_tokens(check, (uint32_t)kind, false);
 }

@@ -512,6 +512,7 @@ static enum status cuda_take(struct machine *machine, uint32_t tensor, struct ma
 
 const struct backend backend_cuda = {
     .name = "cuda",
+    .slices = {.room = CHAIN_ROOM, .columns = STRIP_K_MAX},
     .open = cuda_open,
     .size = cuda_size,
     .close = cuda_close,

@@ -1,8 +1,8 @@
 /*
  * machine_split_test.c - a step split over several machines has the bits of one.
  *
- * Small models and random tapes over two, three and five emulated devices, each with its own
- * memory, against one CPU: states, outputs, losses and roots after three steps (queued, recorded,
+ * Small models and random tapes over two to twelve emulated devices, each with its own memory,
+ * against one CPU: states, outputs, losses and roots after three steps (queued, recorded,
  * replayed), and traces item by item. The emulated memory of a device holds only tensors that were
  * made or moved there. Then refusals, failures, and how GPT-2 124M is divided.
  */
@@ -11,12 +11,14 @@
 #include <string.h>
 
 #include "engine/cuda/machine/machine.h"
+#include "engine/machine/machine_sliced.h"
 #include "engine/machine/machine_split.h"
 #include "engine/plan/division.h"
 #include "proofs/commit/trace.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/device/fused_case.h"
 #include "tests/support/numeric/division_bytes.h"
+#include "tests/support/numeric/memory_plan.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
@@ -185,6 +187,102 @@ static void test_models_have_the_bits_of_one_machine(void **state)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
+/* What an answer is made of. */
+static void give_tokens(struct start *start, uint32_t id, uint32_t vocabulary)
+{
+    const uint64_t count = start->tape->tensors[id].count;
+    uint32_t *tokens = calloc(count, sizeof(*tokens));
+
+    assert_non_null(tokens);
+    for (uint64_t i = 0; i < count; i++) {
+        tokens[i] = (uint32_t)(7 * i + 3) % vocabulary;
+    }
+    start->values[id] = tokens;
+}
+
+/* Training and answers of language models, in as many parts as a step may have. */
+static void test_two_to_twelve_parts_have_the_bits_of_one(void **state)
+{
+    const struct backend fake = fake_backend();
+
+    (void)state;
+    fake_device_set(&sound);
+    for (int turn = 0; turn < 4; turn++) {
+        struct model_options options;
+        struct small_model small;
+        struct start start;
+        char what[64];
+
+        small_model_options(&options, turn % 2 == 0 ? MODEL_GPT2 : MODEL_LLAMA);
+        options.layers = 2;
+        options.inference = turn >= 2;
+        small_model_open(&small, &options);
+        start_model(&start, &small);
+        if (options.inference) {
+            give_tokens(&start, small.model.input, options.vocabulary);
+        }
+        for (uint32_t parts = 2; parts <= 12; parts++) {
+            struct machine *split = split_open(start.tape, &backend_cpu, parts, false);
+
+            assert_non_null(split); /* there is enough to do for all of them */
+            split->backend->close(split);
+            (void)snprintf(what, sizeof(what), "%s in %u parts",
+                           options.inference ? "answers" : "training", parts);
+            hold(&start, &backend_cpu, parts, what);
+        }
+        hold_trace(&start, &backend_cpu, 12);
+        if (turn % 2 == 0) {
+            hold(&start, &fake, 12, "twelve devices");
+        }
+        start_release(&start);
+        small_model_close(&small);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* Parts that a device cannot hold run from the host, beside others that it can. */
+static void test_parts_that_do_not_fit_run_by_ranges(void **state)
+{
+    const struct backend fake = fake_backend();
+    struct machine_options options = {
+        .backend = &fake, .isa = isa_best(), .thread_count = 1, .device_count = 3,
+        .devices = {0, 1, 2}};
+    struct model_options wanted;
+    struct machine_split_cost cost;
+    struct small_model small;
+    struct start start;
+    struct error error;
+    uint64_t most = 0;
+
+    (void)state;
+    error_init(&error);
+    fake_device_set(&sound);
+    small_model_options(&wanted, MODEL_GPT2);
+    small_model_open(&small, &wanted);
+    start_model(&start, &small);
+    start_must(machine_split_cost(&cost, start.tape, &options, &error), &error);
+    for (int part = 0; part < 3; part++) {
+        most = cost.memory[part] > most ? cost.memory[part] : most;
+    }
+    for (int turn = 0; turn < 2; turn++) {
+        struct machine *cpu = cpu_open(start.tape, false);
+        struct machine *split = NULL;
+
+        options.device_memory = turn == 0 ? most : most / 2;
+        start_must(machine_split_open(&split, start.tape, &options, &error), &error);
+        /* A device hashes what it has; a part on the host has no device. */
+        assert_true((split->backend->leaves_roots != NULL) == (turn == 0));
+        start_steps(cpu, &start, 2);
+        start_steps(split, &start, 2);
+        start_compare(cpu, split, "a part by ranges");
+        split->backend->close(split);
+        backend_cpu.close(cpu);
+    }
+    start_release(&start);
+    small_model_close(&small);
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
 /* Micro-batches of one step, some of whose accumulators are on other parts than their terms. */
 static void test_micro_batches_have_the_bits_of_one_machine(void **state)
 {
@@ -345,7 +443,7 @@ static void test_any_failing_call_of_any_device_is_an_error(void **state)
 static void test_impossible_splits_are_refused(void **state)
 {
     struct tape *tape = random_tape(3, 8);
-    struct machine_options options = {.isa = isa_best(), .device_count = 9};
+    struct machine_options options = {.isa = isa_best(), .device_count = 13};
     struct machine *machine = NULL;
     struct error error;
     uint8_t word[4] = {0};
@@ -384,9 +482,16 @@ static void test_lists_of_devices_are_read(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(machine_options_device(&options, bad[i], NULL, &error), STATUS_USAGE);
     }
-    assert_int_equal(machine_options_device(
-                         &options, "cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda,cuda", NULL, &error),
-                     STATUS_USAGE);
+    const char *const twelve = "cuda:0,cuda:1,cuda:2,cuda:3,cuda:4,cuda:5,cuda:6,cuda:7,cuda:8,"
+                               "cuda:9,cuda:10,cuda:11";
+    char thirteen[128];
+
+    (void)snprintf(thirteen, sizeof(thirteen), "%s,cuda", twelve);
+    start_must(machine_options_device(&options, twelve, NULL, &error), &error);
+    assert_int_equal(options.device_count, 12);
+    assert_int_equal(options.devices[11], 11);
+    assert_int_equal(machine_options_device(&options, thirteen, NULL, &error), STATUS_USAGE);
+    assert_non_null(strstr(error.text, "over 12 devices at most"));
 }
 
 /* ---- what it costs ---------------------------------------------------------------------- */
@@ -409,7 +514,7 @@ static void test_the_cost_is_known_before(void **state)
     options.layers = 4;
     small_model_open(&small, &options);
     start_model(&start, &small);
-    for (uint32_t parts = 1; parts <= 5; parts++) {
+    for (uint32_t parts = 1; parts <= 12; parts++) {
         struct machine_options wanted = {.backend = &backend, .device_count = parts};
         struct machine_split_cost cost;
         struct machine *split;
@@ -440,6 +545,33 @@ static void test_the_cost_is_known_before(void **state)
     start_release(&start);
     small_model_close(&small);
     assert_int_equal(fake_device_leftovers(), 0);
+}
+
+/* Each part fits, or runs by ranges and slices that fit; nothing is left to the processor. */
+static void hold_parts_within(const struct tape *tape, uint32_t parts, uint64_t limit)
+{
+    const struct machine_options options = {
+        .backend = &backend_cuda, .device_memory = limit, .in_legs = true};
+    struct division division;
+    struct error error;
+    uint32_t by_ranges = 0;
+
+    error_init(&error);
+    start_must(division_build(&division, tape, parts, false, &error), &error);
+    for (uint32_t part = 0; part < parts; part++) {
+        const struct tape *own = division.parts[part].tape;
+        struct machine_sliced_survey survey;
+        uint64_t size = 0;
+
+        start_must(backend_cuda.size(&size, own, &options, &error), &error);
+        if (size > limit) {
+            start_must(machine_sliced_survey(&survey, own, &options, &error), &error);
+            assert_true(survey.device_size <= limit && survey.left == 0);
+            by_ranges++;
+        }
+    }
+    assert_true(by_ranges > 0 && by_ranges < parts);
+    division_release(&division);
 }
 
 /* ---- what it is for -------------------------------------------------------------------- */
@@ -486,11 +618,49 @@ static void test_gpt2_124m_is_divided_by_layers(void **state)
     model_release(&model);
 }
 
+/* One sequence over eight and over twelve devices as a whole; four of them, or fewer devices, by
+ * ranges where a part needs more. More devices never need more of the fullest one. */
+static void test_gpt2_124m_needs_a_gibibyte_of_each(void **state)
+{
+    static const uint64_t gibibyte = UINT64_C(1) << 30;
+
+    (void)state;
+    for (uint32_t batch = 1; batch <= 4; batch += 3) {
+        struct machine_options options = {.backend = &backend_cuda};
+        uint64_t before = UINT64_MAX;
+        struct model model;
+        struct error error;
+
+        error_init(&error);
+        memory_plan_model(&model, batch, 1024);
+        for (uint32_t parts = 1; parts <= MACHINE_DEVICES_MAX; parts++) {
+            struct machine_split_cost cost;
+            uint64_t most = 0;
+
+            options.device_count = parts;
+            start_must(machine_split_cost(&cost, model.tape, &options, &error), &error);
+            for (uint32_t part = 0; part < parts; part++) {
+                most = cost.memory[part] > most ? cost.memory[part] : most;
+            }
+            print_message("%u x 1024 over %u devices: %llu MiB at most\n", batch, parts,
+                          (unsigned long long)(most >> 20));
+            assert_true(most <= before);
+            assert_true(batch > 1 || parts < 8 || most <= gibibyte);
+            before = most;
+        }
+        hold_parts_within(model.tape, batch == 1 ? 5 : 12, gibibyte);
+        model_release(&model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_have_the_bits_of_one_machine),
+        cmocka_unit_test(test_two_to_twelve_parts_have_the_bits_of_one),
+        cmocka_unit_test(test_parts_that_do_not_fit_run_by_ranges),
         cmocka_unit_test(test_micro_batches_have_the_bits_of_one_machine),
+        cmocka_unit_test(test_gpt2_124m_needs_a_gibibyte_of_each),
         cmocka_unit_test(test_moved_tensors_arrive_in_time),
         cmocka_unit_test(test_random_tapes_have_the_bits_of_one_machine),
         cmocka_unit_test(test_any_failing_call_of_any_device_is_an_error),

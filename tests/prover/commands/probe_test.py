@@ -93,9 +93,11 @@ def split_is_planned_without_a_gpu():
             found = probe(job, "--bundle", folder, "--devices", "1..4", "--device-memory",
                           str(memory))["job"]["split"]
             assert found["device_memory"] == memory and found["needed"] == wanted, found
+    most = probe(job, "--bundle", folder, "--devices", "12")["job"]["split"]["rows"]
+    assert [len(row["memory"]) for row in most] == [12], most
     said = call("prover", "probe", job, "--bundle", folder, "--devices", "2..3").stdout.decode()
     assert "memory of each" in said and "--device-memory BYTES says how many" in said, said
-    for bad in ("0", "3..2", "1..9", "two", "2..", "1..2x"):
+    for bad in ("0", "3..2", "1..13", "two", "2..", "1..2x"):
         call("prover", "probe", job, "--bundle", folder, "--devices", bad, wanted=3)
     call("prover", "probe", "--devices", "2", wanted=3)
 
