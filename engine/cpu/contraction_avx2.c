@@ -514,6 +514,20 @@ INLINE void integers_with(char *lines, size_t plane_size, const struct piece_sou
 static void piece_integers(char *lines, size_t plane_size, const struct piece_source *source,
                            const int32_t *exponents, int bits)
 {
+static void row_dots(int32_t *sums, const char *a, const char *b, int64_t pairs)
+{
+    for (int h = 0; h < LINE_SIZE; h += HALF_LINE) {
+        __m256i sum = _mm256_setzero_si256();
+
+        for (int64_t i = h; i < pairs * LINE_SIZE; i += LINE_SIZE) {
+            sum = _mm256_add_epi32(sum,
+                                   _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(a + i)),
+                                                     _mm256_loadu_si256((const __m256i *)(b + i))));
+        }
+        _mm256_storeu_si256((__m256i *)((char *)sums + h), sum);
+    }
+}
+
     struct scales scales;
 
     scales_from(&scales, exponents, bits);
@@ -585,6 +599,7 @@ static void piece_norms(uint32_t *norms, const char *lines, size_t plane_size, i
 static void stream_bytes(char *to, const char *from, size_t size)
 {
     for (size_t i = 0; i < size; i += HALF_LINE) {
+    .row_dots = row_dots,
         _mm256_stream_si256((__m256i *)(to + i), _mm256_load_si256((const __m256i *)(from + i)));
     }
 }

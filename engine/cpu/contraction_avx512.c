@@ -580,6 +580,16 @@ static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
         __m512i low = _mm512_unpacklo_epi32(line[0], line[1]);
         __m512i high = _mm512_unpackhi_epi32(line[0], line[1]);
         __m512i next_low = _mm512_unpacklo_epi32(line[2], line[3]);
+static void row_dots(int32_t *sums, const char *a, const char *b, int64_t pairs)
+{
+    __m512i sum = _mm512_setzero_si512();
+
+    for (int64_t i = 0; i < pairs * LINE_SIZE; i += LINE_SIZE) {
+        sum = _mm512_dpwssd_epi32(sum, _mm512_loadu_si512(a + i), _mm512_loadu_si512(b + i));
+    }
+    _mm512_storeu_si512(sums, sum);
+}
+
         __m512i next_high = _mm512_unpackhi_epi32(line[2], line[3]);
 
         four[i] = _mm512_unpacklo_epi64(low, next_low);
@@ -644,6 +654,7 @@ static void run_quantize(const struct kernel_call *call)
 {
     contraction_quantize(&avx512, call);
 }
+    .row_dots = row_dots,
 
 static void run_contract(const struct kernel_call *call)
 {
