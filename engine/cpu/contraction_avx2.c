@@ -7,14 +7,12 @@
  */
 #include <immintrin.h>
 
+#include "engine/cpu/contraction_finish_avx2.h"
 #include "engine/cpu/contraction_packed.h"
 #include "engine/cpu/cpu.h"
 
-#define INLINE         static inline __attribute__((always_inline))
 #define PREFETCH_AHEAD 256 /* bytes */
-#define HALF_LINE      32  /* bytes: eight rows of a pair */
 #define TILE_STEP      4   /* rows whose sums live in registers together */
-#define SUM_VECTORS    4   /* of one row and panel */
 
 /* ---- tile ---- */
 
@@ -46,6 +44,12 @@ INLINE void flush(__m256i *sums, __m256i acc[TILE_STEP][2], const uint8_t *row_s
     }
 }
 
+/* The sum in assembly: with the intrinsic, gcc 12 copies all eight in each turn of the loop. */
+INLINE void add_products(__m256i *sum, __m256i row, __m256i columns)
+{
+    __asm__("vpaddd %1, %0, %0" : "+x"(*sum) : "x"(_mm256_madd_epi16(row, columns)));
+}
+
 /* The products of `pairs` lines. 8 sums, 2 columns, a row and a product fit the registers. */
 INLINE void multiply(__m256i acc[TILE_STEP][2], const char *a, const char *b, int64_t pairs)
 {
@@ -62,8 +66,8 @@ INLINE void multiply(__m256i acc[TILE_STEP][2], const char *a, const char *b, in
         for (int r = 0; r < TILE_STEP; r++) {
             __m256i row = _mm256_set1_epi32(*(const int32_t *)(a + i + 4 * r));
 
-            acc[r][0] = _mm256_add_epi32(acc[r][0], _mm256_madd_epi16(row, first));
-            acc[r][1] = _mm256_add_epi32(acc[r][1], _mm256_madd_epi16(row, second));
+            add_products(&acc[r][0], row, first);
+            add_products(&acc[r][1], row, second);
         }
     }
 }
@@ -96,128 +100,6 @@ static void tile_product(const struct tile_call *call)
 
 /* ---- the last step ---- */
 
-/* The magnitudes of four sums as binary32 after one rounding; where big is set, times 2^-11. */
-struct converted {
-    __m128 magnitude;
-    __m256i big;
-    __m256i negative;
-};
-
-/*
- * A magnitude below 2^52 is exact in binary64, so only its conversion to binary32 rounds. A larger
- * one first loses 11 bits to a sticky bit, far below the bits that binary32 keeps.
- */
-INLINE struct converted convert(__m256i sums)
-{
-    const __m256i zero = _mm256_setzero_si256();
-    const __m256i one = _mm256_set1_epi64x(1);
-    const __m256i magic = _mm256_set1_epi64x(INT64_C(0x4330000000000000)); /* 2^52 */
-    __m256i negative = _mm256_cmpgt_epi64(zero, sums);
-    __m256i magnitude = _mm256_sub_epi64(_mm256_xor_si256(sums, negative), negative);
-    __m256i big = _mm256_cmpgt_epi64(magnitude, _mm256_set1_epi64x((INT64_C(1) << 52) - 1));
-    __m256i rest = _mm256_and_si256(magnitude, _mm256_set1_epi64x(2047));
-    __m256i sticky = _mm256_andnot_si256(_mm256_cmpeq_epi64(rest, zero), one);
-    __m256i cut = _mm256_or_si256(_mm256_srli_epi64(magnitude, 11), sticky);
-    __m256i kept = _mm256_blendv_epi8(magnitude, cut, big);
-    __m256d exact = _mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(kept, magic)),
-                                  _mm256_castsi256_pd(magic));
-
-    return (struct converted){_mm256_cvtpd_ps(exact), big, negative};
-}
-
-/* The low halves of eight 64-bit lanes, interleaved or in order. */
-INLINE __m256i low_halves(__m256i first, __m256i second, const bool interleave)
-{
-    const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
-    __m128i a = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(first, even));
-    __m128i b = _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(second, even));
-
-    return interleave ? _mm256_set_m128i(_mm_unpackhi_epi32(a, b), _mm_unpacklo_epi32(a, b))
-                      : _mm256_set_m128i(b, a);
-}
-
-/* value * 2^exponent for 0 or 1 <= |value| < 2^62: the first step is exact, only the second rounds.
- * NaN where the exponent is poison. */
-INLINE __m256 scale(__m256 value, __m256i exponents)
-{
-    const __m256i least = _mm256_set1_epi32(-126);
-    const __m256i most = _mm256_set1_epi32(127);
-    __m256i first = _mm256_min_epi32(_mm256_max_epi32(exponents, least), most);
-    __m256i second =
-        _mm256_min_epi32(_mm256_max_epi32(_mm256_sub_epi32(exponents, first), least), most);
-
-    first = _mm256_slli_epi32(_mm256_add_epi32(first, most), 23);
-    second = _mm256_slli_epi32(_mm256_add_epi32(second, most), 23);
-    value = _mm256_mul_ps(_mm256_mul_ps(value, _mm256_castsi256_ps(first)),
-                          _mm256_castsi256_ps(second));
-
-    __m256i poison = _mm256_cmpgt_epi32(exponents, _mm256_set1_epi32(LOWEST_POISON / 2));
-
-    return _mm256_blendv_ps(value, _mm256_castsi256_ps(_mm256_set1_epi32(FLOAT_NAN_BITS)),
-                            _mm256_castsi256_ps(poison));
-}
-
-/* The rule's binary32 of eight sums in two vectors, columns interleaved or in order. */
-INLINE __m256 finish_lanes(__m256i first, __m256i second, __m256i exponents, const bool interleave)
-{
-    struct converted a = convert(first);
-    struct converted b = convert(second);
-    __m256i big = low_halves(a.big, b.big, interleave);
-    __m256i sign = _mm256_slli_epi32(low_halves(a.negative, b.negative, interleave), 31);
-    __m256 magnitude = interleave ? _mm256_set_m128(_mm_unpackhi_ps(a.magnitude, b.magnitude),
-                                                    _mm_unpacklo_ps(a.magnitude, b.magnitude))
-                                  : _mm256_set_m128(b.magnitude, a.magnitude);
-    __m256i moved = _mm256_add_epi32(exponents, _mm256_and_si256(big, _mm256_set1_epi32(11)));
-
-    return scale(_mm256_or_ps(magnitude, _mm256_castsi256_ps(sign)), moved);
-}
-
-/* Masks one row of half panel h and writes the wanted elements. */
-INLINE void write_lanes(const struct finish_call *call, int r, int h, __m256 value)
-{
-    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-    int64_t visible = call->visible[r] - 8 * h;
-    uint32_t wanted = call->wanted[h / 2] >> (8 * (h & 1)) & 0xff;
-    float *to = call->out[r] + 8 * h;
-
-    if (visible < 8) {
-        __m256i limit = _mm256_set1_epi32(visible <= 0 ? 0 : (int32_t)visible);
-
-        value = _mm256_and_ps(value, _mm256_castsi256_ps(_mm256_cmpgt_epi32(limit, lanes)));
-    }
-    if (call->stream && wanted == 0xff && (uintptr_t)to % HALF_LINE == 0) {
-        _mm256_stream_ps(to, value);
-    } else if (wanted == 0xff) {
-        _mm256_storeu_ps(to, value);
-    } else {
-        __m256i chosen = _mm256_and_si256(_mm256_set1_epi32((int32_t)wanted), bits);
-
-        _mm256_maskstore_ps(to, _mm256_cmpeq_epi32(chosen, bits), value);
-    }
-}
-
-INLINE __m256i lane_exponents(const struct finish_call *call, int r, int h)
-{
-    const int32_t *column = call->b_lowest[h / 2] + 8 * (h & 1);
-
-    return _mm256_add_epi32(_mm256_set1_epi32(call->a_lowest[r] + call->exponent),
-                            _mm256_loadu_si256((const __m256i *)column));
-}
-
-static void finish_tile(const struct finish_call *call)
-{
-    for (int r = 0; r < TILE_ROWS; r++) {
-        for (int h = 0; h < 2 * call->panels && call->out[r] != NULL; h++) {
-            const __m256i *sums =
-                (const __m256i *)call->sums + r * TILE_PANELS * SUM_VECTORS + 2 * h;
-
-            write_lanes(call, r, h,
-                        finish_lanes(sums[0], sums[1], lane_exponents(call, r, h), true));
-        }
-    }
-}
-
 static bool tile_short(const struct tile_call *call, const struct finish_call *finish)
 {
     int64_t pairs = (call->count + 1) / 2;
@@ -231,6 +113,8 @@ static bool tile_short(const struct tile_call *call, const struct finish_call *f
             return false;
         }
     }
+    const struct exponent_range range = range_of_columns(finish);
+
     for (int c = 0; c < call->panels; c++) {
         for (int step = 0; step < TILE_ROWS; step += TILE_STEP) {
             multiply(acc, call->a + 4 * step, call->b[c], pairs);
@@ -238,12 +122,16 @@ static bool tile_short(const struct tile_call *call, const struct finish_call *f
             for (int i = 0; i < 2 * TILE_STEP; i++) {
                 int r = step + i / 2;
                 int h = 2 * c + i % 2;
+                __m256 value = _mm256_cvtepi32_ps(acc[i / 2][i % 2]);
+                __m256i exponents;
 
-                if (finish->out[r] != NULL) {
-                    write_lanes(
-                        finish, r, h,
-                        scale(_mm256_cvtepi32_ps(acc[i / 2][i % 2]), lane_exponents(finish, r, h)));
+                if (finish->out[r] == NULL) {
+                    continue;
                 }
+                exponents = lane_exponents(finish, r, h);
+                write_lanes(finish, r, h,
+                            is_ordinary_row(finish, range, r) ? scale_ordinary(value, exponents)
+                                                              : scale(value, exponents));
             }
         }
     }
@@ -352,14 +240,16 @@ static void piece_magnitudes(uint32_t *largest, const struct piece_source *sourc
     }
 }
 
+/* Only wide scales may have rows that are poison: piece_integers(). */
 INLINE __m256i rounded(__m256 x, __m256 first, __m256 second, __m256i live, const bool wide)
 {
-    __m256 scaled = _mm256_mul_ps(x, first);
+    __m256i integers = _mm256_cvtps_epi32(_mm256_mul_ps(x, first));
 
     if (wide) {
-        scaled = _mm256_mul_ps(scaled, second);
+        integers = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_mul_ps(x, first), second));
+        integers = _mm256_and_si256(integers, live);
     }
-    return _mm256_and_si256(_mm256_cvtps_epi32(scaled), live);
+    return integers;
 }
 
 /* Clamps two vectors of rounded integers and packs them into planes, as vpackssdw does. */
@@ -456,47 +346,65 @@ INLINE void transpose(__m256i t[8])
     }
 }
 
+/* Eight elements of a row; zeros behind the last `left`. */
+INLINE __m256 row_part(const float *x, int64_t left, const bool whole)
+{
+    return whole ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, lanes_below(left));
+}
+
 /*
- * Rows along k, eight rows by 16 elements at a time: packed to 8 pairs and transposed. vpackssdw
+ * Rows along k, eight rows by 16 elements from k on: packed to 8 pairs and transposed. vpackssdw
  * works in 128-bit lanes, so vector i of the transpose holds pair (i & 1) + 2 * (i / 4), and 4 more
  * if i & 2.
  */
+INLINE void square_along(char *lines, size_t plane_size, const struct piece_source *source,
+                         const struct scales *scales, int64_t k, int h, int bits, const bool wide,
+                         const bool split, const bool whole)
+{
+    int64_t left = source->count - k;
+    __m256i rows[PLANES_MAX][8];
+
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; r++) {
+        const float *x = source->rows[8 * h + r] + k;
+        __m256 first = _mm256_set1_ps(scales->first[8 * h + r]);
+        __m256 second = wide ? _mm256_set1_ps(scales->second[8 * h + r]) : first;
+        __m256i live = wide ? _mm256_set1_epi32(-(int)((scales->live >> (8 * h + r)) & 1))
+                            : _mm256_setzero_si256();
+        __m256i planes[PLANES_MAX];
+
+        planes_of(planes, rounded(row_part(x, left, whole), first, second, live, wide),
+                  rounded(row_part(x + 8, left - 8, whole), first, second, live, wide), bits,
+                  split);
+        for (int p = 0; p < (split ? 3 : 1); p++) {
+            rows[p][r] = planes[p];
+        }
+    }
+    for (int p = 0; p < (split ? 3 : 1); p++) {
+        transpose(rows[p]);
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) {
+            int pair = 2 * (i / 4) + (i & 1) + (i & 2) * 2;
+            char *to = lines + (size_t)p * plane_size + (k / 2 + pair) * LINE_SIZE;
+
+            if (whole || 2 * pair < left) {
+                _mm256_storeu_si256((__m256i *)(to + h * HALF_LINE), rows[p][i]);
+            }
+        }
+    }
+}
+
 INLINE void integers_along(char *lines, size_t plane_size, const struct piece_source *source,
                            const struct scales *scales, int bits, const bool wide, const bool split)
 {
-    for (int64_t k = 0; k < source->count; k += 16) {
-        int64_t left = source->count - k;
-        __m256i masks[2] = {lanes_below(left), lanes_below(left - 8)};
+    int64_t whole = source->count / 16 * 16;
 
-        for (int h = 0; h < 2; h++) {
-            __m256i rows[PLANES_MAX][8];
-
-            for (int r = 0; r < 8; r++) {
-                const float *x = source->rows[8 * h + r] + k;
-                __m256 first = _mm256_set1_ps(scales->first[8 * h + r]);
-                __m256 second = _mm256_set1_ps(scales->second[8 * h + r]);
-                __m256i live = _mm256_set1_epi32(-(int)((scales->live >> (8 * h + r)) & 1));
-                __m256i planes[PLANES_MAX];
-
-                planes_of(planes,
-                          rounded(_mm256_maskload_ps(x, masks[0]), first, second, live, wide),
-                          rounded(_mm256_maskload_ps(x + 8, masks[1]), first, second, live, wide),
-                          bits, split);
-                for (int p = 0; p < (split ? 3 : 1); p++) {
-                    rows[p][r] = planes[p];
-                }
-            }
-            for (int p = 0; p < (split ? 3 : 1); p++) {
-                transpose(rows[p]);
-                for (int i = 0; i < 8; i++) {
-                    int pair = 2 * (i / 4) + (i & 1) + (i & 2) * 2;
-                    char *to = lines + (size_t)p * plane_size + (k / 2 + pair) * LINE_SIZE;
-
-                    if (2 * pair < left) {
-                        _mm256_storeu_si256((__m256i *)(to + h * HALF_LINE), rows[p][i]);
-                    }
-                }
-            }
+    for (int h = 0; h < 2; h++) {
+        for (int64_t k = 0; k < whole; k += 16) {
+            square_along(lines, plane_size, source, scales, k, h, bits, wide, split, true);
+        }
+        if (whole < source->count) {
+            square_along(lines, plane_size, source, scales, whole, h, bits, wide, split, false);
         }
     }
 }
@@ -519,7 +427,7 @@ static void piece_integers(char *lines, size_t plane_size, const struct piece_so
     scales_from(&scales, exponents, bits);
     if (bits == 22) {
         integers_with(lines, plane_size, source, &scales, bits, true, true);
-    } else if (scales.wide) {
+    } else if (scales.wide || scales.live != (1U << PANEL_ROWS) - 1) {
         integers_with(lines, plane_size, source, &scales, bits, true, false);
     } else {
         integers_with(lines, plane_size, source, &scales, bits, false, false);
@@ -606,6 +514,20 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
     }
 }
 
+static void row_dots(int32_t *sums, const char *a, const char *b, int64_t pairs)
+{
+    for (int h = 0; h < LINE_SIZE; h += HALF_LINE) {
+        __m256i sum = _mm256_setzero_si256();
+
+        for (int64_t i = h; i < pairs * LINE_SIZE; i += LINE_SIZE) {
+            sum = _mm256_add_epi32(sum,
+                                   _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(a + i)),
+                                                     _mm256_loadu_si256((const __m256i *)(b + i))));
+        }
+        _mm256_storeu_si256((__m256i *)((char *)sums + h), sum);
+    }
+}
+
 /* Transposes half of eight lines: eight rows of eight pairs. */
 static void unpack_eight(int16_t *rows, int64_t pitch, const char *lines)
 {
@@ -677,6 +599,7 @@ static const struct contraction_isa avx2 = {
     .norms = piece_norms,
     .stream = stream_bytes,
     .row_sums = row_sums,
+    .row_dots = row_dots,
     .unpack = unpack_lines,
     .join = join_half_lines,
     .finish_row = finish_row,

@@ -343,14 +343,13 @@ static void piece_magnitudes(uint32_t *largest, const struct piece_source *sourc
     }
 }
 
+/* Only wide scales may have rows that are poison: piece_integers(). */
 INLINE __m512i rounded(__m512 x, __m512 first, __m512 second, __mmask16 live, const bool wide)
 {
-    __m512 scaled = _mm512_mul_ps(x, first);
-
     if (wide) {
-        scaled = _mm512_mul_ps(scaled, second);
+        return _mm512_maskz_cvtps_epi32(live, _mm512_mul_ps(_mm512_mul_ps(x, first), second));
     }
-    return _mm512_maskz_cvtps_epi32(live, scaled);
+    return _mm512_cvtps_epi32(_mm512_mul_ps(x, first));
 }
 
 /* Clamps two vectors of rounded integers and packs them into planes, as vpackssdw does. */
@@ -440,44 +439,59 @@ INLINE void transpose(__m512i t[PANEL_ROWS])
 }
 
 /*
- * Rows along k: 32 elements of each row are packed to 16 pairs and transposed. vpackssdw works in
- * 128-bit lanes, so vector i of the transpose holds pair 2*(i/4) + (i&1), and 8 more if i & 2.
+ * Rows along k: 32 elements of each row, from k on, are packed to 16 pairs and transposed. vpackssdw
+ * works in 128-bit lanes, so vector i of the transpose holds pair 2*(i/4) + (i&1), and 8 more if i
+ * & 2.
  */
+INLINE void square_along(char *lines, size_t plane_size, const struct piece_source *source,
+                         const struct scales *scales, int64_t k, int bits, const bool wide,
+                         const bool split, const bool whole)
+{
+    int64_t left = source->count - k;
+    uint32_t mask = whole ? UINT32_MAX : (1U << left) - 1;
+    __m512i rows[PLANES_MAX][PANEL_ROWS];
+
+#pragma GCC unroll 16
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        const float *x = source->rows[r] + k;
+        __m512 first = _mm512_set1_ps(scales->first[r]);
+        __m512 second = wide ? _mm512_set1_ps(scales->second[r]) : first;
+        __mmask16 live = (scales->live >> r) & 1 ? 0xffff : 0;
+        __m512i planes[PLANES_MAX];
+
+        planes_of(planes,
+                  rounded(_mm512_maskz_loadu_ps((__mmask16)mask, x), first, second, live, wide),
+                  rounded(_mm512_maskz_loadu_ps((__mmask16)(mask >> 16), x + 16), first, second,
+                          live, wide),
+                  bits, split);
+        for (int p = 0; p < (split ? 3 : 1); p++) {
+            rows[p][r] = planes[p];
+        }
+    }
+    for (int p = 0; p < (split ? 3 : 1); p++) {
+        transpose(rows[p]);
+#pragma GCC unroll 16
+        for (int i = 0; i < PANEL_ROWS; i++) {
+            int pair = 2 * (i / 4) + (i & 1) + (i & 2) * 4;
+
+            if (whole || 2 * pair < left) {
+                _mm512_storeu_si512(lines + (size_t)p * plane_size + (k / 2 + pair) * LINE_SIZE,
+                                    rows[p][i]);
+            }
+        }
+    }
+}
+
 INLINE void integers_along(char *lines, size_t plane_size, const struct piece_source *source,
                            const struct scales *scales, int bits, const bool wide, const bool split)
 {
-    for (int64_t k = 0; k < source->count; k += 32) {
-        int64_t left = source->count - k;
-        uint32_t mask = left >= 32 ? UINT32_MAX : (1U << left) - 1;
-        __m512i rows[PLANES_MAX][PANEL_ROWS];
+    int64_t whole = source->count / 32 * 32;
 
-        for (int r = 0; r < PANEL_ROWS; r++) {
-            const float *x = source->rows[r] + k;
-            __m512 first = _mm512_set1_ps(scales->first[r]);
-            __m512 second = _mm512_set1_ps(scales->second[r]);
-            __mmask16 live = (scales->live >> r) & 1 ? 0xffff : 0;
-            __m512i planes[PLANES_MAX];
-
-            planes_of(planes,
-                      rounded(_mm512_maskz_loadu_ps((__mmask16)mask, x), first, second, live, wide),
-                      rounded(_mm512_maskz_loadu_ps((__mmask16)(mask >> 16), x + 16), first, second,
-                              live, wide),
-                      bits, split);
-            for (int p = 0; p < (split ? 3 : 1); p++) {
-                rows[p][r] = planes[p];
-            }
-        }
-        for (int p = 0; p < (split ? 3 : 1); p++) {
-            transpose(rows[p]);
-            for (int i = 0; i < PANEL_ROWS; i++) {
-                int pair = 2 * (i / 4) + (i & 1) + (i & 2) * 4;
-
-                if (2 * pair < left) {
-                    _mm512_storeu_si512(lines + (size_t)p * plane_size + (k / 2 + pair) * LINE_SIZE,
-                                        rows[p][i]);
-                }
-            }
-        }
+    for (int64_t k = 0; k < whole; k += 32) {
+        square_along(lines, plane_size, source, scales, k, bits, wide, split, true);
+    }
+    if (whole < source->count) {
+        square_along(lines, plane_size, source, scales, whole, bits, wide, split, false);
     }
 }
 
@@ -499,7 +513,7 @@ static void piece_integers(char *lines, size_t plane_size, const struct piece_so
     scales_from(&scales, exponents, bits);
     if (bits == 22) {
         integers_with(lines, plane_size, source, &scales, bits, true, true);
-    } else if (scales.wide) {
+    } else if (scales.wide || scales.live != (1U << PANEL_ROWS) - 1) {
         integers_with(lines, plane_size, source, &scales, bits, true, false);
     } else {
         integers_with(lines, plane_size, source, &scales, bits, false, false);
@@ -562,6 +576,16 @@ static void row_sums(int32_t *sums, const char *lines, int64_t pairs)
 
     for (int64_t i = 0; i < pairs * LINE_SIZE; i += LINE_SIZE) {
         sum = _mm512_dpwssd_epi32(sum, _mm512_loadu_si512(lines + i), ones);
+    }
+    _mm512_storeu_si512(sums, sum);
+}
+
+static void row_dots(int32_t *sums, const char *a, const char *b, int64_t pairs)
+{
+    __m512i sum = _mm512_setzero_si512();
+
+    for (int64_t i = 0; i < pairs * LINE_SIZE; i += LINE_SIZE) {
+        sum = _mm512_dpwssd_epi32(sum, _mm512_loadu_si512(a + i), _mm512_loadu_si512(b + i));
     }
     _mm512_storeu_si512(sums, sum);
 }
@@ -630,6 +654,7 @@ static const struct contraction_isa avx512 = {
     .norms = piece_norms,
     .stream = stream_bytes,
     .row_sums = row_sums,
+    .row_dots = row_dots,
     .unpack = unpack_lines,
     .join = join_lines,
     .finish_row = finish_row,

@@ -256,6 +256,9 @@ struct contraction_isa {
     void (*stream)(char *to, const char *from, size_t size);
     /* The sum of each row over at most 64 lines of one plane. */
     void (*row_sums)(int32_t *sums, const char *lines, int64_t pairs);
+    /* The products of each row of a with the same row of b, likewise, where they fit 32 bits. NULL:
+     * the tiles do it. */
+    void (*row_dots)(int32_t *sums, const char *a, const char *b, int64_t pairs);
     /* Transposes UNPACK_PAIRS lines of one plane into 16 rows, `pitch` elements apart. */
     void (*unpack)(int16_t *rows, int64_t pitch, const char *lines);
     /* Makes lines of a plane of two places each of another plane; ROW_NONE: of zeros. Not for
@@ -336,6 +339,17 @@ struct operand_rows contraction_operand(const struct contraction_shape *shape, c
 
 /* Makes all of out. The scratch is that of contraction_contract_scratch(). */
 void contraction_run_product(const struct product *product, char *scratch, int thread_count);
+
+/* The same where every batch is one row of A and one of B. */
+bool contraction_is_dots(const struct product *product);
+void contraction_run_dots(const struct product *product, int thread_count);
+
+/* Where a batch begins in out. */
+static inline int64_t batch_place(const struct product *product, int64_t batch)
+{
+    return batch / product->dims[1] * product->strides[0] +
+           batch % product->dims[1] * product->strides[1];
+}
 
 /* The kernels, given an instruction set. */
 void contraction_quantize(const struct contraction_isa *isa, const struct kernel_call *call);

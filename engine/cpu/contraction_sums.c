@@ -1,9 +1,11 @@
 /*
- * contraction_sums.c - contractions with ones and with one-hots.
+ * contraction_sums.c - contractions with ones, with one-hots, and of one row by one row.
  *
  * Contractions with ones give the gradients of biases and gains: one pass over the operand. Those
  * with one-hots give the gradient of an embedding: the places of k are sorted by index, each word
- * that occurs is summed at once, and all other words are zeros.
+ * that occurs is summed at once, and all other words are zeros. One row by one row gives the sums of
+ * squares by which gradients are clipped: the products of a panel of A with the same panel of B, in
+ * place of tiles of which one element is wanted.
  */
 #include <string.h>
 
@@ -105,6 +107,70 @@ void contraction_ones(const struct contraction_isa *isa, const struct kernel_cal
     ones_panels(
         isa, call->outputs[0], &view,
         contraction_threads(call->thread_count, view.layout.rows * shape.k, THREAD_ELEMENTS));
+}
+
+/* ---- one row by one row ---- */
+
+bool contraction_is_dots(const struct product *product)
+{
+    return product->isa->row_dots != NULL && product->groups == NULL && product->shape.bits != 22 &&
+           product->a.batch_rows == 1 && product->b.batch_rows == 1;
+}
+
+/* Adds piece p of 16 rows of each operand, in runs whose sums fit 32 bits. The sum of two shifts is
+ * at most 2W, which is below 32 for all but 22 bits. */
+static void add_dots(const struct product *product, int64_t *sums, const char *a, const char *b,
+                     int64_t p)
+{
+    const struct contraction_shape *shape = &product->shape;
+    const struct piece_head *a_head = &panel_heads(&product->a.layout, a)[p];
+    const struct piece_head *b_head = &panel_heads(&product->b.layout, b)[p];
+    int64_t start = p * shape->piece;
+    int64_t count = shape->k - start < shape->piece ? shape->k - start : shape->piece;
+    int64_t run = safe_pairs(a_head->norms, b_head->norms, shape->bits);
+    int64_t pairs = (count + 1) / 2;
+    int32_t part[PANEL_ROWS];
+
+    for (int64_t done = 0; done < pairs && run > 0; done += run) {
+        int64_t at = (start / 2 + done) * LINE_SIZE;
+
+        product->isa->row_dots(part, a + at, b + at, pairs - done < run ? pairs - done : run);
+        for (int r = 0; r < PANEL_ROWS; r++) {
+            sums[r] =
+                add_shifted(sums[r], part[r], (uint8_t)(a_head->shifts[r] + b_head->shifts[r]));
+        }
+    }
+}
+
+static void dots_of_panel(const struct product *product, int64_t panel)
+{
+    const struct packed_layout *layout = &product->a.layout;
+    const char *a = (const char *)product->a.q + (size_t)panel * layout->panel_size;
+    const char *b = (const char *)product->b.q + (size_t)panel * layout->panel_size;
+    int64_t first = panel * PANEL_ROWS;
+    int64_t sums[PANEL_ROWS] = {0};
+    int32_t exponents[PANEL_ROWS];
+    float values[PANEL_ROWS];
+
+    for (int64_t p = 0; p < layout->shape.pieces; p++) {
+        add_dots(product, sums, a, b, p);
+    }
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        exponents[r] =
+            panel_lowest(layout, a)[r] + panel_lowest(layout, b)[r] - 2 * (product->shape.bits - 1);
+    }
+    product->isa->finish_row(values, sums, exponents);
+    for (int64_t row = first; row < first + PANEL_ROWS && row < layout->rows; row++) {
+        product->out[batch_place(product, row)] = values[row - first];
+    }
+}
+
+void contraction_run_dots(const struct product *product, int thread_count)
+{
+#pragma omp parallel for schedule(static) num_threads(thread_count)
+    for (int64_t panel = 0; panel < product->a.layout.panels; panel++) {
+        dots_of_panel(product, panel);
+    }
 }
 
 /* ---- one-hots ---- */

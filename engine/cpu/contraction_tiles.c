@@ -82,12 +82,6 @@ static int64_t column_place(const struct product *product, int64_t n)
     return n / product->dims[5] * product->strides[4] + n % product->dims[5] * product->strides[5];
 }
 
-static int64_t batch_place(const struct product *product, int64_t batch)
-{
-    return batch / product->dims[1] * product->strides[0] +
-           batch % product->dims[1] * product->strides[1];
-}
-
 struct tile {
     float *out;             /* of its batch */
     const int64_t *places;  /* of its rows in out; see task_scratch */
@@ -417,6 +411,11 @@ void contraction_contract(const struct contraction_isa *isa, const struct kernel
     }
     int64_t elements = batches * product.a.batch_rows * product.b.batch_rows;
 
+    if (contraction_is_dots(&product)) {
+        contraction_run_dots(
+            &product, contraction_threads(call->thread_count, batches * shape.k, THREAD_ELEMENTS));
+        return;
+    }
     product.stream = elements > STREAM_SIZE / (int64_t)sizeof(float);
     contraction_run_product(
         &product, call->scratch,

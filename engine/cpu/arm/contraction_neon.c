@@ -505,6 +505,22 @@ void neon_row_sums(int32_t *sums, const char *lines, int64_t pairs)
     }
 }
 
+static void row_dots(int32_t *sums, const char *a, const char *b, int64_t pairs)
+{
+    for (int r = 0; r < PANEL_ROWS; r += 4) {
+        int32x4_t sum = vdupq_n_s32(0); /* of the four rows, even and odd places of k together */
+
+        for (int64_t i = 4 * r; i < pairs * LINE_SIZE; i += LINE_SIZE) {
+            int16x8_t x = vld1q_s16((const int16_t *)(const void *)(a + i));
+            int16x8_t y = vld1q_s16((const int16_t *)(const void *)(b + i));
+
+            sum = vaddq_s32(
+                sum, vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y)));
+        }
+        vst1q_s32(sums + r, sum);
+    }
+}
+
 /* Transposes four rows of four pairs at a time. */
 static void unpack_lines(int16_t *rows, int64_t pitch, const char *lines)
 {
@@ -560,6 +576,7 @@ const struct contraction_isa contraction_neon = {
     .norms = piece_norms,
     .stream = neon_stream,
     .row_sums = neon_row_sums,
+    .row_dots = row_dots,
     .unpack = unpack_lines,
     .join = join_lines,
     .finish_row = neon_finish_row,

@@ -368,6 +368,46 @@ static void test_kernels_every_bits_block_and_values(void **state)
     }
 }
 
+/* Batches of one row by one row, of every kind of value; then in the widest window, all at the
+ * clamp. */
+static void test_kernels_one_row_by_one_row(void **state)
+{
+    uint64_t seed = 17;
+
+    (void)state;
+    for (int turn = 0; turn < 4 * 6 * 2 * VALUES_KINDS; turn++) {
+        int bits = problem_bits[turn % 4];
+        int64_t dims[8] = {1 + (int64_t)test_random_below(&seed, 3),
+                           1 + (int64_t)test_random_below(&seed, 20),
+                           1,
+                           1,
+                           1,
+                           1,
+                           1 + (int64_t)test_random_below(&seed, 2),
+                           1 + (int64_t)test_random_below(&seed, 300)};
+        struct problem problem;
+
+        problem_init(&seed, &problem, dims, bits, problem_blocks[turn / 4 % 6], turn % 3 == 0,
+                     (enum values)(turn / 24 % VALUES_KINDS), turn % 2 == 0);
+        check_all_kernels(&problem, false);
+        if (dims[6] == 1 && turn % 2 == 0) {
+            int64_t count = dims[0] * dims[1] * dims[7];
+            int window = contraction_window(bits, dims[7]);
+
+            for (int64_t at = 0; at < count; at++) {
+                bool low = at % dims[7] / 16 % 2 == 1;
+
+                problem.a.x[at] = ldexpf(0x1.fffffep-1F, low ? -window : 0);
+                problem.b.x[at] = low ? problem.a.x[at] : -problem.a.x[at];
+            }
+            problem_solve(&problem);
+            check_contract(&problem);
+            check_all_kernels(&problem, false);
+        }
+        problem_release(&problem);
+    }
+}
+
 /* Tasks of several slices and panels, full tiles and every kind of edge. */
 static void test_kernels_large_shapes(void **state)
 {
@@ -689,6 +729,7 @@ int main(void)
         cmocka_unit_test(test_shifts_cancel_in_the_product),
         cmocka_unit_test(test_equilibrate_gives_the_rules_bits),
         cmocka_unit_test(test_kernels_every_bits_block_and_values),
+        cmocka_unit_test(test_kernels_one_row_by_one_row),
         cmocka_unit_test(test_kernels_large_shapes),
         cmocka_unit_test(test_kernels_results_larger_than_the_caches),
         cmocka_unit_test(test_extremes_longest_rows_at_the_clamp),
