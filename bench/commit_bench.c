@@ -1,13 +1,16 @@
 /*
  * commit_bench.c - what committing costs: the share of a training step that hashing its state
- * takes, and proving one element of a step by running it once more in trace mode; and what the
- * trace of a step of micro-batches saves by committing to its accumulators first.
+ * takes, after the step and beside the next one where a core is idle; proving one element of a step
+ * by running it once more in trace mode; and what the trace of a step of micro-batches saves by
+ * committing to its accumulators first.
  *
  * The peer of the hashing is one stream of libcrypto over the same bytes: the cost of a plain
  * digest of the weights, without trees, proofs or threads.
  *
  *     COMMIT_CASE=124M     only cases whose name holds this
  *     COMMIT_ROUNDS=5      steps of each, instead of the case's own number
+ *     COMMIT_THREADS=1     of the steps, instead of all
+ *     COMMIT_OPENING=0     no element of a trace
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <omp.h>
@@ -96,38 +99,129 @@ static double hash_by_peer(struct machine *machine)
     return bench_now() - start;
 }
 
-static enum status measure_share(struct bench *bench, struct machine *machine, const char *name,
-                                 int rounds, struct error *error)
+/* Threads of the machines, as the program would use them. */
+static int threads_of_steps(void)
 {
-    double stepping[ROUNDS_MAX];
-    double hashing[ROUNDS_MAX];
+    const char *setting = getenv("COMMIT_THREADS");
+    long wanted = setting == NULL ? 0 : strtol(setting, NULL, 10);
+
+    return wanted < 1 || wanted > omp_get_max_threads() ? omp_get_max_threads() : (int)wanted;
+}
+
+static enum status open_options(struct machine_options *options, struct error *error)
+{
+    TRY(machine_options_default(options, error));
+    options->thread_count = threads_of_steps();
+    return STATUS_OK;
+}
+
+/* What the rounds took. Each makes two steps: one that is hashed afterwards, and one beside which
+ * the state before it is hashed. */
+struct shares {
+    double step[ROUNDS_MAX];
+    double step_used[ROUNDS_MAX]; /* of the processor */
+    double root[ROUNDS_MAX];
+    double root_used[ROUNDS_MAX];
+    double beside[ROUNDS_MAX]; /* the step and the hash beside it */
+    double beside_used[ROUNDS_MAX];
+    double waited[ROUNDS_MAX]; /* of beside: the step for the hash */
     double peer[ROUNDS_MAX];
-    char row[BENCH_NAME_MAX];
+};
+
+static enum status time_root(struct shares *shares, int at, struct machine *machine,
+                             struct error *error)
+{
+    struct bench_time start = bench_clocks();
+    struct bench_time took;
     struct digest root;
     bool finite;
 
-    for (int i = -1; i < rounds; i++) { /* the first warms everything up */
-        int at = i < 0 ? 0 : i;
-        double start = bench_now();
+    TRY(machine->backend->step(machine, NULL, error));
+    took = bench_since(&start);
+    shares->step[at] = took.seconds;
+    shares->step_used[at] = took.processor;
+    start = bench_clocks();
+    TRY(state_root_find(&root, &finite, machine, threads_of_steps(), error));
+    took = bench_since(&start);
+    shares->root[at] = took.seconds;
+    shares->root_used[at] = took.processor;
+    return STATUS_OK;
+}
 
-        TRY(machine->backend->step(machine, NULL, error));
-        stepping[at] = bench_now() - start;
-        start = bench_now();
-        TRY(state_root_find(&root, &finite, machine, 0, error));
-        hashing[at] = bench_now() - start;
-        peer[at] = hash_by_peer(machine);
-    }
+static enum status time_beside(struct shares *shares, int at, struct machine *machine,
+                               struct error *error)
+{
+    struct bench_time start = bench_clocks();
+    struct bench_time took;
+    struct digest root;
+    uint64_t waited;
+    bool finite;
 
-    double step = median(stepping, rounds);
-    double commit = median(hashing, rounds);
+    TRY(state_root_begin(machine, threads_of_steps(), error));
+    TRY(machine->backend->step(machine, NULL, error));
+    TRY(state_root_end(&root, &finite, &waited, machine, error));
+    took = bench_since(&start);
+    shares->beside[at] = took.seconds;
+    shares->beside_used[at] = took.processor;
+    shares->waited[at] = (double)waited * 1e-9;
+    return STATUS_OK;
+}
+
+static void record_share(struct bench *bench, const char *name, const char *what, double step,
+                         double both)
+{
+    char row[BENCH_NAME_MAX];
+
+    (void)snprintf(row, sizeof(row), "%s: %s", name, what);
+    bench_record(bench, row, "%", 100.0 * (both - step) / both, 0.0, 0);
+}
+
+static void record_shares(struct bench *bench, struct shares *shares, const char *name, int rounds,
+                          bool beside)
+{
+    const double step = median(shares->step, rounds);
+    const double step_used = median(shares->step_used, rounds);
+    const double root = median(shares->root, rounds);
+    char row[BENCH_NAME_MAX];
 
     (void)snprintf(row, sizeof(row), "%s: a step", name);
     bench_record(bench, row, "ms", step * 1e3, 0.0, 0);
     (void)snprintf(row, sizeof(row), "%s: its state root", name);
-    bench_record(bench, row, "ms", commit * 1e3, median(peer, rounds) * 1e3, 0);
-    (void)snprintf(row, sizeof(row), "%s: share of committing", name);
-    bench_record(bench, row, "%", 100.0 * commit / (step + commit), 0.0, 0);
-    return STATUS_OK;
+    bench_record(bench, row, "ms", root * 1e3, median(shares->peer, rounds) * 1e3, 0);
+    record_share(bench, name, "share of committing", step, step + root);
+    record_share(bench, name, "share of committing, of the processors", step_used,
+                 step_used + median(shares->root_used, rounds));
+    if (beside) {
+        record_share(bench, name, "share of committing beside the next step", step,
+                     median(shares->beside, rounds));
+        record_share(bench, name, "the same, of the processors", step_used,
+                     median(shares->beside_used, rounds));
+        (void)snprintf(row, sizeof(row), "%s: the next step waits for the hash", name);
+        bench_record(bench, row, "ms", median(shares->waited, rounds) * 1e3, 0.0, 0);
+    }
+}
+
+static enum status measure_share(struct bench *bench, struct machine *machine, const char *name,
+                                 int rounds, struct error *error)
+{
+    const bool beside = state_root_can_overlap(machine, threads_of_steps());
+    struct shares *shares = calloc(1, sizeof(*shares));
+    enum status status = shares == NULL ? STATUS_NO_MEMORY : STATUS_OK;
+
+    TRY_OUT(status);
+    for (int i = -1; i < rounds; i++) { /* the first warms everything up */
+        int at = i < 0 ? 0 : i;
+
+        TRY_OUT(time_root(shares, at, machine, error));
+        shares->peer[at] = hash_by_peer(machine);
+        if (beside) {
+            TRY_OUT(time_beside(shares, at, machine, error));
+        }
+    }
+    record_shares(bench, shares, name, rounds, beside);
+out:
+    free(shares);
+    return status;
 }
 
 /* ---- one element of a trace ------------------------------------------------- */
@@ -235,7 +329,7 @@ static enum status run_traced(struct bench *bench, const struct gpt2_row *row, s
     struct gpt2_case one;
     enum status status;
 
-    TRY(machine_options_default(&options, error));
+    TRY(open_options(&options, error));
     options.trace = true;
     TRY(gpt2_case_init(&one, &row->size, error));
     if (row->rounds > 0) {
@@ -265,6 +359,13 @@ out:
 
 /* ---- the cases --------------------------------------------------------------- */
 
+static bool without_opening(void)
+{
+    const char *setting = getenv("COMMIT_OPENING");
+
+    return setting != NULL && strcmp(setting, "0") == 0;
+}
+
 static enum status run_gpt2(struct bench *bench, const struct gpt2_row *row, struct error *error)
 {
     struct machine_options options;
@@ -272,11 +373,11 @@ static enum status run_gpt2(struct bench *bench, const struct gpt2_row *row, str
     struct gpt2_case one;
     enum status status;
 
-    TRY(machine_options_default(&options, error));
+    TRY(open_options(&options, error));
     TRY(gpt2_case_init(&one, &row->size, error));
     TRY_OUT(gpt2_case_open(&machine, &one, &options, error));
     TRY_OUT(measure_share(bench, machine, row->size.name, rounds_of(row->rounds), error));
-    if (row->opened) {
+    if (row->opened && !without_opening()) {
         machine->backend->close(machine);
         machine = NULL;
         options.trace = true;
@@ -309,7 +410,7 @@ static enum status open_small(struct machine **machine, const struct model *mode
 {
     struct machine_options options;
 
-    TRY(machine_options_default(&options, error));
+    TRY(open_options(&options, error));
     TRY(backend_cpu.open(machine, model->tape, &options, error));
     TRY(backend_cpu.bind(*machine, model->data, data, error));
     if (model->labels != TENSOR_NONE) {

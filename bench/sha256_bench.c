@@ -85,8 +85,9 @@ static void compare(struct bench *bench, const char *name, void (*ours)(void *),
 
 int main(int argc, char **argv)
 {
-    static const char *const names[SHA256_ISA_COUNT] = {"leaves, best", "leaves, scalar",
-                                                        "leaves, AVX2", "leaves, SHA instructions"};
+    static const char *const names[SHA256_ISA_COUNT] = {
+        "leaves, best",       "leaves, scalar", "leaves, AVX2", "leaves, SHA instructions",
+        "leaves, SHA of ARM", "leaves, AVX-512"};
     static uint8_t bytes[SIZE];
     static struct digest digests[LEAVES];
     struct work work = {bytes, digests, SHA256_ISA_BEST, 1};

@@ -33,11 +33,12 @@ struct machine_cpu {
     struct plan plan;
     uint8_t *blocks[3]; /* states, constants and inputs; temporaries; scratch */
     uint64_t block_sizes[3];
-    void **memory;    /* per tensor; NULL: not there, or data not bound yet */
-    bool *lasting;    /* per operation: is what it makes kept from step to step? NULL: of none */
-    bool kept;        /* it is there, and nothing that it depends on was written since */
-    bool *read;       /* per tensor, in trace mode: is it read in the step, or after it? */
-    struct lazy lazy; /* not in trace mode */
+    void **memory;       /* per tensor; NULL: not there, or data not bound yet */
+    bool *lasting;       /* per operation: is what it makes kept from step to step? NULL: of none */
+    bool kept;           /* it is there, and nothing that it depends on was written since */
+    bool *read;          /* per tensor, in trace mode: is it read in the step, or after it? */
+    uint64_t states_end; /* in the first block; what lasts from step to step lies behind it */
+    struct lazy lazy;    /* not in trace mode */
     struct beside beside; /* not in trace mode */
 };
 
@@ -196,6 +197,18 @@ static enum status plan_step(struct machine_cpu *cpu, struct error *error)
 
 /* ---- memory ------------------------------------------------------------- */
 
+static void find_states_end(struct machine_cpu *cpu)
+{
+    const struct tape *tape = cpu->machine.tape;
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        const uint32_t id = tape->states[i].before;
+        const uint64_t end = cpu->plan.places[id] + tensor_size(&tape->tensors[id]);
+
+        cpu->states_end = end > cpu->states_end ? end : cpu->states_end;
+    }
+}
+
 static enum status allocate_blocks(struct machine_cpu *cpu, struct error *error)
 {
     const struct tape *tape = cpu->machine.tape;
@@ -236,6 +249,7 @@ static enum status allocate_blocks(struct machine_cpu *cpu, struct error *error)
             cpu->memory[id] = cpu->blocks[block] + cpu->plan.places[id];
         }
     }
+    find_states_end(cpu);
     return STATUS_OK;
 }
 
@@ -414,6 +428,13 @@ static const void *cpu_peek(struct machine *machine, uint32_t tensor)
     return cpu->memory[tensor];
 }
 
+static void ask_guard(struct machine_cpu *cpu)
+{
+    if (cpu->machine.guard.before_write != NULL) {
+        cpu->machine.guard.before_write(cpu->machine.guard.context);
+    }
+}
+
 static enum status cpu_write(struct machine *machine, uint32_t tensor, const void *bytes,
                              struct error *error)
 {
@@ -423,6 +444,7 @@ static enum status cpu_write(struct machine *machine, uint32_t tensor, const voi
         role_is_made(machine->tape->tensors[tensor].role)) {
         return error_set(error, STATUS_USAGE, "tensor %u cannot be written", tensor);
     }
+    ask_guard(cpu);
     memcpy(cpu->memory[tensor], bytes, tensor_size(&machine->tape->tensors[tensor]));
     cpu->kept = false;
     free(machine->notes);
@@ -479,6 +501,21 @@ static bool is_unwanted(const struct machine_cpu *cpu, const struct observer *ob
 {
     return observer != NULL && !cpu->read[cpu->machine.tape->ops[maker.op].outputs[output]] &&
            !observer_wants(observer, maker, output);
+}
+
+/* Does the operation write where a state is? Joined states lie there already. */
+static bool writes_state(const struct machine_cpu *cpu, uint32_t at)
+{
+    const struct op *op = &cpu->machine.tape->ops[at];
+
+    for (uint32_t i = 0; i < op->output_count; i++) {
+        const uint32_t id = op->outputs[i];
+
+        if (cpu->plan.in_state[id] && cpu->plan.places[id] < cpu->states_end) {
+            return cpu->beside.joins == NULL || !cpu->beside.joins[at];
+        }
+    }
+    return false;
 }
 
 static void run_op(struct machine_cpu *cpu, struct op_turn maker, const struct observer *observer)
@@ -612,6 +649,9 @@ static enum status run_once(struct machine_cpu *cpu, struct op_turn maker,
     if (may_skip(cpu, observer, maker)) {
         return STATUS_OK;
     }
+    if (cpu->machine.guard.before_write != NULL && writes_state(cpu, maker.op)) {
+        ask_guard(cpu);
+    }
     if (cpu->options.timed == NULL) {
         run_op(cpu, maker, observer);
     } else {
@@ -635,6 +675,7 @@ static void hand_on(struct machine_cpu *cpu, const struct loop *loop)
         const struct loop_carry *carry = &tape->loop_carries[k];
 
         if (cpu->plan.handed[k]) {
+            assert(!cpu->plan.in_state[carry->in]);
             memcpy(cpu->memory[carry->in], cpu->memory[carry->out],
                    tensor_size(&tape->tensors[carry->in]));
         }
@@ -678,6 +719,7 @@ static enum status cpu_run(struct machine *machine, uint32_t first, uint32_t las
         }
     }
     if (last == machine->tape->op_count) {
+        ask_guard(cpu);
         take_next_states(cpu);
         cpu->kept = cpu->kept || first == 0;
     }

@@ -68,12 +68,20 @@ struct machine_note {
     struct digest root;
 };
 
+/* Who must know before a step of the CPU's machine, or a write to it, changes what state_root.h
+ * reads meanwhile. */
+struct machine_guard {
+    void (*before_write)(void *context); /* before the first such write; NULL: nobody asks */
+    void *context;
+};
+
 struct machine {
     const struct backend *backend;
     const struct tape *tape;    /* borrowed, and must outlive the machine; or the rewrite below */
     struct tape *rewrite;       /* recompute.h, hoist.h; freed by close(). NULL: none */
     int thread_count;           /* as in the options, for the caller's work on the tensors */
     struct machine_note *notes; /* per state; write() forgets them, close() frees. NULL: none */
+    struct machine_guard guard;
 };
 
 /* A file that is there, as long as it will be, and where tensors go in it. */

@@ -6,30 +6,10 @@
 #include <stdlib.h>
 
 #include "proofs/commit/commit.h"
-#include "proofs/commit/element.h"
+#include "proofs/commit/state_pieces.h"
 
-/* Leaves of one piece: 256 KiB of a tensor, which is one node of its tree. */
-#define PIECE_LEVEL 8
-#define PIECE_SIZE  ((uint64_t)MERKLE_LEAF_SIZE << PIECE_LEVEL)
 /* Below this size waking another thread takes as long as hashing. */
-#define ALONE_SIZE  (UINT64_C(1) << 20)
-
-/* A state on the host, and the place of its pieces in the common list. */
-struct source {
-    const struct tensor *tensor;
-    const uint8_t *bytes;
-    uint64_t size;
-    uint64_t first;            /* of its pieces */
-    struct machine_note *note; /* of a state that no step changes; NULL: of another */
-};
-
-struct work {
-    struct source *sources;
-    uint32_t count;
-    struct digest *nodes; /* one per piece */
-    uint64_t piece_count;
-    uint64_t size; /* of all states */
-};
+#define BESIDE_SIZE (UINT64_C(1) << 20)
 
 enum status state_root_visit(struct machine *machine, uint32_t tensor,
                              enum status (*take)(void *context, const struct tensor *tensor,
@@ -146,12 +126,7 @@ out:
     return status;
 }
 
-bool state_root_can_overlap(const struct machine *machine)
-{
-    return machine->backend->hash_begin != NULL;
-}
-
-enum status state_root_begin(struct machine *machine, struct error *error)
+static enum status begin_by_asking(struct machine *machine, struct error *error)
 {
     const struct tape *tape = machine->tape;
     uint32_t *ids;
@@ -165,8 +140,8 @@ enum status state_root_begin(struct machine *machine, struct error *error)
     return status;
 }
 
-enum status state_root_end(struct digest *root, bool *finite, struct machine *machine,
-                           struct error *error)
+static enum status end_by_asking(struct digest *root, bool *finite, struct machine *machine,
+                                 struct error *error)
 {
     const struct tape *tape = machine->tape;
     uint32_t *ids;
@@ -184,169 +159,89 @@ out:
     return status;
 }
 
-/* ---- states on the host, all at once ------------------------------------ */
+/* ---- beside a step -------------------------------------------------------- */
 
-static const struct source *source_of(const struct work *work, uint64_t piece)
+/* Cores that the machine's threads leave idle. */
+static int idle_cores(int threads)
 {
-    uint32_t low = 0;
-    uint32_t high = work->count - 1;
+    return threads > 0 ? omp_get_num_procs() - threads : 0;
+}
 
-    while (low < high) {
-        uint32_t middle = low + (high - low + 1) / 2;
+/* Bytes of the states that steps change. */
+static uint64_t changing_size(const struct tape *tape)
+{
+    uint64_t size = 0;
 
-        if (work->sources[middle].first <= piece) {
-            low = middle;
-        } else {
-            high = middle - 1;
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        if (tape->states[i].after != tape->states[i].before) {
+            size += commit_tensor_size(&tape->tensors[tape->states[i].before]);
         }
     }
-    return &work->sources[low];
+    return size;
 }
 
-/* Hashes one piece; true when it holds no NaN and no infinity. */
-static bool hash_piece(const struct work *work, uint64_t piece)
+bool state_root_can_overlap(const struct machine *machine, int threads)
 {
-    const struct source *source = source_of(work, piece);
-    uint64_t from = (piece - source->first) * PIECE_SIZE;
-    uint64_t size = source->size - from < PIECE_SIZE ? source->size - from : PIECE_SIZE;
-    struct merkle_leaves leaves;
-
-    merkle_leaves_init_bytes(&leaves, source->bytes + from, size);
-    leaves.threads = 1;
-    merkle_root(&work->nodes[piece], &leaves);
-    return source->tensor->dtype != DTYPE_F32 ||
-           element_all_finite(source->bytes + from, size / sizeof(float));
+    return machine->backend->hash_begin != NULL ||
+           (machine->backend == &backend_cpu && idle_cores(threads) > 0 &&
+            changing_size(machine->tape) >= BESIDE_SIZE);
 }
 
-/*
- * A piece is the node above 2^PIECE_LEVEL leaves; the last may cover fewer and rises unhashed. So
- * the tree over the pieces' nodes, taken as leaf hashes, is the top of the tensor's tree.
- */
-static void find_item(struct digest *item, const struct work *work, uint32_t i, bool finite)
+enum status state_root_begin(struct machine *machine, int threads, struct error *error)
 {
-    const struct source *source = &work->sources[i];
-    const uint64_t end = i + 1 < work->count ? work->sources[i + 1].first : work->piece_count;
-    struct merkle_leaves nodes;
-    struct digest top;
+    struct state_pieces *pieces;
 
-    if (source->note != NULL && source->note->known) {
-        *item = source->note->root;
-        return;
+    if (machine->backend->hash_begin != NULL) {
+        return begin_by_asking(machine, error);
     }
-    merkle_leaves_init_hashes(&nodes, work->nodes + source->first, end - source->first);
-    nodes.threads = 1;
-    merkle_root(&top, &nodes);
-    commit_tensor_root_of(item, COMMIT_TENSOR, source->tensor, &top);
-    if (source->note != NULL && finite) { /* or the next search would miss what is not */
-        *source->note = (struct machine_note){true, *item};
-    }
-}
-
-static enum status join_pieces(struct digest *root, const struct work *work, bool finite)
-{
-    struct commit_roots roots;
-
-    commit_roots_init(&roots, COMMIT_STATE, 0);
-    for (uint32_t i = 0; i < work->count; i++) {
-        struct digest item;
-
-        find_item(&item, work, i, finite);
-        TRY(commit_roots_add(&roots, &item));
-    }
-    commit_roots_end(&roots, root);
+    TRY(state_pieces_new(&pieces, machine, threads, error));
+    assert(pieces != NULL);
+    state_pieces_start(pieces, idle_cores(threads));
     return STATUS_OK;
 }
 
-/* Where the root of a state that no step changes is noted. */
-static struct machine_note *note_of(struct machine *machine, uint32_t state)
+enum status state_root_end(struct digest *root, bool *finite, uint64_t *waited_ns,
+                           struct machine *machine, struct error *error)
 {
-    const struct tape *tape = machine->tape;
-
-    if (machine->backend != &backend_cpu ||
-        tape->states[state].after != tape->states[state].before) {
-        return NULL;
-    }
-    if (machine->notes == NULL) {
-        machine->notes = calloc((size_t)tape->state_count + 1, sizeof(*machine->notes));
-    }
-    return machine->notes == NULL ? NULL : &machine->notes[state];
-}
-
-static int thread_count(uint64_t size, int threads)
-{
-    if (size < ALONE_SIZE) {
-        return 1;
-    }
-    return threads > 0 ? threads : omp_get_max_threads();
-}
-
-static enum status find_at_once(struct digest *root, bool *finite, struct work *work, int threads,
-                                struct error *error)
-{
-    int used = thread_count(work->size, threads);
-    bool all_finite = true;
+    struct state_pieces *pieces = machine->guard.context;
     enum status status;
 
-    work->nodes = malloc(((size_t)work->piece_count + 1) * sizeof(*work->nodes));
-    if (work->nodes == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for %llu nodes of a state",
-                         (unsigned long long)work->piece_count);
+    *waited_ns = 0;
+    if (machine->backend->hash_end != NULL) {
+        return end_by_asking(root, finite, machine, error);
     }
-#pragma omp parallel for schedule(dynamic) num_threads(used) if (used > 1)            \
-    reduction(&& : all_finite)
-    for (uint64_t piece = 0; piece < work->piece_count; piece++) {
-        bool good = hash_piece(work, piece);
-
-        all_finite = all_finite && good;
-    }
-    *finite = all_finite;
-    status = join_pieces(root, work, all_finite);
-    free(work->nodes);
+    assert(pieces != NULL);
+    status = state_pieces_finish(root, finite, pieces);
+    *waited_ns = state_pieces_waited_ns(pieces);
+    state_pieces_free(pieces);
     return status;
 }
 
+/* ---- in one go ------------------------------------------------------------ */
+
+/* The quickest way that the machine has: beside its work, hashing where the bytes are, on the
+ * host's threads without a copy, and last with one. */
 enum status state_root_find(struct digest *root, bool *finite, struct machine *machine, int threads,
                             struct error *error)
 {
-    const struct tape *tape = machine->tape;
-    struct work work = {.count = tape->state_count};
-    bool on_host = true;
+    struct state_pieces *pieces;
     bool unwanted;
     enum status status;
 
     finite = finite == NULL ? &unwanted : finite;
-    /* The quickest way that the machine has: hashing beside the next step, hashing where the bytes
-     * are, on the host's threads without a copy, and last with one. */
-    if (state_root_can_overlap(machine)) {
-        TRY(state_root_begin(machine, error));
-        return state_root_end(root, finite, machine, error);
+    if (machine->backend->hash_begin != NULL) {
+        TRY(begin_by_asking(machine, error));
+        return end_by_asking(root, finite, machine, error);
     }
     if (machine->backend->leaves_roots != NULL) {
         return find_by_asking(root, finite, machine, error);
     }
-    work.sources = calloc((size_t)tape->state_count + 1, sizeof(*work.sources));
-    if (work.sources == NULL) {
-        return error_set(error, STATUS_NO_MEMORY, "no memory for a list of %u states",
-                         tape->state_count);
+    TRY(state_pieces_new(&pieces, machine, threads, error));
+    if (pieces == NULL) {
+        return find_by_reading(root, finite, machine, threads, error);
     }
-    for (uint32_t i = 0; i < tape->state_count; i++) {
-        struct source *source = &work.sources[i];
-
-        source->tensor = &tape->tensors[tape->states[i].before];
-        source->bytes = machine->backend->peek(machine, tape->states[i].before);
-        source->size = commit_tensor_size(source->tensor);
-        source->first = work.piece_count;
-        source->note = note_of(machine, i);
-        on_host = on_host && source->bytes != NULL;
-        if (source->note == NULL || !source->note->known) {
-            work.size += source->size;
-            /* Pieces do not cross tensors: each begins at a piece of its own. */
-            work.piece_count += (source->size + PIECE_SIZE - 1) / PIECE_SIZE;
-        }
-    }
-    status = on_host ? find_at_once(root, finite, &work, threads, error)
-                     : find_by_reading(root, finite, machine, threads, error);
-    free(work.sources);
+    status = state_pieces_finish(root, finite, pieces);
+    state_pieces_free(pieces);
     return status;
 }
 

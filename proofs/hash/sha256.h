@@ -25,8 +25,9 @@ enum sha256_isa {
     SHA256_ISA_AVX2,     /* many: eight messages in the lanes of a vector; one: as scalar */
     SHA256_ISA_SHANI,    /* the SHA instructions of x86-64; many: interleaved streams */
     SHA256_ISA_ARMSHA,   /* the same of 64-bit ARM, its crypto extension */
+    SHA256_ISA_AVX512,   /* many: sixteen messages in the lanes of a vector; one: as scalar */
 };
-#define SHA256_ISA_COUNT 5
+#define SHA256_ISA_COUNT 6
 
 /* A stream in progress. A plain value: copy it to hash two continuations of one prefix. */
 struct sha256 {
@@ -39,7 +40,7 @@ struct sha256 {
 /* Can this processor, and this build, use it? SCALAR and BEST always work. */
 bool sha256_isa_usable(enum sha256_isa isa);
 
-/* "shani": for messages. Of BEST the name of what it is here. */
+/* "shani": for messages. Of BEST the name of what hashes many messages here. */
 const char *sha256_isa_name(enum sha256_isa isa);
 
 /* The isa must be usable. */

@@ -19,8 +19,9 @@
 #define SHA256_SHANI_MANY 4
 #endif
 #define SHA256_AVX2_MANY   8
+#define SHA256_AVX512_MANY 16
 #define SHA256_ARMSHA_MANY 2 /* 32 registers hold no more state and schedule */
-#define SHA256_LANES_MAX   8
+#define SHA256_LANES_MAX   16
 
 #if defined(__x86_64__)
 #define SHA256_HAS_X86 1
@@ -58,9 +59,10 @@ void sha256_store(struct digest *digest, const uint32_t *state);
 
 sha256_compress sha256_compress_scalar;
 #if SHA256_HAS_X86
-sha256_compress sha256_compress_shani;      /* 1 lane */
-sha256_compress sha256_compress_shani_many; /* SHA256_SHANI_MANY lanes */
-sha256_compress sha256_compress_avx2_many;  /* SHA256_AVX2_MANY lanes */
+sha256_compress sha256_compress_shani;       /* 1 lane */
+sha256_compress sha256_compress_shani_many;  /* SHA256_SHANI_MANY lanes */
+sha256_compress sha256_compress_avx2_many;   /* SHA256_AVX2_MANY lanes */
+sha256_compress sha256_compress_avx512_many; /* SHA256_AVX512_MANY lanes */
 #elif SHA256_HAS_ARM
 sha256_compress sha256_compress_armsha;      /* 1 lane */
 sha256_compress sha256_compress_armsha_many; /* SHA256_ARMSHA_MANY lanes */

@@ -13,14 +13,20 @@ struct kernels {
     sha256_compress *one;
     sha256_compress *many;
     uint32_t many_lanes;
+    const struct kernels *few; /* quicker for up to twice its lanes; NULL: none */
 };
 
-static const struct kernels kernels_scalar = {sha256_compress_scalar, sha256_compress_scalar, 1};
+static const struct kernels kernels_scalar = {sha256_compress_scalar, sha256_compress_scalar, 1,
+                                              NULL};
 #if SHA256_HAS_X86
 static const struct kernels kernels_avx2 = {sha256_compress_scalar, sha256_compress_avx2_many,
-                                            SHA256_AVX2_MANY};
+                                            SHA256_AVX2_MANY, NULL};
 static const struct kernels kernels_shani = {sha256_compress_shani, sha256_compress_shani_many,
-                                             SHA256_SHANI_MANY};
+                                             SHA256_SHANI_MANY, NULL};
+static const struct kernels kernels_avx512 = {sha256_compress_scalar, sha256_compress_avx512_many,
+                                              SHA256_AVX512_MANY, NULL};
+static const struct kernels kernels_both = {sha256_compress_shani, sha256_compress_avx512_many,
+                                            SHA256_AVX512_MANY, &kernels_shani};
 
 /* The compilers we support do not all know the name "sha": CPUID leaf 7, EBX bit 29. */
 static bool cpu_has_shani(void)
@@ -35,15 +41,19 @@ static bool cpu_has_shani(void)
     }
     return (ebx >> 29 & 1) != 0;
 }
-static const struct kernels kernels_armsha = {sha256_compress_scalar, sha256_compress_scalar, 1};
+static const struct kernels kernels_armsha = {sha256_compress_scalar, sha256_compress_scalar, 1,
+                                              NULL};
 #else
 static const struct kernels kernels_avx2;
 static const struct kernels kernels_shani;
+static const struct kernels kernels_avx512;
+static const struct kernels kernels_both;
 #if SHA256_HAS_ARM
 static const struct kernels kernels_armsha = {sha256_compress_armsha, sha256_compress_armsha_many,
-                                              SHA256_ARMSHA_MANY};
+                                              SHA256_ARMSHA_MANY, NULL};
 #else
-static const struct kernels kernels_armsha = {sha256_compress_scalar, sha256_compress_scalar, 1};
+static const struct kernels kernels_armsha = {sha256_compress_scalar, sha256_compress_scalar, 1,
+                                              NULL};
 #endif
 
 static bool cpu_has_shani(void)
@@ -58,6 +68,14 @@ static bool cpu_has_avx2(void)
 
     host_cpuid_read(&cpuid);
     return host_has_avx2(&cpuid);
+}
+
+static bool cpu_has_avx512(void)
+{
+    struct host_cpuid cpuid;
+
+    host_cpuid_read(&cpuid);
+    return host_has_avx512(&cpuid);
 }
 
 static bool cpu_has_armsha(void)
@@ -80,42 +98,69 @@ bool sha256_isa_usable(enum sha256_isa isa)
         return cpu_has_shani();
     case SHA256_ISA_ARMSHA:
         return cpu_has_armsha();
+    case SHA256_ISA_AVX512:
+        return cpu_has_avx512();
     }
     return false;
+}
+
+/* The quickest for one message. */
+static enum sha256_isa find_best_one(void)
+{
+    return sha256_isa_usable(SHA256_ISA_SHANI)    ? SHA256_ISA_SHANI
+           : sha256_isa_usable(SHA256_ISA_ARMSHA) ? SHA256_ISA_ARMSHA
+                                                  : SHA256_ISA_SCALAR;
+}
+
+/* The quickest for many, where `one` is that for one. */
+static enum sha256_isa find_best_many(enum sha256_isa one)
+{
+    return sha256_isa_usable(SHA256_ISA_AVX512) ? SHA256_ISA_AVX512
+           : one != SHA256_ISA_SCALAR           ? one
+           : sha256_isa_usable(SHA256_ISA_AVX2) ? SHA256_ISA_AVX2
+                                                : SHA256_ISA_SCALAR;
 }
 
 /*
  * CPUID costs microseconds under a hypervisor, as much as hashing a kilobyte, so its answer is
  * kept. The one exception to "no mutable globals": threads that race here store the same value.
+ * *one: what hashes a single message, where that is something else.
  */
-static enum sha256_isa best_isa(void)
+static enum sha256_isa best_isa(enum sha256_isa *one)
 {
     static _Atomic int sha256_best_kept = SHA256_ISA_BEST;
     int best = sha256_best_kept;
 
     if (best == SHA256_ISA_BEST) {
-        best = sha256_isa_usable(SHA256_ISA_SHANI)    ? SHA256_ISA_SHANI
-               : sha256_isa_usable(SHA256_ISA_ARMSHA) ? SHA256_ISA_ARMSHA
-               : sha256_isa_usable(SHA256_ISA_AVX2)   ? SHA256_ISA_AVX2
-                                                      : SHA256_ISA_SCALAR;
+        *one = find_best_one();
+        best = (int)find_best_many(*one) + SHA256_ISA_COUNT * (int)*one;
         sha256_best_kept = best;
     }
-    return (enum sha256_isa)best;
+    *one = (enum sha256_isa)(best / SHA256_ISA_COUNT);
+    return (enum sha256_isa)(best % SHA256_ISA_COUNT);
 }
 
 const char *sha256_isa_name(enum sha256_isa isa)
 {
-    static const char *const names[SHA256_ISA_COUNT] = {"best", "scalar", "avx2", "shani",
-                                                        "armsha"};
+    static const char *const names[SHA256_ISA_COUNT] = {"best",  "scalar", "avx2",
+                                                        "shani", "armsha", "avx512"};
+    enum sha256_isa one;
 
-    return names[isa == SHA256_ISA_BEST ? best_isa() : isa];
+    return names[isa == SHA256_ISA_BEST ? best_isa(&one) : isa];
 }
 
 static const struct kernels *kernels_of(enum sha256_isa isa)
 {
+    enum sha256_isa one;
+    enum sha256_isa many;
+
     switch (isa) {
     case SHA256_ISA_BEST:
-        return kernels_of(best_isa());
+        many = best_isa(&one);
+        return many == SHA256_ISA_AVX512 && one == SHA256_ISA_SHANI ? &kernels_both
+                                                                    : kernels_of(many);
+    case SHA256_ISA_AVX512:
+        return &kernels_avx512;
     case SHA256_ISA_AVX2:
         return &kernels_avx2;
     case SHA256_ISA_SHANI:
@@ -215,16 +260,25 @@ static void fetch_ahead(const uint8_t *bytes, size_t size)
     }
 }
 
+/* An idle lane takes as long as one with a message. */
+static const struct kernels *kernels_for(const struct kernels *best, const struct kernels *alone,
+                                         uint64_t count)
+{
+    const struct kernels *few = best->few;
+
+    return count == 1 ? alone : few != NULL && count <= 2 * (uint64_t)few->many_lanes ? few : best;
+}
+
 void sha256_many(struct digest *digests, uint8_t prefix, const void *messages, size_t message_size,
                  uint64_t count, enum sha256_isa isa)
 {
     const struct kernels *best = kernels_of(isa);
-    const struct kernels alone = {best->one, best->one, 1};
-    const struct kernels *kernels = count == 1 ? &alone : best; /* an idle lane takes as long */
+    const struct kernels alone = {best->one, best->one, 1, NULL};
     const uint8_t *next = messages;
     struct lane_group group;
 
     while (count > 0) {
+        const struct kernels *kernels = kernels_for(best, &alone, count);
         uint32_t used = count < kernels->many_lanes ? (uint32_t)count : kernels->many_lanes;
         const uint8_t *lanes[SHA256_LANES_MAX];
 

@@ -27,6 +27,12 @@ static enum status keep_checkpoint(struct bundle *bundle, struct run *run, uint6
     return prune_checkpoints(bundle, options, error);
 }
 
+/* A step that the machine has made while the root of the one before was found. */
+struct ahead {
+    bool made;
+    uint64_t nanoseconds;
+};
+
 /* May the machine make the next step before the root of this one is known? Not where the state
  * between them is needed: for a checkpoint, or for a fault to inject. */
 static bool may_go_ahead(const struct train_result *result, const struct job *job,
@@ -34,33 +40,45 @@ static bool may_go_ahead(const struct train_result *result, const struct job *jo
 {
     const uint64_t next = result->steps + 1;
 
-    return state_root_can_overlap(run->machine) && options->falsify == NULL && next < job->steps &&
-           next % job->segment_length != 0 && !stop_requested(options->stop);
+    return state_root_can_overlap(run->machine, options->threads) && options->falsify == NULL &&
+           next < job->steps && next % job->segment_length != 0 && !stop_requested(options->stop);
 }
 
-/* Finds the root of this step's state while the machine makes the next step. */
-static enum status go_ahead(struct digest *root, bool *finite, struct run *run, struct error *error)
+/* Finds the root of this step's state while the machine makes the next step. What the step waits
+ * for the hash is no time of the step. */
+static enum status go_ahead(struct bundle_step *entry, bool *finite, struct ahead *ahead,
+                            struct run *run, const struct train_options *options,
+                            struct error *error)
 {
+    const uint64_t start = steady_ns();
+    uint64_t waited = 0;
+    uint64_t before;
+    uint64_t after;
     enum status stepped;
 
-    TRY(state_root_begin(run->machine, error));
+    TRY(state_root_begin(run->machine, options->threads, error));
+    before = steady_ns();
     stepped = run->machine->backend->step(run->machine, NULL, error);
-    TRY(state_root_end(root, finite, run->machine, error));
+    after = steady_ns();
+    TRY(state_root_end(&entry->root, finite, &waited, run->machine, error));
+    ahead->made = stepped == STATUS_OK;
+    ahead->nanoseconds = after - before - waited;
+    entry->nanoseconds_committing = before - start + waited + (steady_ns() - after);
     return stepped;
 }
 
 /* Makes one step and finds its root. *ahead: the machine has made this step already; afterwards,
  * the next one. */
-static enum status compute_step(struct bundle_step *entry, bool *finite, bool *ahead,
+static enum status compute_step(struct bundle_step *entry, bool *finite, struct ahead *ahead,
                                 const struct train_result *result, const struct job *job,
                                 struct run *run, const struct train_options *options,
                                 struct error *error)
 {
+    const struct ahead done = *ahead;
     uint64_t start = steady_ns();
-    bool made = *ahead;
 
-    *ahead = false;
-    if (!made) {
+    *ahead = (struct ahead){0};
+    if (!done.made) {
         TRY(run->machine->backend->step(run->machine, NULL, error));
     }
     if (options->falsify != NULL && entry->step == *options->falsify) {
@@ -69,21 +87,19 @@ static enum status compute_step(struct bundle_step *entry, bool *finite, bool *a
     TRY(run_loss(&entry->loss_bits, run, error));
     TRY(run_held_out(&entry->evaluated, &entry->held_out_bits, &entry->accuracy_bits, run,
                      entry->step, error));
-    entry->nanoseconds = steady_ns() - start;
-    start = steady_ns();
+    entry->nanoseconds = steady_ns() - start + done.nanoseconds;
     if (may_go_ahead(result, job, run, options)) {
-        TRY(go_ahead(&entry->root, finite, run, error));
-        *ahead = true;
-    } else {
-        TRY(state_root_find(&entry->root, finite, run->machine, options->threads, error));
+        return go_ahead(entry, finite, ahead, run, options, error);
     }
+    start = steady_ns();
+    TRY(state_root_find(&entry->root, finite, run->machine, options->threads, error));
     entry->nanoseconds_committing = steady_ns() - start;
     return STATUS_OK;
 }
 
-static enum status train_step(struct train_result *result, bool *ahead, struct bundle *bundle,
-                              struct run *run, const struct train_options *options,
-                              struct error *error)
+static enum status train_step(struct train_result *result, struct ahead *ahead,
+                              struct bundle *bundle, struct run *run,
+                              const struct train_options *options, struct error *error)
 {
     const struct job *job = bundle_job(bundle);
     struct bundle_step entry = {.step = result->steps, .microjoules = BUNDLE_ENERGY_UNKNOWN};
@@ -158,7 +174,7 @@ static enum status train_steps(struct train_result *result, struct bundle *bundl
     struct stop_rule rule;
     bool ended = false;
     uint64_t retried = UINT64_MAX; /* the last step that was retried */
-    bool ahead = false;            /* the machine is a step further than the journal */
+    struct ahead ahead = {0};      /* made: the machine is a step further than the journal */
 
     TRY(stop_rule_read(&rule, bundle, error));
     stop_watch_init(&watch, &rule);
@@ -166,7 +182,7 @@ static enum status train_steps(struct train_result *result, struct bundle *bundl
     while (result->steps < steps && !result->diverged && !ended) {
         enum status status;
 
-        if (stop_requested(options->stop) && !ahead) {
+        if (stop_requested(options->stop) && !ahead.made) {
             return STATUS_STOPPED;
         }
         status = train_step(result, &ahead, bundle, run, options, error);

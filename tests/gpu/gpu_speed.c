@@ -368,6 +368,7 @@ static void time_committed(double seconds[ROUNDS], struct machine *machine)
 {
     struct digest root;
     struct error error;
+    uint64_t waited;
     bool finite;
 
     error_init(&error);
@@ -375,9 +376,9 @@ static void time_committed(double seconds[ROUNDS], struct machine *machine)
     for (int round = -3; round < ROUNDS; round++) {
         const double start = gpu_check_now();
 
-        gpu_check_must(state_root_begin(machine, &error), &error);
+        gpu_check_must(state_root_begin(machine, 1, &error), &error);
         gpu_check_must(machine->backend->step(machine, NULL, &error), &error);
-        gpu_check_must(state_root_end(&root, &finite, machine, &error), &error);
+        gpu_check_must(state_root_end(&root, &finite, &waited, machine, &error), &error);
         gpu_check_must(gpu_machine_wait(machine, &error), &error);
         seconds[round < 0 ? 0 : round] = gpu_check_now() - start;
     }

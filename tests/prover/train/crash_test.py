@@ -2,7 +2,8 @@
 Method: one uninterrupted run is the measure. Then runs are killed at 30 random instants (a fixed
 seed), some several times, and resumed to their end; and runs are given a limit to the size of any
 file, as a full disk would, and resumed without it. Every end must be the measure's: the last
-state's root and every segment's, with checkpoints that hash to them and no half-written file."""
+state's root and every segment's, with checkpoints that hash to them and no half-written file. Where
+states are hashed beside the next step, a journal that a kill left is a beginning of the measure's."""
 
 import json
 import os
@@ -24,6 +25,7 @@ LOCKSTEP = os.environ["TEST_LOCKSTEP"]
 DATA = "fixtures/text/village.u8"
 SOAK = int(os.environ.get("SOAK_MINUTES", "0")) > 0
 KILLS = 300 if SOAK else 8 if "TEST_QUICK" in os.environ else 30
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 LIMITS = range(0, 400, 2 if SOAK else 25)
 
 folder = tempfile.mkdtemp(prefix="lockstep-test-")
@@ -154,10 +156,51 @@ def encrypted_runs_are_killed_too():
     assert lockstep("bundle", "check", path("encrypted"), "--bundle-key", key)["damaged"] == 0
 
 
+def wide_command(run, threads):
+    """The state has more than a mebibyte: beside one thread, a second core hashes it."""
+    words = ["resume", path(run)] if started(run) else ["run", path("wide.job"), "--bundle", path(run)]
+    return [LOCKSTEP, "prover", *words, "--data", DATA, "--threads", threads]
+
+
+def roots_of(run):
+    steps = lockstep("bundle", "steps", path(run), "--count", "1000")["steps"]
+    return [(step["step"], step["state_root"], step["loss"]) for step in steps]
+
+
+def runs_that_hash_beside_their_steps_are_killed_too():
+    lockstep("job", "new", "--data", DATA, "--layers", "2", "--heads", "2", "--width", "96", "--length",
+             "16", "--batch", "1", "--vocabulary", "128", "--steps", "60", "--segment-steps", "6",
+             "--out", path("wide.job"))
+    # All cores compute: nothing is hashed beside a step.
+    assert subprocess.run(wide_command("wide measure", "0"), **QUIET).returncode == 0
+    wanted = roots_of("wide measure")
+    before = time.time()
+    assert subprocess.run(wide_command("wide", "1"), **QUIET).returncode == 0
+    duration = time.time() - before
+    assert roots_of("wide") == wanted
+    kills = number = left = 0
+    while kills < max(4, KILLS // 3):
+        run = "wide killed %d" % number
+        number += 1
+        kills += killed_after(wide_command(run, "1"), numbers.uniform(0.1, 0.9) * duration)
+        if started(run):
+            there = roots_of(run)
+            assert there == wanted[:len(there)], (run, len(there))
+            left += len(there)
+        assert subprocess.run(wide_command(run, "1"), **QUIET).returncode == 0
+        assert roots_of(run) == wanted, run
+        assert lockstep("bundle", "check", path(run))["damaged"] == 0
+        shutil.rmtree(path(run))
+    assert left > 0, "no kill came behind a journaled step"
+    print("# %d kills in %d runs that hash beside their steps left %d journaled steps"
+          % (kills, number, left))
+
+
 TESTS = [
     runs_killed_at_random_instants_end_at_the_same_bits,
     runs_on_a_full_disk_stop_with_a_word_and_go_on,
     encrypted_runs_are_killed_too,
+    runs_that_hash_beside_their_steps_are_killed_too,
 ]
 
 

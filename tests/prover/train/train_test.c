@@ -2,9 +2,10 @@
  * Goal: a run ends at the same bits, however it was interrupted.
  * Method: an uninterrupted run as the measure; stops by signal after every step, damaged
  * checkpoints, other instruction sets and thread counts, encrypted bundles; runs that diverge;
- * journals that are false; a device that fails steps. Being killed and a full disk are in
- * crash_test.py.
+ * journals that are false; a device that fails steps; states that are hashed beside the next step.
+ * Being killed and a full disk are in crash_test.py.
  */
+#include <omp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,6 +168,85 @@ static void test_run_goes_on_with_other_instructions(void **state)
     assert_int_equal(train_more(&result, bundle, ISA_SCALAR, &options), STATUS_OK);
     check_end(bundle);
     bundle_close(bundle);
+}
+
+/* ---- hashing beside the next step ------------------------------------------ */
+
+/* Its state is hashed beside the next step wherever a second core is. */
+static void wide_job(struct small_job_options *options)
+{
+    small_job_defaults(options);
+    options->model.width = 128;
+}
+
+/* The root after each step, found when nothing else is done. */
+static void roots_in_turn(struct digest roots[SMALL_JOB_STEPS], const struct job *job)
+{
+    struct run run = {0};
+
+    small_run_open(&run, job, isa_best(), 1, false);
+    small_run_begin(&run);
+    for (uint64_t i = 0; i < job->steps; i++) {
+        small_run_step(&run);
+        assert_int_equal(state_root_of(&roots[i], run.machine, NULL), STATUS_OK);
+    }
+    assert_int_equal(state_root_can_overlap(run.machine, 1), omp_get_num_procs() > 1);
+    run_close(&run);
+}
+
+static void check_roots(struct bundle *bundle, const struct digest roots[SMALL_JOB_STEPS],
+                        uint64_t steps)
+{
+    uint64_t count = 0;
+
+    assert_int_equal(bundle_step_count(&count, bundle, NULL), STATUS_OK);
+    assert_int_equal(count, steps);
+    for (uint64_t i = 0; i < steps; i++) {
+        struct bundle_step entry;
+
+        assert_int_equal(bundle_step_read(&entry, bundle, i, NULL), STATUS_OK);
+        assert_true(digest_equal(&entry.root, &roots[i]));
+        assert_true(entry.nanoseconds > 0);
+    }
+}
+
+static void test_states_hashed_beside_the_next_step_have_their_roots(void **state)
+{
+    struct small_job_options options;
+    struct digest roots[SMALL_JOB_STEPS];
+    struct job *job;
+
+    (void)state;
+    wide_job(&options);
+    job = small_job_new(&options);
+    roots_in_turn(roots, job);
+    job_free(job);
+    for (uint64_t at = 1; at <= SMALL_JOB_STEPS; at += test_share(1, 4)) {
+        struct stopper stopper = {at};
+        struct stop stop = {.descriptor = -1};
+        struct train_options training = {
+            .stop = &stop, .progress = stop_at, .progress_context = &stopper, .threads = 1};
+        struct train_result result = {0};
+        struct bundle *bundle = NULL;
+        char name[32];
+
+        (void)snprintf(name, sizeof(name), "beside %d", (int)at);
+        assert_int_equal(bundle_create(&bundle, small_path(name), small_job_new(&options), NULL),
+                         STATUS_OK);
+        assert_int_equal(stop_open(&stop, NULL), STATUS_OK);
+        assert_int_equal(train_more(&result, bundle, isa_best(), &training),
+                         at < SMALL_JOB_STEPS ? STATUS_STOPPED : STATUS_OK);
+        stop_close(&stop);
+        /* What is made already is journaled; nothing more is made. */
+        assert_in_range(result.steps, at, at + 1);
+        check_roots(bundle, roots, result.steps);
+        assert_int_equal(bundle_checkpoint_check(bundle, result.steps, NULL), STATUS_OK);
+        training = (struct train_options){.threads = 1};
+        assert_int_equal(train_more(&result, bundle, isa_best(), &training), STATUS_OK);
+        check_roots(bundle, roots, SMALL_JOB_STEPS);
+        assert_int_equal(bundle_checkpoint_check(bundle, SMALL_JOB_STEPS, NULL), STATUS_OK);
+        bundle_close(bundle);
+    }
 }
 
 /* ---- damage -------------------------------------------------------------- */
@@ -465,6 +545,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_commits_to_every_step),
         cmocka_unit_test(test_run_stopped_after_any_step_goes_on),
+        cmocka_unit_test(test_states_hashed_beside_the_next_step_have_their_roots),
         cmocka_unit_test(test_run_goes_on_with_other_instructions),
         cmocka_unit_test(test_damaged_checkpoints_cost_time_and_no_bits),
         cmocka_unit_test(test_step_that_the_journal_tells_otherwise_ends_the_run),

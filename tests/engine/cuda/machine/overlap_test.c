@@ -64,13 +64,14 @@ static uint32_t wrong_roots(const struct start *start, const struct digest expec
     start_must(machine->backend->step(machine, NULL, &error), &error);
     for (int i = 0; i < STEPS; i++) {
         struct digest root;
+        uint64_t waited;
         bool finite;
 
-        start_must(state_root_begin(machine, &error), &error);
+        start_must(state_root_begin(machine, 1, &error), &error);
         if (i + 1 < STEPS) {
             start_must(machine->backend->step(machine, NULL, &error), &error);
         }
-        start_must(state_root_end(&root, &finite, machine, &error), &error);
+        start_must(state_root_end(&root, &finite, &waited, machine, &error), &error);
         wrong += !digest_equal(&root, &expected[i]);
     }
     machine->backend->close(machine);
