@@ -36,8 +36,8 @@ struct spawn_files {
 MUST_CHECK enum status spawn_program(pid_t *process, const char *program, const char *const *words,
                                      const struct spawn_files *files, struct error *error);
 
-/* Has it ended? Then *process is 0, and *how as waitpid() says it; a child that somebody else waited
- * for ended with code 126. Never waits. A process 0 has not ended. */
+/* Has it ended? Then *process is 0, and *how as waitpid() says it; a child that somebody else
+ * waited for ended with code 126. Never waits. A process 0 has not ended. */
 bool spawn_ended(pid_t *process, int *how);
 
 /* The exit code, or 128 and the signal that ended it. */

@@ -8,7 +8,6 @@
 
 #include "base/curve.h"
 #include "base/io/progress.h"
-#include "base/order.h"
 #include "base/sheet/page_frame.h"
 
 #define WIDTH       1000 /* of the drawing, before it is stretched */
@@ -28,6 +27,14 @@ struct scale {
 
 /* ---- the scale --------------------------------------------------------------------- */
 
+static int by_size(const void *a, const void *b)
+{
+    double left = *(const double *)a;
+    double right = *(const double *)b;
+
+    return (left > right) - (left < right);
+}
+
 /* All values in order; their number. */
 static uint32_t sort_values(double values[SHEET_SERIES_MAX * SHEET_POINTS_MAX],
                             const struct sheet_plot *plot)
@@ -41,7 +48,7 @@ static uint32_t sort_values(double values[SHEET_SERIES_MAX * SHEET_POINTS_MAX],
             }
         }
     }
-    qsort(values, count, sizeof(values[0]), order_doubles);
+    qsort(values, count, sizeof(values[0]), by_size);
     return count;
 }
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/order.h"
 #include "engine/ops/contraction.h"
 #include "engine/ops/element.h"
 
@@ -16,6 +15,14 @@ enum {
 
 /* ---- the shifts --------------------------------------------------------------- */
 
+static int by_size(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
 /* Of the logarithms that are finite. */
 static double median_of(double *room, const double *values, uint64_t count)
 {
@@ -26,7 +33,7 @@ static double median_of(double *room, const double *values, uint64_t count)
             room[used++] = values[k];
         }
     }
-    qsort(room, used, sizeof(*room), order_doubles);
+    qsort(room, used, sizeof(*room), by_size);
     return used == 0 ? 0.0 : room[used / 2];
 }
 

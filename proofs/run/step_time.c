@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/order.h"
 #include "base/steady.h"
 #include "proofs/commit/commit.h"
 #include "proofs/commit/state_root.h"
@@ -29,6 +28,14 @@ static enum status write_first_state(struct run *run, struct error *error)
         TRY(status);
     }
     return STATUS_OK;
+}
+
+static int compare_times(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+
+    return (a > b) - (a < b);
 }
 
 /* Reads the loss after the step: a device may still be at work when step() returns. */
@@ -56,7 +63,7 @@ static enum status time_steps(struct step_time *time, struct run *run, double se
         TRY(one_step(&each[time->steps], run, error));
         time->steps++;
     } while (time->steps < STEP_TIME_STEPS_MAX && steady_seconds() - begin < seconds);
-    qsort(each, time->steps, sizeof(each[0]), order_doubles);
+    qsort(each, time->steps, sizeof(each[0]), compare_times);
     time->seconds = each[time->steps / 2];
     time->spread_s = each[time->steps - 1] - each[0];
     begin = steady_seconds();

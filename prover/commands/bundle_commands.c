@@ -295,14 +295,14 @@ out:
 
 static const struct option_spec key_options[] = {ACCESS_KEY_OPTIONS};
 
-struct findings {
+struct bundle_findings {
     uint64_t steps;
     uint64_t checkpoints;
     uint64_t damaged;
     json_t *list; /* the damage */
 };
 
-static enum status check_checkpoints(struct findings *findings, struct bundle *bundle,
+static enum status check_checkpoints(struct bundle_findings *findings, struct bundle *bundle,
                                      struct error *error)
 {
     uint64_t step = 0;
@@ -325,7 +325,7 @@ static enum status check_checkpoints(struct findings *findings, struct bundle *b
 }
 
 static int report_findings(struct command_context *context, const struct bundle *bundle,
-                           const struct findings *findings)
+                           const struct bundle_findings *findings)
 {
     int shown;
     size_t at;
@@ -349,7 +349,7 @@ static int report_findings(struct command_context *context, const struct bundle 
 
 static int run_check(struct command_context *context)
 {
-    struct findings findings = {.list = json_array()};
+    struct bundle_findings findings = {.list = json_array()};
     struct bundle *bundle = NULL;
     struct error error;
     enum status status;

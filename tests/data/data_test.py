@@ -148,6 +148,19 @@ def test_held_out_examples_are_always_the_same():
     assert {bytes(ids).decode() for ids, _ in tokenizers.examples(folder, held_out=True)} <= held
 
 
+def test_rows_are_shown_as_asked():
+    texts = [{"text": "abcd%03d" % i} for i in range(40)]
+    folder = pack("shown", lines("shown.jsonl", texts), "--tokenizer", "bytes", "--length", "8", "--held-out", "0.3")
+    for more, held_out in (([], False), (["--held"], True)):
+        rows = [bytes(ids).decode() for ids, _ in tokenizers.examples(folder, held_out=held_out)]
+        told = program.ask("data", "show", folder, "--row", "2", "--count", "3", *more)["rows"]
+        assert [one["row"] for one in told] == [2, 3, 4], told
+        assert [bytes(one["tokens"][:7]).decode() for one in told] == rows[2:5], (told, rows)
+    said = program.call("data", "show", folder, "--row", "1", "--count", "1", "--ids").stdout.decode()
+    assert said.startswith("row 1") and " 97 98 99 100 " in said.replace("}", " ").replace("{", " "), said
+    assert "a{bcd" in program.call("data", "show", folder, "--count", "1").stdout.decode()
+
+
 def test_compressed_files_give_the_same_rows():
     text = "".join(json.dumps({"text": "line %d" % i}) + "\n" for i in range(5000)).encode()
     plain = put("same.jsonl", text)

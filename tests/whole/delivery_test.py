@@ -204,6 +204,11 @@ def checks(here, key):
     assert here.ask("client", "job", "check", key, path)["step"] == 12
     assert here.ask("client", "job", "check", key,
                     here.path("out/000000000012.safetensors"))["segment"] == 2
+    os.mkdir(here.path("alone"))
+    shutil.copy(path, here.path("alone/model.safetensors"))
+    for named, wanted in (("out/job", 0), ("alone/model.safetensors", 1)):
+        here.run("client", "job", "check", key, here.path("alone/model.safetensors"), "--job-file",
+                 here.path(named), wanted=wanted)
     with open(path, "rb") as file:
         whole = file.read()
     header = 8 + struct.unpack("<Q", whole[:8])[0]

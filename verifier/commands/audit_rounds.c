@@ -1,7 +1,6 @@
 /* audit_rounds.c - see audit_rounds.h. */
 #include "verifier/commands/audit_rounds.h"
 
-
 #include "base/hex.h"
 #include "base/steady.h"
 #include "chain/commands/commands.h"

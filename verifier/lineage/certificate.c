@@ -1,7 +1,6 @@
 /* certificate.c - see certificate.h. */
 #include "verifier/lineage/certificate.h"
 
-
 #include "base/hex.h"
 #include "base/io/file.h"
 #include "base/io/strict_json.h"

@@ -1,7 +1,7 @@
 /*
  * Goal: a child has the files it is given, where it looks for them, and our environment; it has
- * neither our input nor the signals that we blocked; a program that is not there is an error. A child
- * yields and goes with us where that is asked; its end is told once.
+ * neither our input nor the signals that we blocked; a program that is not there is an error. A
+ * child yields and goes with us where that is asked; its end is told once.
  * Method: /bin/sh as the child, files in memory.
  */
 #include "base/io/spawn.h"
