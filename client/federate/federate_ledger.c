@@ -501,9 +501,10 @@ static enum status mend_all(struct federate_round *round, struct error *error)
 
 /* ---- the round ------------------------------------------------------------ */
 
-/* Opens jobs that have no try; and those whose last try ended without a state, where the round needs
- * one: a kill, or a ledger that was away, came between the end of a try and the next one. It comes
- * before any other owner gives a state, after which this one might be left out with a job open. */
+/* Opens jobs that have no try; and those whose last try ended without a state, where the round
+ * needs one: a kill, or a ledger that was away, came between the end of a try and the next one. It
+ * comes before any other owner gives a state, after which this one might be left out with a job
+ * open. */
 static enum status open_tries(struct federate_round *round, struct error *error)
 {
     const bool needed = round_mean_count(&round->record) < round->federation->rounds.quorum;

@@ -138,8 +138,8 @@ struct backend {
     /* The memory of a readable tensor; NULL where it is not on the host. */
     const void *(*peek)(struct machine *machine, uint32_t tensor);
 
-    /* Puts tensors at their places in a file, which several processes hold parts of. NULL: the caller
-     * reads and writes. */
+    /* Puts tensors, of which several processes hold parts, at their places in a file. NULL: the
+     * caller reads and writes. */
     enum status (*save)(struct machine *machine, const struct machine_save *save,
                         struct error *error);
 

@@ -131,8 +131,8 @@ safetensors_writer_open(struct safetensors_writer *writer, struct error *error, 
 MUST_CHECK enum status safetensors_writer_add(struct safetensors_writer *writer,
                                               struct error *error, const void *data, size_t size);
 
-/* Makes room for all bytes that have not come, which others then write: *first is the first of them,
- * and writer->file.part_path the file. It is not encrypted. */
+/* Makes room for all bytes that have not come, which others then write: *first is the first of
+ * them, and writer->file.part_path the file. It is not encrypted. */
 MUST_CHECK enum status safetensors_writer_room(uint64_t *first, struct safetensors_writer *writer,
                                                struct error *error);
 

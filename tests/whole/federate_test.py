@@ -7,6 +7,7 @@ Method: client, solvers and a verifier's node, each a program, in a town (town.p
 the first play also on a chain.
 The client dies at chosen calls and goes on. Adapters beside a frozen base, since they are what travels."""
 
+import fnmatch
 import json
 import os
 import shutil
@@ -386,8 +387,10 @@ def reopened(town):
 
 
 def what_came(town):
-    """Everything on the ledger but when it was."""
-    moves = [(event["event"], event["job"], event["account"], event.get("segment")) for event in town.events()]
+    """Everything on the ledger, but when it was, and whether what is owed came home: the next withdrawal
+    takes all of it."""
+    moves = [(event["event"], event["job"], event["account"], event.get("segment")) for event in town.events()
+             if event["event"] != "withdrawn"]
     with open(town.path("fed/round-001/owner-02.json"), encoding="ascii") as file:
         tries = json.load(file)["tries"]
     return moves, [town.money(who) for who in ("client", "bob", "verifier")], [one["end"] for one in tries]
@@ -426,8 +429,15 @@ def killed_while_a_void_job_is_opened_again():
 
 
 def put_back(town, kept):
-    shutil.rmtree(town.folder)
-    shutil.copytree(kept, town.folder)
+    """All but what processes said."""
+    told = ("*.log", "*.tally")
+    for name in os.listdir(town.folder):
+        where = town.path(name)
+        if os.path.isdir(where):
+            shutil.rmtree(where)
+        elif not any(fnmatch.fnmatch(name, one) for one in told):
+            os.unlink(where)
+    shutil.copytree(kept, town.folder, ignore=shutil.ignore_patterns(*told), dirs_exist_ok=True)
 
 
 TESTS = [one_lies_and_one_vanishes, another_solver_takes_over, void_is_opened_again_and_two_rounds,

@@ -8,8 +8,8 @@
  * the count stands there, 8 bytes in this machine's order, also after a death. SUDDEN_DISK=1: only
  * calls about files count. SUDDEN_FULL=FILE: while FILE exists, writing says that the disk is full.
  * All are about the process itself and not about its children. A child for checks, whose first
- * argument begins with --, is spared. SUDDEN_IN=WORD: all are about the process of which WORD is the
- * first or the second argument, however deep it stands.
+ * argument begins with --, is spared. SUDDEN_IN=WORD: all are about the process of which WORD is
+ * the first or the second argument, however deep it stands.
  *
  * Not one of tests/support: linked into a program it would be that program's own write().
  */
