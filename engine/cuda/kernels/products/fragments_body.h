@@ -139,7 +139,7 @@ static RULE INLINED void halves_signed(uint32_t to[2], uint32_t bytes)
     to[1] = halves_subtract(halves_above(raised, LAST_BYTES), above);
 }
 
-/* The same, and 1 more where the byte of the limb below is 128 or more, which is taken as signed. */
+/* The same, and 1 more where the limb below is 128 or more, and is taken as signed. */
 static RULE INLINED void halves_carried(uint32_t to[2], uint32_t bytes, uint32_t lower)
 {
     const uint32_t raised = bytes ^ UINT32_C(0x80808080);
