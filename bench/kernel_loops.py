@@ -28,7 +28,7 @@ COLUMNS = ["loop", "products", "moves", "memory barriers", "block barriers", "sh
            "by 128", "by 512"]
 # The elements of a block whose sums stay in 32 bits, and the blocks that a kernel takes.
 REACHES = {"kernel_contract_narrow": 2048, "kernel_contract_wide": 256, "kernel_contract_three": 128,
-           "kernel_halves_short": 256, "kernel_halves_long": 1024, "kernel_halves_wide": 256,
+           "kernel_halves_short": 256, "kernel_halves_long": 1024, "kernel_halves_wide": 256, "kernel_halves_three": 128,
            "kernel_hopper_narrow": 2048, "kernel_hopper_narrow_half": 2048}
 TAKES = {"kernel_halves_short": [128], "kernel_halves_long": [512]}
 STAGE, PARTS, LINE = 64, 3, 128  # of k: a turn of mma's loop; of wgmma: planes, and a slot's elements

@@ -409,7 +409,7 @@ static void measure_energy(struct gpu_check *check, struct machine *machine, dou
     const double wanted = ENERGY_SECONDS / step_s;
     const uint32_t steps = check->quick ? 1 : wanted < 1000.0 ? 1 + (uint32_t)wanted : 1000;
     struct nvml *nvml = NULL;
-    double joules[2];
+    double joules[2] = {0.0, 0.0};
     double seconds = 0.0;
     struct error error;
 

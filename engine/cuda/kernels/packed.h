@@ -66,8 +66,8 @@
  *   and five sums as by bytes, of 128 elements from 0: the largest is ml' + lm', of 2 * 2^14 * 2^7
  *   = 2^22, and hl' + mm' + lh' comes to 128 * (2 * 32 * 128 + 2^14) = 3,145,728 < 2^22.
  * In 32 bits: 14 bits, 128 hh <= 2^7 * 2^12 * 2^10 = 2^29; 15 and 16 bits, 256 hh <= 2^8 * 2^14 *
- * 2^8 = 2^30 and |mid| <= 2 * 2^14 * 2^8 = 2^23; 22 bits, 256 hh' + (hm' + mh') <= 2^8 * 2^17 + 2^20
- * and 256 (ml' + lm') + ll' <= 2^8 * 2^22 + 2^21 < 2^31, of either sign.
+ * 2^8 = 2^30 and |mid| <= 2 * 2^14 * 2^8 = 2^23; 22 bits, 256 hh' + (hm' + mh') <= 2^8 * 2^17 +
+ * 2^20 and 256 (ml' + lm') + ll' <= 2^8 * 2^22 + 2^21 < 2^31, of either sign.
  *
  * A strip (strip_body.h) adds up after every piece, so at most 128 products: 14 bits from
  * HALVES_START; 15 and 16 bits from 0, 128 * 255^2 = 8,323,200, less than 2^23.

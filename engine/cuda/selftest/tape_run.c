@@ -18,6 +18,9 @@ struct tape_run {
     uint64_t sizes[SELFTEST_TENSORS_MAX];
     void *host[SELFTEST_TENSORS_MAX];
     void *device[SELFTEST_TENSORS_MAX];
+    bool timed;     /* or compared */
+    double seconds; /* of the last operation */
+    bool right;     /* every shown tensor is what the rules make */
 };
 
 /*
@@ -186,12 +189,11 @@ static enum device_result give_values(struct tape_run *run, const struct launche
     return result;
 }
 
-static enum device_result compare_outputs(bool *right, const struct tape_run *run,
-                                          const struct launcher *launcher)
+static enum device_result compare_outputs(struct tape_run *run, const struct launcher *launcher)
 {
     enum device_result result = DEVICE_OK;
 
-    *right = true;
+    run->right = true;
     for (uint32_t id = 0; id < run->tape.tape.tensor_count && result == DEVICE_OK; id++) {
         void *got;
 
@@ -203,14 +205,15 @@ static enum device_result compare_outputs(bool *right, const struct tape_run *ru
             return DEVICE_NO_MEMORY;
         }
         result = launcher->calls->download(launcher->device, got, run->device[id], run->sizes[id]);
-        *right = *right && result == DEVICE_OK && memcmp(got, run->host[id], run->sizes[id]) == 0;
+        run->right =
+            run->right && result == DEVICE_OK && memcmp(got, run->host[id], run->sizes[id]) == 0;
         free(got);
     }
-    *right = *right && result == DEVICE_OK;
+    run->right = run->right && result == DEVICE_OK;
     return result;
 }
 
-static enum device_result compare_all(bool *right, struct tape_run *run, struct launcher *launcher)
+static enum device_result compare_all(struct tape_run *run, struct launcher *launcher)
 {
     enum device_result result = give_values(run, launcher);
     uint32_t next;
@@ -223,11 +226,11 @@ static enum device_result compare_all(bool *right, struct tape_run *run, struct 
             result = fuse_launch(&next, &run->fusion, launcher, at, run->tape.tape.op_count);
         }
     }
-    return result == DEVICE_OK ? compare_outputs(right, run, launcher) : result;
+    return result == DEVICE_OK ? compare_outputs(run, launcher) : result;
 }
 
 /* The last operation alone, over zeros: the least of some rounds. */
-static enum device_result time_last(double *least, struct tape_run *run, struct launcher *launcher)
+static enum device_result time_last(struct tape_run *run, struct launcher *launcher)
 {
     const struct device_calls *calls = launcher->calls;
     const uint32_t last = run->tape.tape.op_count - 1;
@@ -244,14 +247,13 @@ static enum device_result time_last(double *least, struct tape_run *run, struct 
         DEVICE_TRY(fuse_launch(&next, &run->fusion, launcher, last, last + 1));
         DEVICE_TRY(calls->mark(launcher->device, 1));
         DEVICE_TRY(calls->seconds(launcher->device, &seconds, 0, 1));
-        *least = round == 0 || seconds < *least ? seconds : *least;
+        run->seconds = round == 0 || seconds < run->seconds ? seconds : run->seconds;
     }
     return DEVICE_OK;
 }
 
 /* Rewritten and launched as the machine would do it: compared, or timed. */
-static enum device_result run_fused(bool *right, double *seconds, struct tape_run *run,
-                                    struct launcher *launcher)
+static enum device_result run_fused(struct tape_run *run, struct launcher *launcher)
 {
     const struct fusion_facts facts = {.disabled = launcher->disabled,
                                        .shared_max = launcher->shared_max};
@@ -275,8 +277,7 @@ static enum device_result run_fused(bool *right, double *seconds, struct tape_ru
         result = DEVICE_NO_MEMORY;
     }
     if (result == DEVICE_OK) {
-        result =
-            seconds != NULL ? time_last(seconds, run, launcher) : compare_all(right, run, launcher);
+        result = run->timed ? time_last(run, launcher) : compare_all(run, launcher);
     }
     if (block != NULL) {
         launcher->calls->release(launcher->device, block);
@@ -302,8 +303,9 @@ enum device_result tape_run_compare(bool *right, const struct launcher *device_l
     build(&run->tape, part);
     launcher.processors = run->tape.splits ? 64 : 1;
     if (run_rules(run)) {
-        result = run_fused(right, NULL, run, &launcher);
+        result = run_fused(run, &launcher);
     }
+    *right = run->right;
     for (uint32_t id = 0; id < run->tape.tape.tensor_count; id++) {
         free(run->host[id]);
     }
@@ -323,7 +325,9 @@ enum device_result tape_run_time(double *seconds, const struct launcher *device_
     }
     selftest_init(&run->tape);
     build(&run->tape, bits, launcher.processors < 1 ? 1 : launcher.processors);
-    result = run_fused(NULL, seconds, run, &launcher);
+    run->timed = true;
+    result = run_fused(run, &launcher);
+    *seconds = run->seconds;
     free(run);
     return result;
 }

@@ -27,14 +27,14 @@ KERNEL_LIST(KERNEL_MADE)
 #include "engine/cuda/kernels/rule_body.h"
 
 #include "engine/cuda/kernels/epilogue_body.h"
-#include "engine/cuda/kernels/quads_body.h"
 #include "engine/cuda/kernels/products/tile_body.h"
+#include "engine/cuda/kernels/quads_body.h"
 
 #include "engine/cuda/kernels/products/fragments_body.h"
 
+#include "engine/cuda/kernels/hash_body.h"
 #include "engine/cuda/kernels/products/contract_body.h"
 #include "engine/cuda/kernels/products/dots_body.h"
-#include "engine/cuda/kernels/hash_body.h"
 #include "engine/cuda/kernels/products/hopper_body.h"
 #include "engine/cuda/kernels/quantize_body.h"
 

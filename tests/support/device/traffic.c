@@ -378,6 +378,27 @@ static void count_strips(struct traffic *traffic, uint32_t kernel, const void *a
     }
 }
 
+static void count_products(struct traffic *traffic, uint32_t kernel, const void *args)
+{
+    if ((kernel >= KERNEL_STRIP_COLUMNS_NARROW && kernel <= KERNEL_STRIP_HALVES_WIDE) ||
+        (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_HALVES_WIDE)) {
+        count_strips(traffic, kernel, args);
+    } else {
+        count_contract(traffic, kernel, args);
+    }
+}
+
+static void count_plain_sums(struct traffic *traffic, uint32_t kernel, const void *args)
+{
+    if (kernel == KERNEL_DOTS) {
+        count_dots(traffic, args);
+    } else if (kernel == KERNEL_CHOSEN) {
+        count_chosen(traffic, args);
+    } else {
+        count_sums(traffic, kernel, args);
+    }
+}
+
 static enum device_result count_launch(struct device *device, const struct device_launch *launch)
 {
     struct traffic *traffic = (struct traffic *)device;
@@ -423,8 +444,6 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_CONTRACT_PLAIN:
     case KERNEL_HOPPER_NARROW:
     case KERNEL_HOPPER_NARROW_HALF:
-        count_contract(traffic, launch->kernel, args);
-        break;
     case KERNEL_STRIP_COLUMNS_NARROW:
     case KERNEL_STRIP_COLUMNS_WIDE:
     case KERNEL_STRIP_HALVES_NARROW:
@@ -433,18 +452,14 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ATTENTION_WIDE:
     case KERNEL_ATTENTION_HALVES_NARROW:
     case KERNEL_ATTENTION_HALVES_WIDE:
-        count_strips(traffic, launch->kernel, args);
+        count_products(traffic, launch->kernel, args);
         break;
     case KERNEL_ONES:
     case KERNEL_ONEHOT_LINK:
     case KERNEL_ONEHOT_SUM:
-        count_sums(traffic, launch->kernel, args);
-        break;
     case KERNEL_DOTS:
-        count_dots(traffic, args);
-        break;
     case KERNEL_CHOSEN:
-        count_chosen(traffic, args);
+        count_plain_sums(traffic, launch->kernel, args);
         break;
     case KERNEL_UPDATES: /* lists are the device's: add_lists() */
     case KERNEL_SQUARES:

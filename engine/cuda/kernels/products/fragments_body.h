@@ -120,40 +120,56 @@ fragments_three(int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMEN
 
 #define HALVES_PLANES 3 /* high limbs, low limbs, their sums; or three limbs */
 
-/* Four bytes, each raised by 128, and a number for each that is added first, as four halves. */
-static RULE INLINED void halves_of_raised(uint32_t to[2], uint32_t raised, uint32_t more)
+/* Two bytes, each raised by 128, as halves of 1024 more: 0x6400 + u is the half 1024 + u. */
+static RULE INLINED uint32_t halves_above(uint32_t raised, uint32_t selector)
 {
-    const uint32_t thousand = UINT32_C(0x64646464); /* 0x6400 + u is the half 1024 + u */
-    const uint32_t raise = UINT32_C(0x64806480);    /* 1024 + 128 */
-
-    to[0] =
-        halves_subtract(pick_bytes(raised, thousand, 0x4140) + pick_bytes(more, 0, 0x4140), raise);
-    to[1] =
-        halves_subtract(pick_bytes(raised, thousand, 0x4342) + pick_bytes(more, 0, 0x4342), raise);
+    return pick_bytes(raised, UINT32_C(0x64646464), selector);
 }
 
-/* Ones where bytes are taken as signed that are not: the next limb counts them. */
-static RULE INLINED uint32_t halves_carried(uint32_t bytes)
+#define FIRST_BYTES 0x4140
+#define LAST_BYTES  0x4342
+
+/* Four signed bytes as four halves. */
+static RULE INLINED void halves_signed(uint32_t to[2], uint32_t bytes)
 {
-    return bytes >> 7 & UINT32_C(0x01010101);
+    const uint32_t raised = bytes ^ UINT32_C(0x80808080);
+    const uint32_t above = UINT32_C(0x64806480); /* 1024 + 128 */
+
+    to[0] = halves_subtract(halves_above(raised, FIRST_BYTES), above);
+    to[1] = halves_subtract(halves_above(raised, LAST_BYTES), above);
+}
+
+/* The same, and 1 more where the limb below is 128 or more, and is taken as signed. */
+static RULE INLINED void halves_carried(uint32_t to[2], uint32_t bytes, uint32_t lower)
+{
+    const uint32_t raised = bytes ^ UINT32_C(0x80808080);
+    const uint32_t carry = lower >> 7 & UINT32_C(0x01010101);
+    const uint32_t above = UINT32_C(0x64806480);
+
+    to[0] = halves_subtract(halves_above(raised, FIRST_BYTES) + pick_bytes(carry, 0, FIRST_BYTES),
+                            above);
+    to[1] =
+        halves_subtract(halves_above(raised, LAST_BYTES) + pick_bytes(carry, 0, LAST_BYTES), above);
 }
 
 /* The limbs of four elements, as packed.h has them of halves; bytes: a word of each plane. */
 static RULE INLINED void halves_of(uint32_t to[HALVES_PLANES][2],
                                    const uint32_t bytes[PACKED_PLANES_MAX], enum limb_kind kind)
 {
-    const uint32_t signs = UINT32_C(0x80808080);
-    const bool carries = limbs_are_wide(kind) || kind == LIMBS_HALVES_THREE;
-
-    halves_of_raised(to[0], bytes[0] ^ signs, carries ? halves_carried(bytes[1]) : UINT32_C(0));
     if (kind == LIMBS_HALVES_THREE) {
-        halves_of_raised(to[1], bytes[1] ^ signs, halves_carried(bytes[2]));
-        halves_of_raised(to[2], bytes[2] ^ signs, 0);
-    } else {
-        halves_of_raised(to[1], bytes[1] ^ signs, 0);
-        to[2][0] = halves_add(to[0][0], to[1][0]);
-        to[2][1] = halves_add(to[0][1], to[1][1]);
+        halves_carried(to[0], bytes[0], bytes[1]);
+        halves_carried(to[1], bytes[1], bytes[2]);
+        halves_signed(to[2], bytes[2]);
+        return;
     }
+    if (kind == LIMBS_HALVES_WIDE) {
+        halves_carried(to[0], bytes[0], bytes[1]);
+    } else {
+        halves_signed(to[0], bytes[0]);
+    }
+    halves_signed(to[1], bytes[1]);
+    to[2][0] = halves_add(to[0][0], to[1][0]);
+    to[2][1] = halves_add(to[0][1], to[1][1]);
 }
 
 /* Planes of one word of A, and of B. */
@@ -303,10 +319,11 @@ piece_added(int64_t wide, int32_t sums[LIMB_SUMS][FRAGMENT_ROWS][FRAGMENT_COLUMN
     if (limb_planes(kind) == 3) {
         const int32_t top = high * 256 + sum_value(sums[2][i][j][c], kind);
         const int32_t middle = sum_value(sums[3][i][j][c], kind);
-        const uint32_t bits = (uint32_t)sum_value(sums[4][i][j][c], kind) * 256 + (uint32_t)low;
-        const int64_t bottom = kind == LIMBS_THREE ? (int64_t)bits : (int64_t)(int32_t)bits;
+        const uint32_t bottom = (uint32_t)sum_value(sums[4][i][j][c], kind) * 256 + (uint32_t)low;
 
-        part = (int64_t)top * (1 << 24) + ((int64_t)middle * 65536 + bottom);
+        part = kind == LIMBS_THREE
+                   ? (int64_t)top * (1 << 24) + ((int64_t)middle * 65536 + bottom)
+                   : (int64_t)top * (1 << 24) + ((int64_t)middle * 65536 + (int32_t)bottom);
     } else {
         const bool three = kind == LIMBS_NARROW || limbs_are_halves(kind);
         const int32_t radix = limbs_are_wide(kind) ? 256 : 128;
