@@ -1,12 +1,13 @@
 /*
  * tiles.c - a tensor that is quantized along its rows and along its columns, and of whose columns
  * sums are wanted: one operation makes all of it from one read (tiles_body.h), where the first of
- * them stood. GELU and SiLU, if nobody else wants what they make, are made there too.
+ * them stood. GELU and SiLU, if nobody else wants what they make, are made there too; the gradient
+ * of a cross-entropy is made again of the logits, if only its columns are wanted.
  *
- * Saves: the second reading of activations and gradients, 4 of 14 bytes a number; a bias' sums'
- * reading of limbs, and those limbs where nobody else wants them; what GELU would write.
- * Refused: 22 bits; blocks that are no piece; parameters and what others read too, since limbs that
- * the backward pass wants would lie beside them.
+ * Saves: the second reading of activations and gradients, 4 of 14 bytes a number; limbs where only
+ * sums are wanted; what GELU would write. Of a GPT-2 step 47 launches and 5.8 of 43.4 GB.
+ * Refused: 22 bits; blocks that are no piece; parameters, and what others read too unless the two
+ * quantizations are near: limbs for the backward pass would lie beside the numbers.
  */
 #include "engine/cuda/fusions/group.h"
 #include "engine/cuda/fusions/pattern.h"
@@ -22,10 +23,11 @@ struct tiles_match {
     uint32_t along;
     uint32_t sums;
     uint32_t entropy; /* whose gradient is quantized, and wanted by nobody else */
-    int64_t width; /* of the matrices */
+    bool alone;       /* nobody but these two quantizations reads the numbers */
+    int64_t width;    /* of the matrices */
 };
 
-/* ---- the views ---------------------------------------------------------------------------- */
+/* ---- the views ---------------------------------------------------------------------- */
 
 /* Has every piece an exponent of its own? */
 static bool is_pieces(const struct fusion *fusion, uint32_t at)
@@ -78,15 +80,60 @@ static bool are_both(const struct op *across, const struct op *along)
     return true;
 }
 
-/* ---- what becomes one ------------------------------------------------------------------------ */
+/* ---- what becomes one --------------------------------------------------------------- */
 
-/* Is it made for this quantization and the next one, and for nobody else? */
-static bool is_only_quantized(const struct fusion *fusion, const struct tape *tape,
-                              const struct readers *readers, uint32_t x)
+/* Operations from one quantization to the other; further apart, numbers should not wait as well. */
+#define NEAR 24
+
+static bool reads(const struct op *op, uint32_t x)
 {
-    return role_is_made(tape->tensors[x].role) && !readers->kept[x] && readers->count[x] == 2 &&
-           !tape_varies(tape, readers->first[x], x) &&
-           fusion_is_stretch(fusion, readers->first[x], readers->last[x]);
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (op->inputs[i] == x) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A quantization that nobody reads any more: another one has the same view (repeated.c). */
+static bool is_left_over(const struct readers *readers, const struct op *op)
+{
+    bool unread = op->kind == OP_QUANTIZE;
+
+    for (uint32_t i = 0; unread && i < op->output_count; i++) {
+        unread = readers->count[op->outputs[i]] == 0 && !readers->kept[op->outputs[i]];
+    }
+    return unread;
+}
+
+/* Finds the quantization of the rows of what operation `at` quantizes by columns. */
+static void find_along(struct tiles_match *found, const struct fusion *fusion,
+                       const struct tape *tape, const struct readers *readers, uint32_t at)
+{
+    const uint32_t x = fusion->ops[at].inputs[0];
+    uint32_t count = readers->count[x];
+    uint32_t along = NEVER;
+
+    if (!role_is_made(tape->tensors[x].role) || readers->kept[x] || tape_varies(tape, at, x)) {
+        return;
+    }
+    for (uint32_t by = readers->first[x]; by != NEVER && by <= readers->last[x]; by++) {
+        const struct op *op = &fusion->ops[by];
+
+        if (!reads(op, x)) {
+            continue;
+        }
+        count -= is_left_over(readers, op);
+        if (by != at && is_pieces(fusion, by) && !is_left_over(readers, op) &&
+            are_both(&fusion->ops[at], op)) {
+            along = by;
+        }
+    }
+    found->alone = count == 2;
+    if (along != NEVER && (found->alone || (along < at ? at - along : along - at) <= NEAR)) {
+        found->along = along;
+        found->width = contraction_shape_of(&fusion->ops[along]).k;
+    }
 }
 
 static uint32_t sums_of(const struct fusion *fusion, const struct readers *readers,
@@ -115,11 +162,10 @@ static uint32_t entropy_of(const struct fusion *fusion, const struct readers *re
     const struct plain_view view = quantizer_view(quantize);
     const struct op *op = at == NEVER ? NULL : &fusion->ops[at];
 
-    return op != NULL && op->kind == OP_CROSS_ENTROPY_GRAD &&
-                   op->output_count == ENTROPY_OUTPUTS && op->outputs[ENTROPY_DX] == x &&
-                   !readers->kept[x] && readers->count[x] == 1 && fusion->holders[x] == x &&
-                   fusion->holders[op->inputs[0]] == op->inputs[0] && view.count == 2 &&
-                   view.rows == 1 && view.dims[0] == op->attributes[COLUMNS] &&
+    return op != NULL && op->kind == OP_CROSS_ENTROPY_GRAD && op->output_count == ENTROPY_OUTPUTS &&
+                   op->outputs[ENTROPY_DX] == x && !readers->kept[x] && readers->count[x] == 1 &&
+                   fusion->holders[x] == x && fusion->holders[op->inputs[0]] == op->inputs[0] &&
+                   view.count == 2 && view.rows == 1 && view.dims[0] == op->attributes[COLUMNS] &&
                    view.strides[1] == op->attributes[COLUMNS]
                ? at
                : NEVER;
@@ -131,24 +177,14 @@ static bool tiles_at(struct tiles_match *found, const struct fusion *fusion,
     const struct op *op = &fusion->ops[at];
     const struct plain_view view = quantizer_view(op);
 
-    *found =
-        (struct tiles_match){.across = at, .along = NEVER, .sums = NEVER, .entropy = NEVER};
-    if (view.rows == 0 || view.strides[view.rows - 1] != 1 ||
-        readers->count[op->outputs[2]] == 0) {
+    *found = (struct tiles_match){.across = at, .along = NEVER, .sums = NEVER, .entropy = NEVER};
+    if (view.rows == 0 || view.strides[view.rows - 1] != 1 || readers->count[op->outputs[2]] == 0) {
         return false;
     }
     found->width = view.dims[view.rows - 1];
     found->sums = sums_of(fusion, readers, op);
     found->entropy = entropy_of(fusion, readers, op);
-    if (is_only_quantized(fusion, tape, readers, op->inputs[0])) {
-        const uint32_t first = readers->first[op->inputs[0]];
-        const uint32_t other = first == at ? readers->last[op->inputs[0]] : first;
-
-        if (is_pieces(fusion, other) && are_both(op, &fusion->ops[other])) {
-            found->along = other;
-            found->width = contraction_shape_of(&fusion->ops[other]).k;
-        }
-    }
+    find_along(found, fusion, tape, readers, at);
     return found->sums != NEVER || found->along != NEVER || found->entropy != NEVER;
 }
 
@@ -170,11 +206,11 @@ static bool are_alike(const struct tiles_match *found, const struct fusion *fusi
     return alike;
 }
 
-/* ---- GELU and SiLU --------------------------------------------------------------------------- */
+/* ---- GELU and SiLU ------------------------------------------------------------------ */
 
 static enum tiles_code code_of(const struct op *op)
 {
-    return op->kind != OP_MAP || op->input_count != 1               ? TILES_PLAIN
+    return op->kind != OP_MAP || op->input_count != 1 ? TILES_PLAIN
            : op->attributes[MAP_FUNCTION] == MAP_GELU ? TILES_GELU
            : op->attributes[MAP_FUNCTION] == MAP_SILU ? TILES_SILU
                                                       : TILES_PLAIN;
@@ -238,7 +274,7 @@ static void take_function(struct op *op, struct fusion *fusion, const struct tap
     op->attributes[TILES_FUNCTION] = code;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------- */
+/* ---- all of them -------------------------------------------------------------------- */
 
 /* Logits, and what cross-entropy's gradient takes and made of their rows. */
 static void take_logits(struct op *maker, const struct op *entropy)
@@ -274,7 +310,9 @@ static void make_one(struct fusion *fusion, const struct tape *tape, const struc
     fusion->ops[found->across].input_count = 0;
     fusion->ops[found->across].output_count = 0;
     if (found->along != NEVER) {
-        take_function(&maker, fusion, tape, readers);
+        if (found->alone) {
+            take_function(&maker, fusion, tape, readers);
+        }
         take_outputs(&maker, &fusion->ops[found->along]);
     }
     if (found->entropy != NEVER) {
@@ -308,7 +346,7 @@ static bool find_tiles(struct fusion *fusion, const struct tape *tape, struct re
     return true;
 }
 
-/* ---- the launch --------------------------------------------------------------------------------- */
+/* ---- the launch --------------------------------------------------------------------- */
 
 static enum device_result launch_made(const struct launcher *launcher, const struct fusion *fusion,
                                       uint32_t at)
@@ -316,9 +354,9 @@ static enum device_result launch_made(const struct launcher *launcher, const str
     return launch_tiles(launcher, &fusion->ops[at]);
 }
 
-/* ---- the self-test ------------------------------------------------------------------------------ */
+/* ---- the self-test ------------------------------------------------------------------ */
 
-/* Pieces differ so much, along rows and along columns, that exponents are raised; some are zeros. */
+/* Pieces differ so much, both ways, that exponents are raised; some are zeros. */
 static float fill_pieces(uint64_t row, uint64_t k)
 {
     const uint64_t piece = (row / CONTRACTION_PIECE + k / CONTRACTION_PIECE) % 3;
@@ -334,8 +372,7 @@ static const struct op *add_view(struct selftest_tape *tape, uint32_t x, const i
     const int64_t by_two[3] = {sizes[0], sizes[1], 2};
     const uint32_t two = selftest_give(tape, DTYPE_F32, (uint64_t)(sizes[0] * 2 * sizes[2]));
     const struct op *b = selftest_quantize(tape, two, sizes[0], 2, sizes[2], bits, 128, true);
-    const struct op *a =
-        selftest_quantize(tape, x, sizes[0], sizes[1], sizes[2], bits, 128, along);
+    const struct op *a = selftest_quantize(tape, x, sizes[0], sizes[1], sizes[2], bits, 128, along);
 
     (void)selftest_contract(tape, a, b, by_two, sizes[2], false);
     return a;

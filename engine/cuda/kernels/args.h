@@ -198,9 +198,9 @@ enum tiles_code {
 struct tiles_args {
     struct quantize_args across; /* no planes: nobody wants the limbs */
     struct quantize_args along;  /* no planes: nor those of the rows */
-    int32_t *parts;              /* (across.rows, pieces): sums of pieces; NULL: nobody wants them */
-    uint32_t *sums;              /* (across.rows): bits; NULL with parts */
-    const uint32_t *targets;     /* TILES_ENTROPY: of each row of x, as all that follows */
+    int32_t *parts;          /* (across.rows, pieces): sums of pieces; NULL: nobody wants them */
+    uint32_t *sums;          /* (across.rows): bits; NULL with parts */
+    const uint32_t *targets; /* TILES_ENTROPY: of each row of x, as all that follows */
     const float *dloss;
     const float *maximum;
     const float *sum;

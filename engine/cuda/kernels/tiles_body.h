@@ -251,7 +251,7 @@ KERNEL_LIMITED(kernel_quantize_tiles, struct tiles_args, TILES_THREADS)
     SHARED(int64_t, starts, TILES_SIDE);
     SHARED(uint32_t, largest, TILES_SIDE);
     SHARED(uint32_t, sums, TILES_SIDE);
-    SHARED(int16_t, stage, TILES_SIDE *TILES_PITCH);
+    SHARED(int16_t, stage, TILES_SIDE * TILES_PITCH);
     const uint64_t batches = args.across.rows / args.width;
     const uint64_t squares =
         batches * args.across.pieces * ((args.width + TILES_SIDE - 1) / TILES_SIDE);

@@ -261,8 +261,8 @@ static struct tiles_args tiles_args_of(const struct launcher *launcher, const st
 enum device_result launch_tiles(const struct launcher *launcher, const struct op *op)
 {
     const struct tiles_args args = tiles_args_of(launcher, op);
-    const uint64_t squares =
-        args.across.rows / args.width * args.across.pieces * ((args.width + TILES_SIDE - 1) / TILES_SIDE);
+    const uint64_t squares = args.across.rows / args.width * args.across.pieces *
+                             ((args.width + TILES_SIDE - 1) / TILES_SIDE);
 
     assert(launcher->packed && args.across.k <= UINT32_MAX);
     DEVICE_TRY(launch_work(launcher, KERNEL_QUANTIZE_TILES, squares, 1, TILES_THREADS, &args,
@@ -315,6 +315,8 @@ enum device_result launch_quantize(const struct launcher *launcher, const struct
 
 uint64_t launch_quantize_scratch(const struct op *op, const struct tensor *tensors)
 {
-    return launch_has_tiles(op) ? tiles_scratch(op) : peaks_size(op) +
-           packed_round_up(tensors[op->outputs[1]].count * sizeof(int16_t), PACKED_ALIGNMENT);
+    return launch_has_tiles(op)
+               ? tiles_scratch(op)
+               : peaks_size(op) + packed_round_up(tensors[op->outputs[1]].count * sizeof(int16_t),
+                                                  PACKED_ALIGNMENT);
 }

@@ -206,7 +206,8 @@ static void count_tiles(struct traffic *traffic, uint32_t kernel, const struct t
         traffic->written += !raises && views[i]->planes != NULL ? planes_of(views[i]) : 0;
     }
     if (args->parts != NULL) {
-        *(raises ? &traffic->read : &traffic->written) += 4 * args->across.rows * args->across.pieces;
+        *(raises ? &traffic->read : &traffic->written) +=
+            4 * args->across.rows * args->across.pieces;
         traffic->written += raises ? 4 * args->across.rows : 0;
     }
 }

@@ -248,7 +248,7 @@ static void test_the_quicker_unit_is_on_chip(void **state)
 }
 
 #define OTHERS                                                                                     \
-    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "views", \
+    "dots", "lists", "columns", "held", "strips", "attention", "epilogue", "entropy", "views",     \
         "tiles"
 
 /* All other variants are disabled: each is tested by itself. */
