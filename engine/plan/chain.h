@@ -24,16 +24,7 @@
 #ifndef ENGINE_PLAN_CHAIN_H
 #define ENGINE_PLAN_CHAIN_H
 
-#include "engine/tape/tape.h"
-
-/* Which chains run in slices. */
-struct chain_limits {
-    /* Bytes of the largest tensor of a slice, where a slice of more than one head is possible. What
-     * fits as a whole is no chain. */
-    uint64_t room;
-    /* Nor are rows of so many elements and fewer. */
-    uint64_t columns;
-};
+#include "engine/plan/chain_find.h"
 
 #define CHAIN_ROOM (UINT64_C(32) << 20) /* of all machines */
 
