@@ -633,7 +633,8 @@ static enum status sliced_run(struct machine *machine, uint32_t first, uint32_t 
     if (first == 0 && last == machine->tape->op_count) {
         return sliced_step(machine, observer, error);
     }
-    assert(sliced_of(machine)->expanded == NULL); /* a step in parts has no loops: machine_split.h */
+    assert(sliced_of(machine)->expanded ==
+           NULL); /* a step in parts has no loops: machine_split.h */
     return run_ops(sliced_of(machine), first, last, observer, error);
 }
 

@@ -11,21 +11,20 @@
  * A chain is found by its shape, not by the names of its kinds: a product over batches, everything
  * that reads or makes as many elements as it has, and the quantizations that feed it. It stays as
  * it is where one of its operations has no axis to be cut along (dropout of the shares), and where
- * all of it is small. A head is not cut further, because its gradients sum over all of its rows.
+ * all of it is small.
+ *
+ * One head's square is left. A block of its rows is no operation: no kind says at which row of a
+ * causal mask it begins. And the gradients of keys and values sum over all rows: the integers of a
+ * column depend, by the window, on the largest exponent of the whole column, and the sum of a
+ * column is rounded once. So blocks of rows would be made three times: for the exponents, for the
+ * integers, for the sums, which no tensor of a tape can hold in parts. Up to 8,192 tokens it would
+ * gain GPT-2 nothing: its logits are what a step's memory is full of. What a causal mask hides is
+ * kept as zeros: a tensor is a rectangle, and half of one square is not worth another layout.
  */
 #ifndef ENGINE_PLAN_CHAIN_H
 #define ENGINE_PLAN_CHAIN_H
 
-#include "engine/tape/tape.h"
-
-/* Which chains run in slices. */
-struct chain_limits {
-    /* Bytes of the largest tensor of a slice, where a slice of more than one head is possible. What
-     * fits as a whole is no chain. */
-    uint64_t room;
-    /* Nor are rows of so many elements and fewer. */
-    uint64_t columns;
-};
+#include "engine/plan/chain_find.h"
 
 #define CHAIN_ROOM (UINT64_C(32) << 20) /* of all machines */
 

@@ -1,16 +1,24 @@
 /*
- * chain_find.h - which operations of a tape are a chain, and how they are cut; for chain.c alone.
+ * chain_find.h - which operations of a tape are a chain, and how they are cut; for chain.c, but for the limits.
  */
 #ifndef ENGINE_PLAN_CHAIN_FIND_H
 #define ENGINE_PLAN_CHAIN_FIND_H
 
-#include "engine/plan/chain.h"
 #include "engine/plan/slice.h"
 
 #define CHAIN_NONE    UINT32_MAX
 #define CHAIN_OPS_MAX 64 /* of a chain */
 #define CHAINS_MAX    8  /* that large tensors join */
 #define CHAIN_LEVELS  2  /* sequences, and heads of one of them */
+
+/* Which chains run in slices. */
+struct chain_limits {
+    /* Bytes of the largest tensor of a slice, where a slice of more than one head is possible. What
+     * fits as a whole is no chain. */
+    uint64_t room;
+    /* Nor are rows of so many elements and fewer. */
+    uint64_t columns;
+};
 
 /* How the operations of a chain are cut at one level: unit u of the chain is the units u*per ..
  * (u+1)*per-1 of the operation's axis. */

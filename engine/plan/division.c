@@ -8,8 +8,8 @@
 /* With its gradient and the optimizer's moments, a parameter that is trained takes so much. */
 #define TRAINED_COPIES 4
 /* A cut may be 1/CUT_SLACK of a share away from the even one. */
-#define CUT_SLACK          4
-#define NOWHERE            UINT32_MAX
+#define CUT_SLACK      4
+#define NOWHERE        UINT32_MAX
 
 #define ANYWHERE UINT32_MAX /* the bits of all parts */
 
@@ -125,12 +125,13 @@ static uint32_t best_cut(const struct divider *divider, uint32_t least, uint64_t
             around[weight > even] = at;
         }
     }
-    if (best == NOWHERE) {
-        const uint32_t side = around[0] == NOWHERE || (around[1] != NOWHERE &&
-                                                       divider->alive[around[1]] <
-                                                           divider->alive[around[0]]);
+    for (int side = 0; best == NOWHERE && side < 2; side++) {
+        const uint32_t other = around[1 - side];
 
-        best = around[side];
+        if (around[side] != NOWHERE &&
+            (other == NOWHERE || divider->alive[around[side]] <= divider->alive[other])) {
+            best = around[side];
+        }
     }
     return best == NOWHERE ? least : best;
 }
@@ -539,7 +540,8 @@ static bool allocate_tables(struct divider *divider)
         }
     }
     return division->homes != NULL && divider->part_of != NULL && divider->emitted != NULL &&
-           divider->weights != NULL && divider->alive != NULL && divider->maker != NULL && divider->present != NULL;
+           divider->weights != NULL && divider->alive != NULL && divider->maker != NULL &&
+           divider->present != NULL;
 }
 
 /* Finds the makers, and the end of the forward operations: the one that makes the loss. */

@@ -244,9 +244,11 @@ static void test_two_to_twelve_parts_have_the_bits_of_one(void **state)
 static void test_parts_that_do_not_fit_run_by_ranges(void **state)
 {
     const struct backend fake = fake_backend();
-    struct machine_options options = {
-        .backend = &fake, .isa = isa_best(), .thread_count = 1, .device_count = 3,
-        .devices = {0, 1, 2}};
+    struct machine_options options = {.backend = &fake,
+                                      .isa = isa_best(),
+                                      .thread_count = 1,
+                                      .device_count = 3,
+                                      .devices = {0, 1, 2}};
     struct model_options wanted;
     struct machine_split_cost cost;
     struct small_model small;

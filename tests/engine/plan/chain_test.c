@@ -12,12 +12,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "engine/cuda/machine/machine.h"
 #include "engine/plan/chain.h"
 #include "engine/plan/hoist.h"
 #include "engine/plan/recompute.h"
+#include "tests/support/device/fake_device.h"
 #include "tests/support/device/rewrite_check.h"
 #include "tests/support/numeric/random_op.h"
 #include "tests/support/numeric/random_tape.h"
+#include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
 
 #define STEPS 3
@@ -282,6 +285,40 @@ static void test_random_attention_ends_alike(void **state)
     assert_true(windows > 0);
 }
 
+/* On the emulated device, which fuses what it can of each slice. */
+static void test_random_attention_ends_alike_on_a_device(void **state)
+{
+    const struct fake_device_switches sound = {0};
+    const struct cuda_config config = {.calls = fake_device_calls()};
+
+    (void)state;
+    fake_device_set(&sound);
+    for (uint64_t seed = 0; seed < test_share(40, 4); seed++) {
+        const struct machine_options options = {.isa = isa_best(), .thread_count = 1};
+        const struct attention one = random_attention(7 * seed + 3);
+        struct tape *tape = attention_tape(&one);
+        struct tape *rewrite = in_slices(tape, head_size(&one), 0);
+        struct machine *machines[2] = {NULL, NULL};
+        struct start start;
+        struct error error;
+
+        error_init(&error);
+        assert_non_null(rewrite);
+        start_random(&start, tape, seed);
+        check(backend_cpu.open(&machines[0], tape, &options, &error), &error);
+        check(machine_cuda_open(&machines[1], rewrite, &options, &config, &error), &error);
+        start_steps(machines[0], &start, 2);
+        start_steps(machines[1], &start, 2);
+        start_compare(machines[0], machines[1], "attention in slices");
+        machines[0]->backend->close(machines[0]);
+        machines[1]->backend->close(machines[1]);
+        start_release(&start);
+        tape_free(rewrite);
+        tape_free(tape);
+    }
+    assert_int_equal(fake_device_leftovers(), 0);
+}
+
 static void test_what_must_stay_whole_stays(void **state)
 {
     (void)state;
@@ -408,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_long_step_holds_little),
         cmocka_unit_test(test_random_attention_ends_alike),
+        cmocka_unit_test(test_random_attention_ends_alike_on_a_device),
         cmocka_unit_test(test_what_must_stay_whole_stays),
         cmocka_unit_test(test_random_tapes_end_alike),
         cmocka_unit_test(test_models_end_alike),
