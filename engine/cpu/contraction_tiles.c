@@ -17,9 +17,9 @@
 
 #include "engine/cpu/contraction_packed.h"
 
-#define TASK_A  8    /* panels */
-#define TASK_B  12   /* panels, a multiple of TILE_PANELS */
-#define SLICE_K 1024 /* elements */
+#define TASK_A  8   /* panels */
+#define TASK_B  12  /* panels, a multiple of TILE_PANELS */
+#define SLICE_K 256 /* elements, whole pieces: three panels of B stay in the first cache */
 
 #define TASK_TILES (TASK_A * (PANEL_ROWS / TILE_ROWS) * (TASK_B / TILE_PANELS))
 #define TASK_SUMS  (TASK_TILES * TILE_SUMS) /* a multiple of 64 bytes */
@@ -186,25 +186,35 @@ struct tile_task {
     int64_t b_count;
 };
 
-static struct tile_call open_tile(const struct product *product, const struct tile *tile)
+/* Member by member: a whole one is zeroed and copied, and a tile waits for both. */
+static void open_tile(struct tile_call *call, const struct product *product,
+                      const struct tile *tile, int64_t count)
 {
-    struct tile_call call = {
-        .a = tile->a->lines + tile->a_row * 4,
-        .a_heads = tile->a->heads,
-        .a_row = tile->a_row,
-        .a_plane_size = tile->a->plane_size,
-        .b_plane_size = tile->b->plane_size,
-        .panels = tile->panels,
-        .bits = product->shape.bits,
-        .piece = product->shape.piece,
-        .sums = tile->sums,
-    };
-
+    call->a = tile->a->lines + tile->a_row * 4;
+    call->a_heads = tile->a->heads;
+    call->a_row = tile->a_row;
+    call->a_plane_size = tile->a->plane_size;
+    call->b_plane_size = tile->b->plane_size;
+    call->panels = tile->panels;
+    call->bits = product->shape.bits;
+    call->piece = product->shape.piece;
+    call->count = count;
+    call->sums = tile->sums;
     for (int c = 0; c < tile->panels; c++) {
-        call.b[c] = tile->b[c].lines;
-        call.b_heads[c] = tile->b[c].heads;
+        call->b[c] = tile->b[c].lines;
+        call->b_heads[c] = tile->b[c].heads;
     }
-    return call;
+}
+
+/* Line by line: the C library's function takes longer to begin than this takes. */
+static void clear_sums(int64_t *sums)
+{
+    for (int i = 0; i < TILE_SUMS; i += LINE_SIZE / (int)sizeof(*sums)) {
+        for (int j = 0; j < LINE_SIZE / (int)sizeof(*sums); j++) {
+            sums[i + j] = 0;
+        }
+        atomic_signal_fence(memory_order_seq_cst); /* so that no compiler calls that function */
+    }
 }
 
 /* Runs one tile over the slice of K at `start`. The last slice finishes the tile. */
@@ -214,15 +224,15 @@ static void run_tile(const struct product *product, const struct tile *tile, int
     bool last = left <= SLICE_K;
     bool hidden = tile_hidden(tile->visible, tile->n);
     bool single = product->shape.pieces == 1 && product->shape.bits != 22;
-    struct tile_call call = open_tile(product, tile);
+    struct tile_call call;
     float values[TILE_ROWS * TILE_COLUMNS];
     struct finish_call finish;
     bool direct = !last || open_finish(&finish, values, product, tile);
 
-    call.count = hidden ? 0 : (last ? left : SLICE_K);
+    open_tile(&call, product, tile, hidden ? 0 : (last ? left : SLICE_K));
     if (!last || !(single || hidden) || !product->isa->tile_short(&call, &finish)) {
         if (start == 0) {
-            memset(tile->sums, 0, sizeof(int64_t) * TILE_SUMS);
+            clear_sums(tile->sums);
         }
         product->isa->tile(&call);
         if (last) {

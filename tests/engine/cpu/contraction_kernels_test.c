@@ -412,8 +412,8 @@ static void test_kernels_one_row_by_one_row(void **state)
 static void test_kernels_large_shapes(void **state)
 {
     static const int64_t shapes[][8] = {
-        {1, 1, 1, 150, 1, 230, 1, 1100}, /* two slices, ragged tasks */
-        {1, 1, 1, 16, 1, 48, 1, 2049},   /* three slices, one tile wide, odd */
+        {1, 1, 1, 150, 1, 230, 1, 1100}, /* five slices, ragged tasks */
+        {1, 1, 1, 16, 1, 48, 1, 2049},   /* nine slices, one tile wide, odd */
         {1, 2, 1, 130, 1, 64, 1, 128},   /* attention mixing */
         {2, 1, 1, 100, 1, 100, 1, 64},   /* attention scores, batches straddle panels */
     };
