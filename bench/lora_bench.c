@@ -289,6 +289,8 @@ static int report(struct bench *bench, struct contest *contest)
     record(bench, contest, "memory at most", "MB", memory / 1e6, 0.0, 0);
     record(bench, contest, "checkpoint", "MB", checkpoint / 1e6, 0.0, 0);
     if (contest->has_torch) {
+        printf("  the peer is PyTorch %s in float32, without a library of adapters\n",
+               contest->torch.version);
         fprintf(stderr, "    losses differ by at most %.1e from PyTorch %s\n", contest->worst,
                 contest->torch.version);
     }

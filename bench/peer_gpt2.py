@@ -7,6 +7,7 @@ the published names), then for each step the batch's tokens and targets (uint32)
 step is a line of JSON.
 """
 import os
+import resource
 import sys
 import time
 
@@ -117,7 +118,9 @@ def main():
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, CLIP)
         optimizer.step()
-        say(seconds=time.perf_counter() - start, processor=time.process_time() - used, loss=loss.item())
+        seconds, processor = time.perf_counter() - start, time.process_time() - used
+        memory = 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        say(seconds=seconds, processor=processor, loss=loss.item(), memory=memory)
 
 
 main()

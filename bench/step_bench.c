@@ -163,10 +163,12 @@ static enum status open_all(struct contest *contest, const struct gpt2_size *siz
     options.thread_count = threads;
     TRY(gpt2_case_init(&contest->one, size, error));
     if (getenv("STEP_PROFILE") != NULL) {
-        profile_init(profile, contest->one.model.tape);
         profile_watch(profile, &options);
     }
     TRY(gpt2_case_open(&contest->machine, &contest->one, &options, error));
+    if (getenv("STEP_PROFILE") != NULL) {
+        profile_init(profile, contest->machine->tape);
+    }
     if (!held_to_avx2()) { /* its loops are compiled for this processor */
         contest->baseline = gpt2_baseline_new(&contest->one, threads);
         if (contest->baseline == NULL) {

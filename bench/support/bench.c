@@ -187,6 +187,8 @@ static int write_json(const struct bench *bench)
 
 int bench_finish(struct bench *bench)
 {
+    char cpu[CPU_NAME_MAX];
+
     printf("%s%s%s\n", bench->title, bench->peer_name == NULL ? "" : " against ",
            bench->peer_name == NULL ? "" : bench->peer_name);
     printf("  %-44s %12s %12s %8s  %s\n", "", "ours", "peer", "ratio", "unit");
@@ -200,5 +202,7 @@ int bench_finish(struct bench *bench)
             printf("%12s %8s  %s\n", "-", "-", row->unit);
         }
     }
+    cpu_name(cpu, sizeof(cpu));
+    printf("  ratio: above 1 is ours better; on %s\n", cpu);
     return bench->json_path == NULL ? 0 : write_json(bench);
 }

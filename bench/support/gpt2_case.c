@@ -108,11 +108,11 @@ static enum status fill_machine(struct machine *machine, const struct gpt2_case 
                                 struct error *error)
 {
     const struct tape *tape = one->model.tape;
-    enum status status = backend_cpu.bind(machine, one->model.data, one->data, error);
+    enum status status = machine->backend->bind(machine, one->model.data, one->data, error);
 
     for (uint32_t i = 0; i < one->model.constant_count && status == STATUS_OK; i++) {
-        status = backend_cpu.write(machine, one->model.constants[i].tensor,
-                                   one->model.constants[i].bytes, error);
+        status = machine->backend->write(machine, one->model.constants[i].tensor,
+                                         one->model.constants[i].bytes, error);
     }
     for (uint32_t i = 0; i < tape->state_count && status == STATUS_OK; i++) {
         uint32_t id = tape->states[i].before;
@@ -122,7 +122,7 @@ static enum status fill_machine(struct machine *machine, const struct gpt2_case 
             return error_set(error, STATUS_NO_MEMORY, "no memory for a first state");
         }
         model_first_state(bytes, &one->model, id);
-        status = backend_cpu.write(machine, id, bytes, error);
+        status = machine->backend->write(machine, id, bytes, error);
         free(bytes);
     }
     return status;
@@ -133,10 +133,10 @@ enum status gpt2_case_open(struct machine **machine, const struct gpt2_case *one
 {
     enum status status;
 
-    TRY(backend_cpu.open(machine, one->model.tape, options, error));
+    TRY(machine_open(machine, one->model.tape, options, error));
     status = fill_machine(*machine, one, error);
     if (status != STATUS_OK) {
-        backend_cpu.close(*machine);
+        (*machine)->backend->close(*machine);
         *machine = NULL;
     }
     return status;

@@ -39,7 +39,7 @@ size_t gpt2_case_rows(const struct gpt2_case *one);
 /* Draws the batch of a step as OP_BATCH_TOKENS does. */
 void gpt2_case_batch(struct gpt2_case *one, uint32_t step);
 
-/* Opens a machine with the case's data, constants and first state in it. */
+/* Opens a machine as a prover does, with the case's data, constants and first state in it. */
 MUST_CHECK enum status gpt2_case_open(struct machine **machine, const struct gpt2_case *one,
                                       const struct machine_options *options, struct error *error);
 

@@ -38,15 +38,15 @@ static void note_seconds(void *context, uint32_t op, double seconds)
 {
     struct profile *profile = context;
 
-    profile->seconds[op] += seconds;
+    if (profile->seconds != NULL) {
+        profile->seconds[op] += seconds;
+    }
 }
 
 void profile_watch(struct profile *profile, struct machine_options *options)
 {
-    if (profile->seconds != NULL) {
-        options->timed = note_seconds;
-        options->timed_context = profile;
-    }
+    options->timed = note_seconds;
+    options->timed_context = profile;
 }
 
 static bool same_group(const struct op *a, const struct op *b, bool by_shape)

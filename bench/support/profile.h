@@ -9,7 +9,8 @@ struct profile {
     double *seconds;         /* per operation; NULL: off */
 };
 
-/* Without memory the profile stays off. */
+/* Of the tape that the watched machine runs, which may be a rewrite; until then nothing is counted.
+ * Without memory the profile stays off. */
 void profile_init(struct profile *profile, const struct tape *tape);
 void profile_release(struct profile *profile);
 

@@ -118,8 +118,8 @@ enum status torch_child_step(struct torch_child *torch, double *loss, struct ben
     if (said == NULL) {
         return error->status;
     }
-    bad = json_unpack(said, "{s:F, s:F, s:F}", "seconds", &took->seconds, "processor",
-                      &took->processor, "loss", loss);
+    bad = json_unpack(said, "{s:F, s:F, s:F, s?F}", "seconds", &took->seconds, "processor",
+                      &took->processor, "loss", loss, "memory", &torch->memory);
     json_decref(said);
     return bad == 0 ? STATUS_OK
                     : error_set(error, STATUS_BAD_FORMAT, "%s: no loss or times", torch->script);

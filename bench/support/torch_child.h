@@ -22,6 +22,7 @@ struct torch_child {
     FILE *to;
     FILE *from;
     char version[TORCH_VERSION_MAX]; /* of PyTorch, once it is ready */
+    double memory;                   /* bytes that it held at most, of a script that says so */
 };
 
 /* Call from the repository's root. Fails if Python or the script is missing, and the error says

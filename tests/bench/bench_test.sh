@@ -24,6 +24,16 @@ for source in bench/*_bench.c; do
     [ "$code" = 0 ] || [ "$code" = 124 ]
     result $? "$name runs"
 done
+SCALING_SERIES=depth SCALING_MOST=2 SCALING_TURNS=1 timeout -k 5 300 "$TEST_BUILD/bench/scaling_bench" \
+    "$dir/scaling.json" >"$dir/out" 2>"$dir/err" &&
+    /usr/bin/python3 bench/scaling_plot.py "$dir/scaling.json" "$dir/plot.svg" "$dir/table.md" &&
+    /usr/bin/python3 -c 'import sys, xml.dom.minidom as xml
+plot = xml.parse(sys.argv[1])
+lines = plot.getElementsByTagName("polyline")
+assert len(lines) == 6 and len(lines[0].getAttribute("points").split()) == 2, len(lines)' "$dir/plot.svg"
+code=$?
+check "a step as it grows is measured, drawn and put into a table" 0 \
+    'says out "depth 2: memory used, recomputing" && says table.md "| 2 | "'
 scripts/economics --check >"$dir/told" 2>&1
 result $? "docs/ECONOMICS.md has the table that the network benchmark plays"
 if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
