@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "bench/support/bench.h"
-#include "tests/support/numeric/memory_plan.h"
+#include "tests/support/device/memory_plan.h"
 
 static void record(struct bench *bench, const char *machine, uint32_t length,
                    const struct memory_plan *plan)

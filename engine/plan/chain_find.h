@@ -1,5 +1,6 @@
 /*
- * chain_find.h - which operations of a tape are a chain, and how they are cut; for chain.c, but for the limits.
+ * chain_find.h - which operations of a tape are a chain, and how they are cut; for chain.c alone,
+ * but for the limits.
  */
 #ifndef ENGINE_PLAN_CHAIN_FIND_H
 #define ENGINE_PLAN_CHAIN_FIND_H

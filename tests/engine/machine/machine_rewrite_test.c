@@ -13,7 +13,7 @@
 #include "engine/cuda/machine/machine.h"
 #include "engine/machine/machine_rewrite.h"
 #include "tests/support/device/fake_device.h"
-#include "tests/support/numeric/memory_plan.h"
+#include "tests/support/device/memory_plan.h"
 #include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
 

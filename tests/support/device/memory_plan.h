@@ -2,8 +2,8 @@
  * memory_plan.h - what the plan says of a step of GPT-2 124M on one sequence, by its length: the
  * table of docs/OPERATIONS.md. Needs no device.
  */
-#ifndef TESTS_SUPPORT_NUMERIC_MEMORY_PLAN_H
-#define TESTS_SUPPORT_NUMERIC_MEMORY_PLAN_H
+#ifndef TESTS_SUPPORT_DEVICE_MEMORY_PLAN_H
+#define TESTS_SUPPORT_DEVICE_MEMORY_PLAN_H
 
 #include "engine/models/model.h"
 #include "engine/plan/backend.h"
@@ -28,4 +28,4 @@ struct memory_plan memory_plan_of(const struct tape *tape, const struct backend 
 void memory_plan_text(char text[MEMORY_PLAN_TEXT], uint32_t length, const struct memory_plan *cpu,
                       const struct memory_plan *gpu);
 
-#endif /* TESTS_SUPPORT_NUMERIC_MEMORY_PLAN_H */
+#endif /* TESTS_SUPPORT_DEVICE_MEMORY_PLAN_H */

@@ -1,5 +1,5 @@
 /* memory_plan.c - see memory_plan.h. */
-#include "tests/support/numeric/memory_plan.h"
+#include "tests/support/device/memory_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
