@@ -25,6 +25,8 @@ void rows_kernels_neon(struct kernel_table *table);
 /* Kinds that only move data or draw randomness: plain C is as fast as memory. */
 void moving_kernels(struct kernel_table *table);
 void moving_rows_kernels(struct kernel_table *table);
+/* IM2COL, COL2IM and the four pools, for moving_kernels() only. */
+void moving_image_kernels(struct kernel_table *table);
 
 /* Fills the table for isa, which must be available. */
 void cpu_kernels(struct kernel_table *table, enum isa isa);

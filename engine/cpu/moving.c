@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "engine/cpu/cpu.h"
-#include "engine/cpu/moving_image.h"
 #include "engine/cpu/parallel.h"
 #include "engine/ops/batch_rows.h"
 #include "engine/ops/element.h"

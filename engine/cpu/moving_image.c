@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "engine/cpu/moving_image.h"
+#include "engine/cpu/cpu.h"
 #include "engine/ops/image.h"
 #include "engine/ops/real.h"
 
