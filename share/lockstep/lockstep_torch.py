@@ -117,7 +117,8 @@ def load(module, run, scale=None):
         kind + name for name in tensors for kind in ("m.", "v.")}
     trained = {name: tensor for name, tensor in tensors.items() if name not in states}
     parameters = dict(module.named_parameters())
-    known = {**dict(module.named_buffers()), **parameters}
+    known = {name: _as_real(one.detach()) for name, one in [
+        *module.named_buffers(), *parameters.items()]}
     trained = _merged(trained, known, scale, path)
     for name, tensor in trained.items():
         if name not in known:
@@ -1001,7 +1002,9 @@ MAPS = {"neg": "neg", "abs": "abs", "sign": "sign", "floor": "floor", "ceil": "c
 COMPARED = {"lt": ("less", False), "le": ("less-equal", False), "gt": ("less", True),
             "ge": ("less-equal", True), "eq": ("equal", False), "ne": ("not-equal", False)}
 WAY_OUT = {"_local_scalar_dense": "a number that depends on the batch or a weight cannot leave the "
-                                  "tensors: no item(), no if on a tensor"}
+                                  "tensors: no item(), no if on a tensor",
+           "_pack_padded_sequence": "give the rows filled up, and take the state of each row's last "
+                                    "step: out[torch.arange(len(out)), lengths - 1]"}
 
 
 def rule(*names):
@@ -1359,10 +1362,19 @@ def _clamp(g, name, out, x, low=None, high=None, **names):
     low, high = names.get("min", low), names.get("max", high)
     if name == "clamp_max":
         low, high = None, low
-    if name == "hardtanh":
-        low, high = -1 if low is None else low, 1 if high is None else high
-    x = g.binary("max", x, low) if low is not None else x
-    return g.binary("min", x, high) if high is not None else x
+    if name == "hardtanh":  # at its ends the slope is 0, and 1 at those of clamp
+        return _between_ends(g, g.real(x), "less-equal", -1 if low is None else low,
+                             1 if high is None else high)
+    return _between_ends(g, g.real(x), "less", low, high)
+
+
+def _between_ends(g, x, word, low, high):
+    """What is beyond an end becomes the end, which itself is one of them or is not."""
+    if low is not None:
+        x = g.select(g.binary(word, x, low), g.real(low), x)
+    if high is not None:
+        x = g.select(g.binary(word, high, x), g.real(high), x)
+    return x
 
 
 def _bits(g, word, out, a, b):
@@ -1513,9 +1525,10 @@ def _leaky(g, name, out, x, slope=0.01):
 @rule("elu")
 def _elu(g, name, out, x, alpha=1, scale=1, input_scale=1):
     x = g.real(x)
-    low = g.map("exp", g.scale(g.binary("min", x, 0), input_scale))
+    above = g.binary("less", 0, x)
+    low = g.map("exp", g.scale(g.select(above, g.number(0), x), input_scale))
     low = g.scale(g.binary("sub", low, 1), alpha)
-    return g.scale(g.select(g.binary("less", g.number(0), x), x, low), scale)
+    return g.scale(g.select(above, x, low), scale)
 
 
 @rule("prelu", "_prelu_kernel")
@@ -1655,14 +1668,23 @@ def _fold(g, name, out, x, size, kernel, dilation, pads, stride):
     return g.view(made, lambda t: t[:, :, pads[0]:pads[0] + size[0], pads[1]:pads[1] + size[1]])
 
 
+def _root(g, x):
+    """The root of a sum of squares: of 0 its slope is 0, as PyTorch's norms have it."""
+    is_zero = g.binary("equal", x, 0)
+    return g.select(is_zero, g.number(0), g.map("sqrt", g.select(is_zero, g.number(1), x)))
+
+
 @rule("_cdist_forward")
 def _cdist(g, name, out, a, b, p, mode=None):
-    if p != 2:
-        refuse("distances of another norm than 2")
     a = g.view(g.real(a), lambda t: t.unsqueeze(-2))
     b = g.view(g.real(b), lambda t: t.unsqueeze(-3))
     apart = g.binary("sub", a, b)
-    return g.map("sqrt", g.sum(g.binary("mul", apart, apart), [-1]))
+    if p == 2:
+        return _root(g, g.sum(g.binary("mul", apart, apart), [-1]))
+    if p not in (1, math.inf):
+        refuse("distances of another norm than 1, 2 and the largest")
+    apart = g.map("abs", apart)
+    return g.sum(apart, [-1]) if p == 1 else g.extreme("row-max", apart, len(apart.sizes) - 1, False)
 
 
 @rule("_weight_norm_interface", "_weight_norm")
@@ -1710,8 +1732,9 @@ def _expm1(g, name, out, x):
 @rule("softplus")
 def _softplus(g, name, out, x, beta=1, threshold=20):
     y = g.scale(g.real(x), beta)
-    tail = _log1p(g, name, out, g.map("exp", g.scale(g.map("abs", y), -1)))
-    return g.scale(g.binary("add", g.map("relu", y), tail), 1 / beta)
+    above = g.binary("less", 0, y)  # of 0 the slope is a half
+    tail = _log1p(g, name, out, g.map("exp", g.select(above, g.scale(y, -1), y)))
+    return g.scale(g.binary("add", g.select(above, y, g.number(0)), tail), 1 / beta)
 
 
 @rule("log2", "log10", "exp2")
@@ -1744,9 +1767,11 @@ def _inverse_of_exps(g, name, out, x):
     root = g.map("sqrt", g.binary("add", g.binary("mul", x, x), 1 if name == "asinh" else -1))
     if name == "acosh":
         return g.map("log", g.binary("add", x, root))
-    size = g.map("abs", x)
+    below = g.binary("less", x, 0)
+    size = g.select(below, g.scale(x, -1), x)
     square = g.binary("div", g.binary("mul", x, x), g.binary("add", root, 1))
-    return g.binary("mul", g.map("sign", x), _log1p(g, name, out, g.binary("add", size, square)))
+    made = _log1p(g, name, out, g.binary("add", size, square))
+    return g.select(below, g.scale(made, -1), made)
 
 
 def _polynomial(g, x, numbers):
@@ -1762,26 +1787,35 @@ ATAN = (0.0787249323, -0.138139594, 0.199705213, -0.333326696, 0.999999975)
 @rule("atan")
 def _atan(g, name, out, x):
     """Least squares of atan(x)/x in x*x up to tan(pi/8); what is larger comes there by the angles
-    of 1/x and of (x-1)/(x+1)."""
+    of 1/x and of (x-1)/(x+1). What is not chosen is kept where its slope is a number."""
     x = g.real(x)
-    size = g.map("abs", x)
+    below = g.binary("less", x, 0)
+    size = g.select(below, g.scale(x, -1), x)
     far = g.binary("less", 1, size)
-    size = g.select(far, g.map("reciprocal", g.binary("max", size, 1e-30)), size)
+    size = g.select(far, g.map("reciprocal", g.select(far, size, g.number(1))), size)
     half = g.binary("less", math.tan(math.pi / 8), size)
     size = g.select(half, g.binary("div", g.binary("sub", size, 1), g.binary("add", size, 1)), size)
     made = g.binary("mul", size, _polynomial(g, g.binary("mul", size, size), ATAN))
     made = g.select(half, g.binary("add", made, math.pi / 4), made)
     made = g.select(far, g.binary("sub", math.pi / 2, made), made)
-    return g.binary("mul", g.map("sign", x), made)
+    return g.select(below, g.scale(made, -1), made)
 
 
 @rule("atan2")
 def _atan2(g, name, out, y, x):
+    """By the ratio that is at most 1."""
     y, x = (g.real(one) for one in (y, x))
-    safe = g.select(g.binary("equal", x, 0), g.number(1e-30), x)
-    made = _atan(g, name, out, g.binary("div", y, safe))
-    turn = g.select(g.binary("less", y, 0), g.number(-math.pi), g.number(math.pi))
-    return g.select(g.binary("less", x, 0), g.binary("add", made, turn), made)
+    steep = g.binary("less", g.map("abs", x), g.map("abs", y))
+    under = g.select(steep, y, x)
+    nowhere = g.binary("equal", under, 0)
+    made = _atan(g, name, out, g.binary("div", g.select(steep, x, y),
+                                        g.select(nowhere, g.number(1), under)))
+    made = g.select(nowhere, g.number(0), made)
+    down = g.binary("less", y, 0)
+    quarter, half = (g.select(down, g.number(-angle), g.number(angle))
+                     for angle in (math.pi / 2, math.pi))
+    flat = g.select(g.binary("less", x, 0), g.binary("add", made, half), made)
+    return g.select(steep, g.binary("sub", quarter, made), flat)
 
 
 @rule("asin", "acos")
@@ -1790,6 +1824,20 @@ def _asin(g, name, out, x):
     rest = g.map("sqrt", g.binary("mul", g.binary("sub", 1, x), g.binary("add", x, 1)))
     made = _atan2(g, name, out, *((x, rest) if name == "asin" else (rest, x)))
     return made
+
+
+@rule("sinc")
+def _sinc(g, name, out, x):
+    x = g.scale(g.real(x), math.pi)
+    is_zero = g.binary("equal", x, 0)
+    x = g.select(is_zero, g.number(1), x)
+    return g.select(is_zero, g.number(1), g.binary("div", g.map("sin", x), x))
+
+
+@rule("hypot")
+def _hypot(g, name, out, a, b):
+    a, b = g.real(a), g.real(b)
+    return g.map("sqrt", g.binary("add", g.binary("mul", a, a), g.binary("mul", b, b)))
 
 
 @rule("erfc", "special_erfc")
@@ -1822,7 +1870,7 @@ def _erfinv(g, name, out, x):
 
 @rule("hardsigmoid")
 def _hardsigmoid(g, name, out, x):
-    return g.binary("min", g.binary("max", g.binary("add", g.scale(g.real(x), 1 / 6), 0.5), 0), 1)
+    return g.binary("add", g.scale(_between_ends(g, g.real(x), "less-equal", -3, 3), 1 / 6), 0.5)
 
 
 @rule("isnan", "isinf", "isfinite")
@@ -1967,6 +2015,16 @@ def _slice_scatter(g, name, out, x, part, axis=0, start=None, end=None, step=1):
                   padded([outer, part.sizes[axis], inner], MOVE_AXES, 1) +
                   padded([sizes[axis] * inner, step * inner, 1], MOVE_AXES, 0) + [start * inner], sizes)
     return Value(line, sizes)
+
+
+@rule("diag")
+def _diag(g, name, out, x, by=0):
+    """Of a matrix its diagonal, of a row a matrix that has it."""
+    if len(x.sizes) == 2:
+        return g.view(x, lambda t: t.diagonal(by))
+    column = g.view(g.real(x), lambda t: t.unsqueeze(1))
+    made = g.binary("mul", column, Value(None, x.sizes * 2, kind="constant", tensor=torch.eye(x.sizes[0])))
+    return _pad(g, name, out, made, [max(by, 0), max(-by, 0), max(-by, 0), max(by, 0)])
 
 
 @rule("flip")
@@ -2466,6 +2524,163 @@ def _median(g, name, out, x):
     return _kth(g, "median.dim", out, g.view(g.real(x), lambda t: t.reshape(-1)), 0)[0]
 
 
+# -- complex numbers: each is two values
+
+class Pair:
+    """A complex value: its real and its imaginary part."""
+
+    kind, integer = "complex", False
+
+    def __init__(self, re, im):
+        self.re, self.im, self.stopped = re, im, False
+
+    @property
+    def sizes(self):
+        return self.re.sizes
+
+    @property
+    def line(self):
+        return self.re.line
+
+
+FOURIER = {"_fft_r2c", "_fft_c2c", "_fft_c2r"}
+MADE_COMPLEX = FOURIER | {"complex", "polar", "view_as_complex"}
+ALIKE_OF_BOTH = {"add", "sub", "rsub", "neg", "sum", "mean", "cat", "stack", "index", "index_select", "flip",
+                 "roll", "repeat", "constant_pad_nd", "copy", "gather", "where", "slice_scatter",
+                 "select_scatter", "zeros_like", "cumsum", "index_add", "embedding", "masked_fill", "fill"}
+PRODUCTS = {"mul", "mm", "bmm", "mv", "dot"}
+FOURIER_MOST = 1024  # its matrices are constants of the graph
+
+
+def _parts(g, x):
+    """The two parts of what may be a constant, a number or real."""
+    if isinstance(x, Pair):
+        return x
+    if isinstance(x, complex):
+        return Pair(g.number(x.real), g.number(x.imag))
+    if isinstance(x, Value) and x.kind == "constant" and x.tensor.is_complex():
+        whole = x.tensor.resolve_conj()
+        return Pair(*(Value(None, x.sizes, kind="constant", tensor=one.contiguous())
+                      for one in (whole.real, whole.imag)))
+    x = g.real(x)
+    return Pair(x, g.number(0, x.sizes))
+
+
+def _is_complex(x):
+    return isinstance(x, (Pair, complex)) or (
+        isinstance(x, Value) and x.kind == "constant" and x.tensor.is_complex())
+
+
+def _square(g, x):
+    return g.binary("add", g.binary("mul", x.re, x.re), g.binary("mul", x.im, x.im))
+
+
+def _times(g, times, a, b):
+    """The product times(a, b), of numbers or of matrices, of complex ones."""
+    if not _is_complex(a):
+        return Pair(times(a, _parts(g, b).re), times(a, _parts(g, b).im))
+    if not _is_complex(b):
+        return Pair(times(_parts(g, a).re, b), times(_parts(g, a).im, b))
+    a, b = _parts(g, a), _parts(g, b)
+    return Pair(g.binary("sub", times(a.re, b.re), times(a.im, b.im)),
+                g.binary("add", times(a.re, b.im), times(a.im, b.re)))
+
+
+def _turned_by(g, x, angle):
+    return Pair(g.binary("mul", x, g.map("cos", angle)), g.binary("mul", x, g.map("sin", angle)))
+
+
+def _complexly(g, name, out, operands, both, times):
+    """What a call makes of complex numbers. both(i): what the call makes of the parts number i of
+    its operands; times(a, b): of two that are real."""
+    x = operands[0]
+    if name in FOURIER:
+        return _fourier(g, name, out, *operands)
+    if name == "complex":
+        return Pair(*(g.real(one) for one in operands[:2]))
+    if name == "view_as_complex":
+        x = g.real(x)
+        return Pair(*(g.view(x, lambda t, i=i: t.select(-1, i)) for i in (0, 1)))
+    if name == "polar":
+        return _turned_by(g, g.real(x), g.real(operands[1]))
+    if name in PRODUCTS:
+        return _times(g, times, *(_parts(g, one) if isinstance(one, complex) else one
+                                  for one in operands[:2]))
+    if name in VIEWS | SAME | ALIKE_OF_BOTH and name != "view_as_real":
+        return Pair(both(0), both(1))
+    if name == "div" and not _is_complex(operands[1]):
+        return Pair(*(g.binary("div", one, g.real(operands[1])) for one in (x.re, x.im)))
+    x = _parts(g, x)
+
+    def multiplied(a, b):
+        return g.binary("mul", a, b)
+    if name == "view_as_real":
+        last = len(x.sizes)
+        return g.join([g.view(one, lambda t: t.unsqueeze(-1)) for one in (x.re, x.im)], last)
+    if name in ("_conj", "conj_physical", "_conj_physical"):
+        return Pair(x.re, g.map("neg", x.im))
+    if name == "abs":
+        return _root(g, _square(g, x))
+    if name == "angle":
+        return _atan2(g, "atan2", None, x.im, x.re)
+    if name == "exp":
+        return _turned_by(g, g.map("exp", x.re), x.im)
+    if name == "pow" and operands[1] == 2:
+        return _times(g, multiplied, x, x)
+    if name == "div":
+        other = _parts(g, operands[1])
+        made = _times(g, multiplied, x, Pair(other.re, g.map("neg", other.im)))
+        square = _square(g, other)
+        return Pair(*(g.binary("div", one, square) for one in (made.re, made.im)))
+    refuse("complex numbers have no line for it: write it with .real and .imag")
+
+
+def _waves(g, size, count, rows):
+    """cos and sin of 2 pi j k / size, j < rows, k < count."""
+    key = "waves", size, count, rows
+    if key not in g.tables:
+        turns = torch.arange(rows)[:, None] * torch.arange(count)[None] % size
+        turns = turns.double() * (2 * math.pi / size)
+        g.tables[key] = turns.cos().float(), turns.sin().float()
+    return g.tables[key]
+
+
+def _turned_along(g, x, axis, sign):
+    cos, sin = _waves(g, x.sizes[axis], x.sizes[axis], x.sizes[axis])
+    re, im = (_along(g, one, axis, cos) for one in (x.re, x.im))
+    other = [g.scale(_along(g, one, axis, sin), sign) for one in (x.im, x.re)]
+    return Pair(g.binary("sub", re, other[0]), g.binary("add", im, other[1]))
+
+
+def _fourier(g, name, out, x, axes, norm, last):
+    """By products with the matrices of sines and cosines, one axis after the other."""
+    axes = [axis % len(x.sizes) for axis in axes]
+    sizes = out.shape if name == "_fft_c2r" else x.sizes
+    if any(sizes[axis] > FOURIER_MOST for axis in axes):
+        refuse("a Fourier transform over %d: at most %d, as a product with a matrix" % (
+            max(sizes[axis] for axis in axes), FOURIER_MOST))
+    sign = 1 if name == "_fft_c2r" or (name == "_fft_c2c" and not last) else -1
+    end = axes[-1]
+    if name == "_fft_r2c":
+        x = g.real(x)
+        cos, sin = _waves(g, sizes[end], out.shape[end], sizes[end])
+        x = Pair(_along(g, x, end, cos), g.scale(_along(g, x, end, sin), -1))
+    x = _parts(g, x)
+    for axis in axes if name == "_fft_c2c" else axes[:-1]:
+        x = _turned_along(g, x, axis, sign)
+    scale = math.prod(sizes[axis] for axis in axes) ** {0: 0, 1: -0.5, 2: -1}[norm]
+    if name == "_fft_c2r":
+        size, rows = sizes[end], x.sizes[end]
+        cos, sin = _waves(g, size, size, rows)
+        twice = torch.full((rows, 1), 2.0)  # each stands for another one, that is not shown
+        twice[0] = 1
+        if size % 2 == 0 and rows == size // 2 + 1:
+            twice[-1] = 1
+        x = g.binary("sub", _along(g, x.re, end, cos * twice), _along(g, x.im, end, sin * twice))
+        return x if scale == 1 else g.scale(x, scale)
+    return x if scale == 1 else Pair(g.scale(x.re, scale), g.scale(x.im, scale))
+
+
 # -- sums, norms, losses
 
 @rule("sum")
@@ -2489,20 +2704,24 @@ def _var(g, name, out, x, axes=None, unbiased=True, keep=False, **names):
     rest = g.binary("sub", x, mean)
     square = g.sum(g.binary("mul", rest, rest), axes, keep)
     count = math.prod(x.sizes) // max(math.prod(square.sizes), 1)
+    if count <= less:
+        refuse("the spread of %d number, which is none" % count)
     made = g.scale(square, 1 / (count - less))
     if name == "var_mean":
         return made, mean if keep else g.mean(x, axes, False)
-    return g.map("sqrt", made) if name == "std" else made
+    return _root(g, made) if name == "std" else made
 
 
 @rule("linalg_vector_norm", "norm")
 def _norm(g, name, out, x, order=2, axes=None, keep=False, **names):
     if order == 1:
         return g.sum(g.map("abs", x), axes, keep)
+    if order == math.inf:
+        return _amax(g, "amax", out, g.map("abs", x), axes or (), keep)
     if order != 2 and order is not None:
         refuse("a norm of order %s" % order)
     x = g.real(x)
-    return g.map("sqrt", g.sum(g.binary("mul", x, x), axes, keep))
+    return _root(g, g.sum(g.binary("mul", x, x), axes, keep))
 
 
 @rule("amax", "amin")
@@ -3187,7 +3406,10 @@ class Recorder(TorchDispatchMode):
         self.nowhere = "loss" if trains else "step"  # the place of what no module does
 
     def know(self, tensor, line, kind="f32"):
-        self.bind(tensor, Value(line, tensor.shape, kind=kind), False)
+        value = Value(line, _as_real(tensor).shape, kind=kind)
+        if tensor.is_complex():
+            value = _complexly(self.graph, "view_as_complex", None, [value], None, None)
+        self.bind(tensor, value, False)
         self.storages[_storage(tensor)] = line.numbers[0] if line.numbers else "a tensor"
 
     def bind(self, tensor, value, stopped):
@@ -3200,6 +3422,10 @@ class Recorder(TorchDispatchMode):
                                                                tuple(tensor.shape)))
         value = copy.copy(value)
         value.stopped = stopped and self.trains
+        if isinstance(value, Pair):
+            self.table[id(tensor)] = tensor, value
+            self.shared.setdefault(_storage(tensor), {})[id(tensor)] = tensor
+            return
         value.integer = not tensor.is_floating_point()
         if value.integer and value.kind == "f32" and tensor.numel() and \
                 int(tensor.abs().max()) >= EXACT:
@@ -3228,7 +3454,7 @@ class Recorder(TorchDispatchMode):
             refuse("a tensor of which a part was changed in place: build it with torch.cat, "
                    "torch.stack or torch.where")
         if value.stopped and torch.is_grad_enabled():
-            if tensor.requires_grad:
+            if tensor.requires_grad and not tensor.is_leaf:
                 refuse("an autograd.Function, or requires_grad of what no_grad made: its gradient "
                        "would be another")
             return self.stop(value)
@@ -3245,7 +3471,8 @@ class Recorder(TorchDispatchMode):
             if other is tensor or not _overlap(tensor, other):
                 continue
             known = self.table[id(other)][1]
-            if known is None or entry is None or entry[1] is None or not _holds(other, tensor):
+            if known is None or entry is None or entry[1] is None or not _holds(other, tensor) or \
+                    isinstance(known, Pair) != isinstance(entry[1], Pair):
                 self.table[id(other)] = other, None
                 continue
             value = self.placed(other, known, tensor, entry[1])
@@ -3255,6 +3482,13 @@ class Recorder(TorchDispatchMode):
         """The whole with a part of it, which views its memory, changed."""
         if part.shape == whole.shape and part.stride() == whole.stride():
             return value
+        if isinstance(value, Pair):
+            parts = [self.placed(whole, *both) for both in zip(
+                (base.re, base.im), (part, part), (value.re, value.im))]
+            made = Pair(*parts) if None not in parts else None
+            if made:
+                made.stopped = base.stopped and value.stopped
+            return made
         g = self.graph
         sizes, (strides,) = merged(part.shape, part.stride())
         if len(sizes) > MOVE_AXES or any(step == 0 for step in strides):
@@ -3270,6 +3504,8 @@ class Recorder(TorchDispatchMode):
         return made
 
     def stop(self, value):
+        if isinstance(value, Pair):
+            return Pair(self.stop(value.re), self.stop(value.im))
         made = copy.copy(value)
         if value.kind not in ("u32", "bool"):
             key = id(value.line)
@@ -3307,6 +3543,8 @@ class Recorder(TorchDispatchMode):
         whole = func._schema.name.split("::")[1]
         inside = whole.endswith("_") and not whole.endswith("__")
         name = whole[:-1] if inside else whole
+        if isinstance(kwargs.get("out"), torch.Tensor):
+            return self.into(kwargs["out"], name, args, kwargs)
         everything = list(_tensors(list(args) + list(kwargs.values())))
         known = any(self.find(tensor) is not None for tensor in everything)
         if name in DRAWS:
@@ -3324,6 +3562,9 @@ class Recorder(TorchDispatchMode):
             return func(*args, **kwargs)
         if name == "select" and self.number is not None:
             return self.select(place, func, *args)
+        if name in MADE_COMPLEX or any(tensor.is_complex() for tensor in everything) or any(
+                isinstance(one, complex) for one in args):
+            return self.complexly(place, name, inside, func, args, kwargs)
         function = RULES.get("%s.%s" % (name, func._overloadname)) or RULES.get(name)
         if function is None and name not in VIEWS | SAME | {"copy"}:
             return self.outside(func, name, args, kwargs) if inside else self.decompose(
@@ -3355,6 +3596,56 @@ class Recorder(TorchDispatchMode):
                 self.bind(tensor, value, stopped)
         return out
 
+    def complexly(self, place, name, inside, func, args, kwargs):
+        """A call that reads or makes complex numbers."""
+        g = self.graph
+        g.place = place
+        if inside and self.find(args[0]) is None:
+            self.know_base(args[0])
+        before = ((args[0].clone(),) + tuple(args[1:])) if inside and self.find(args[0]) is None \
+            else args
+        operands = _mapped(self.operand, before)
+        function = RULES.get("%s.%s" % (name, func._overloadname)) or RULES.get(name)
+        names = {key: value for key, value in kwargs.items() if key not in IGNORED_NAMES}
+        out = func(*args, **kwargs)
+
+        def real(one):
+            return one.real if isinstance(one, torch.Tensor) and one.is_complex() else one
+
+        def both(i):
+            def part(one):
+                if isinstance(one, (list, tuple)):
+                    return type(one)(part(each) for each in one)
+                if not isinstance(one, (Pair, Value, complex)) and not (
+                        isinstance(one, float) and name in ("add", "sub", "rsub")):
+                    return one
+                if isinstance(one, Value) and (one.kind in ("u32", "bool") or one.kind ==
+                                               "constant" and not _is_complex(one) and
+                                               not one.tensor.is_floating_point()):
+                    return one
+                pair = _parts(g, one)
+                return pair.im if i else pair.re
+            return self.make(function, name, func, real(out), part(operands), dict(names))
+
+        def times(a, b):
+            return self.make(function, name, func, real(out), [a, b], {})
+        made = _complexly(g, name, out, operands, both, times)
+        if inside:
+            out = args[0]
+        self.bind_all(out, made)
+        if inside:
+            self.changed(out)
+        return out
+
+    def bind_all(self, out, made):
+        """One, or a pair of lists where a call gives several."""
+        stopped = not torch.is_grad_enabled()
+        if isinstance(out, torch.Tensor):
+            self.bind(out, made, stopped)
+        else:
+            for at, tensor in enumerate(out):
+                self.bind(tensor, Pair(made.re[at], made.im[at]), stopped)
+
     def select(self, place, func, x, axis, _):
         """x[i] with an index that is computed: PyTorch's own takes the number out of the tensor."""
         index, self.number = self.number, None
@@ -3368,6 +3659,12 @@ class Recorder(TorchDispatchMode):
         self.bind(out, self.graph.view(made, lambda t: t.select(axis, 0)), not torch.is_grad_enabled())
         self.apart[id(out)] = out
         return out
+
+    def into(self, out, name, args, kwargs):
+        """What fills a tensor that is there, as what makes another and a copy."""
+        kwargs = {key: value for key, value in kwargs.items() if key != "out"}
+        with self:
+            return out.copy_(getattr(torch.ops.aten, name)(*args, **kwargs))
 
     def outside(self, func, name, args, kwargs):
         """What changes a tensor, as what makes another and a copy."""
@@ -3384,6 +3681,8 @@ class Recorder(TorchDispatchMode):
         if base is not tensor and self.find(base) is None and base.is_contiguous():
             g = self.graph
             kept = Value(None, base.shape, kind="constant", tensor=base.clone())
+            if base.is_complex():
+                return self.bind(base, _parts(g, kept), True)
             integer = not base.is_floating_point()
             made = g.constant(kept, "u32") if integer and int(base.min()) >= 0 and \
                 base.dtype != torch.bool else g.real(kept)
@@ -3484,6 +3783,63 @@ def _one_hot(recorder, tensor, num_classes=-1):
     return (tensor.unsqueeze(-1) == torch.arange(num_classes)).long()
 
 
+def _cosine_similarity(a, b, dim=1, eps=1e-8):
+    """PyTorch's own changes its norms where autograd does not see it."""
+    lengths = [torch.clamp((one * one).sum(dim, keepdim=True), min=eps * eps).sqrt() for one in (a, b)]
+    return (a / lengths[0] * (b / lengths[1])).sum(dim)
+
+
+def _side_by_side(recorder, targets, lengths):
+    """Targets that stand side by side, as rows: how long each is must not depend on the batch."""
+    if recorder.find(lengths) is not None:
+        raise Refused("%s: ctc_loss of targets side by side whose lengths are a tensor of the batch: "
+                      "give targets of two axes, rows filled up" % recorder.where())
+    counts = [int(one) for one in lengths]
+    parts = targets.split(counts)
+    return torch.stack([FUNCTIONAL.pad(one, (0, max(counts) - len(one))) for one in parts])
+
+
+def _ctc_loss(recorder, logs, targets, input_lengths, target_lengths, blank=0, reduction="mean",
+              zero_infinity=False):
+    """PyTorch's own takes the lengths out of their tensors. Forward over time, for all rows at once:
+    the logarithm of what has come to each symbol, blanks between them. What cannot be is NEVER."""
+    NEVER = -1e30
+    alone = logs.dim() == 2
+    logs = logs.unsqueeze(1) if alone else logs
+    steps, count = logs.shape[:2]
+    ends, lengths = (torch.as_tensor(one).reshape(-1) for one in (input_lengths, target_lengths))
+    if alone:
+        targets = targets.reshape(1, -1)
+    elif targets.dim() == 1:
+        targets = _side_by_side(recorder, targets, lengths)
+    size = targets.shape[1]
+    targets = torch.where(torch.arange(size) < lengths.unsqueeze(1), targets,
+                          torch.full_like(targets, blank))
+    between = torch.full_like(targets, blank)
+    symbols = torch.cat([between[:, :1], torch.stack([targets, between], 2).flatten(1)], 1)
+    skips = (symbols[:, 2:] != blank) & (symbols[:, 2:] != symbols[:, :-2])
+    skips = FUNCTIONAL.pad(torch.where(skips, 0.0, NEVER), (2, 0), value=NEVER)
+    each = logs.gather(2, symbols.unsqueeze(0).expand(steps, -1, -1))
+    came = torch.where(torch.arange(2 * size + 1) < 2, each[0], torch.full_like(each[0], NEVER))
+    for step in range(1, steps):
+        next_to = FUNCTIONAL.pad(came[:, :-1], (1, 0), value=NEVER)
+        skipped = FUNCTIONAL.pad(came[:, :-2], (2, 0), value=NEVER) + skips
+        new = torch.logsumexp(torch.stack([came, next_to, skipped]), 0) + each[step]
+        came = torch.where((step < ends).unsqueeze(1), new, came)
+    last = came.gather(1, 2 * lengths.unsqueeze(1)).squeeze(1)
+    before = came.gather(1, (2 * lengths - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
+    before = torch.where(lengths > 0, before, torch.full_like(before, NEVER))
+    found = -torch.logaddexp(last, before)
+    found = torch.where(found > -NEVER / 2, torch.full_like(
+        found, 0.0 if zero_infinity else math.inf), found)
+    if reduction == "mean":
+        return (found / lengths.clamp(min=1)).mean()
+    return found.sum() if reduction == "sum" else found.squeeze(0) if alone else found
+
+
+READ_OUT = {torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__}
+
+
 class Calls(TorchFunctionMode):
     """Sees what autograd hides from the recorder: the user's own detach(), and dropout. Without a
     recorder: only drops nothing."""
@@ -3505,17 +3861,37 @@ class Calls(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if func is torch.Tensor.register_hook and self.recorder is not None:
+            self.no_hook(args[0])
+        if func in READ_OUT and self.recorder is not None:
+            self.no_numbers(func, args[0])
         if func in DROPOUTS:
             return self.dropout(func, *args, **kwargs)
         if func is FUNCTIONAL.gumbel_softmax and self.recorder is not None:
             return self.gumbel_softmax(*args, **kwargs)
         if func is FUNCTIONAL.one_hot and self.recorder is not None:
             return _one_hot(self.recorder, *args, **kwargs)
+        if func is torch.cosine_similarity and self.recorder is not None:
+            return _cosine_similarity(*args, **kwargs)
+        if func is FUNCTIONAL.ctc_loss and self.recorder is not None:
+            return _ctc_loss(self.recorder, *args, **kwargs)
         if func is FUNCTIONAL.cross_entropy and kwargs.get("label_smoothing") and \
                 self.recorder is not None:
             return _smoothed(func, *args, **kwargs)
         out = func(*args, **kwargs)
         return self.stopped(out) if func in STOPS else out
+
+    def no_numbers(self, func, tensor):
+        """Below autograd nothing is seen of it, and a batch in another order may give the same."""
+        if self.recorder.find(tensor) is not None:
+            raise Refused("%s: %s: %s" % (self.recorder.where(), func.__name__,
+                                          WAY_OUT["_local_scalar_dense"]))
+
+    def no_hook(self, tensor):
+        """It changes a gradient where no line is: the reverse pass of the job is its own."""
+        if self.recorder.trains and self.recorder.find(tensor) is not None:
+            raise Refused("%s: register_hook: its gradient would be another; scale the loss, or what "
+                          "goes into it as x * a + (x * (1 - a)).detach()" % self.recorder.where())
 
     def stopped(self, out):
         """What the user's own detach() made."""
@@ -3557,11 +3933,23 @@ class Calls(TorchFunctionMode):
 
 def _with_tensors(func, args):
     """Calls bit by bit get numbers where they take tensors, and then refuse them: as tensors."""
-    if not func._schema.name.startswith("aten::bitwise"):
+    if not func._schema.name.startswith(("aten::bitwise", "aten::_conj")):
         return args
     wanted = [str(one.type) == "Tensor" for one in func._schema.arguments]
-    return [torch.tensor(one) if is_tensor and isinstance(one, (bool, int, float)) else one
-            for one, is_tensor in zip(args, wanted)] + list(args[len(wanted):])
+    return [torch.tensor(one) if is_tensor and isinstance(one, (bool, int, float, complex))
+            else one for one, is_tensor in zip(args, wanted)] + list(args[len(wanted):])
+
+
+WIDER = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+
+
+def _as_wide(tensor):
+    return tensor.to(WIDER[tensor.dtype]) if tensor.dtype in WIDER else tensor
+
+
+def _as_real(tensor):
+    """A complex tensor as one of two numbers more."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
 class Reference(TorchDispatchMode):
@@ -3579,13 +3967,13 @@ class Reference(TorchDispatchMode):
         inside = whole.endswith("_") and not whole.endswith("__")
         name = whole[:-1] if inside else whole
         if self.double:
-            if kwargs.get("dtype") == torch.float32 and self.names_types:
-                kwargs["dtype"] = torch.float64
+            if kwargs.get("dtype") in WIDER and self.names_types:
+                kwargs["dtype"] = WIDER[kwargs["dtype"]]
             if name == "embedding_dense_backward" and self.lean:  # a table as large as the module
                 args = (args[0].float(),) + tuple(args[1:])
             elif not inside and name not in VIEWS and (self.names_types or any(
                     t.dtype == torch.float64 for t in _tensors(list(args)))):
-                args = _mapped(lambda t: t.double() if t.dtype == torch.float32 else t, list(args))
+                args = _mapped(_as_wide, list(args))
         if name not in DRAWN:
             return func(*args, **kwargs)
         out = args[0] if inside else func(*args, **kwargs)
@@ -3600,30 +3988,37 @@ class Reference(TorchDispatchMode):
 
 
 class _Borrowed:
-    """The module with buffers of its own, double in binary64, and wide with its parameters too;
-    afterwards all is as before."""
+    """The module with buffers of its own and without gradients, double in binary64, and wide with its
+    parameters too; afterwards all is as before."""
 
     def __init__(self, module, double=False, wide=False):
         self.module, self.double, self.wide = module, double, wide
 
     def __enter__(self):
+        self.gradients = [(one, one.grad) for one in self.module.parameters()]
+        for one, _ in self.gradients:
+            one.grad = None
         self.data = [(one, one.data) for one in self.module.parameters()] if self.wide else []
         self.buffers = [(part, key, one) for part in self.module.modules()
                         for key, one in part._buffers.items() if one is not None]
         made = {}
         for one, data in self.data:
-            if data.dtype == torch.float32:
-                one.data = data.double()
+            if data.dtype in WIDER:
+                one.data = _as_wide(data)
         for part, key, one in self.buffers:
             if id(one) not in made:
-                wide = self.double and one.dtype == torch.float32
-                made[id(one)] = one.detach().double() if wide else one.detach().clone()
+                wide = self.double and one.dtype in WIDER
+                made[id(one)] = _as_wide(one.detach()) if wide else one.detach().clone()
             part._buffers[key] = made[id(one)]
         return self
 
     def __exit__(self, *_):
+        for one, _ in self.gradients:
+            one.grad = None
         for one, data in self.data:
             one.data = data
+        for one, gradient in self.gradients:
+            one.grad = gradient
         for part, key, one in self.buffers:
             part._buffers[key] = one
 
@@ -3654,7 +4049,7 @@ def _signs(block, count):
 
 def _measure(tensor):
     """The norm, and eight sums with signs by the place: as graph_expected.c has them."""
-    flat, square = tensor.detach().reshape(-1), 0.0
+    flat, square = _as_real(tensor.detach()).reshape(-1), 0.0
     by_byte = torch.zeros(256, dtype=torch.float64)
     for at in range(0, flat.numel(), 2 ** 20):
         part = flat[at:at + 2 ** 20].double()
@@ -3690,11 +4085,11 @@ def _found(program, ways=((True, True), (False, False))):
 
 def _example(tensor, double):
     tensor = tensor.detach().clone()
-    return tensor.double() if double and tensor.dtype == torch.float32 else tensor
+    return _as_wide(tensor) if double else tensor
 
 
 def _sum_of_bits(tensor):
-    flat = tensor.detach().contiguous().reshape(-1)
+    flat = _as_real(tensor.detach()).contiguous().reshape(-1)
     wide = {4: torch.int32, 8: torch.int64}.get(flat.element_size())
     parts = (flat[at:at + 2 ** 20] for at in range(0, flat.numel(), 2 ** 20))
     return sum(int(one.view(wide).sum() if wide else one.double().sum()) for one in parts)
@@ -3705,7 +4100,7 @@ def _gradients(module, out):
     wanted = {name: one for name, one in module.named_parameters() if one.requires_grad}
     if not out.requires_grad or not wanted:
         raise Refused("the loss depends on no parameter that is trained")
-    kept, made, last = [one.grad for one in wanted.values()], {}, []
+    made, last = {}, []
 
     def told(name, one):
         def hook(gradient):
@@ -3722,8 +4117,8 @@ def _gradients(module, out):
     finally:
         for hook in hooks:
             hook.remove()
-        for one, gradient in zip(wanted.values(), kept):
-            one.grad = gradient
+        for one in wanted.values():
+            one.grad = None
     return {name: made[name] for name in wanted if name in made}
 
 
@@ -3931,7 +4326,7 @@ def _record_once(module, loss, batch, reached, written, evaluate, kinds):
         if known is not None:
             raise Refused("%s shares memory with %s: tie weights by giving both the one Parameter"
                           % (name, known))
-        line = graph.declare("param", name, parameter.shape)
+        line = graph.declare("param", name, _as_real(parameter).shape)
         recorder.know(parameter, line)
         trained[name] = parameter, line
     buffers = {name: one for name, one in module.named_buffers() if name in written}
@@ -3972,7 +4367,8 @@ def _first(tensor, kind):
 
 def _as_held(tensor):
     """As a job holds it: f32, of at most four axes."""
-    return tensor.detach().float().reshape(tape_shape(tensor.shape))
+    tensor = _as_real(tensor.detach())
+    return tensor.float().reshape(tape_shape(tensor.shape))
 
 
 TAKEN = {"step", "micro", "schedule", "loss", "losses", "answers", "loss_sum", "marked"}

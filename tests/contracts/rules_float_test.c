@@ -73,7 +73,10 @@ static bool in_moves(enum op_kind kind)
 /* How many functions a kind has. */
 static uint64_t functions_of(enum op_kind kind)
 {
-    return kind == OP_MAP ? MAP_FUNCTION_COUNT : kind == OP_BINARY ? BINARY_FUNCTION_COUNT : 1;
+    return kind == OP_MAP       ? MAP_FUNCTION_COUNT
+           : kind == OP_BINARY  ? BINARY_FUNCTION_COUNT
+           : kind == OP_INTEGER ? INTEGER_FUNCTION_COUNT
+                                : 1;
 }
 
 /* ---- agreement ------------------------------------------------------------ */

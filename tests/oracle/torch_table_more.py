@@ -677,6 +677,6 @@ LOSSES = (in_order, quantiles_of_a_normal, models.dcgan, models.wgan_gp, models.
           models.mdn, models.word2vec, models.supcon, models.barlow_twins, models.seq2seq, models.tcn,
           models.capsules, models.kan, mamba, rwkv, convnext, mobilenet, yolo, crf, mae, swin,
           neural_automaton, mixup, maml, gumbel_vae, segmentation, style_transfer, local_attention, ranking,
-          bayes_by_backprop, energy_model, pointnet, message_passing, siamese)
-REFUSED = {congruence_of_64_bits: "may pass 32 bits: cut it first", fno: "_fft_r2c", objects_by_a_mask: "mask", queue_of_keys: "no item()",
+          bayes_by_backprop, energy_model, pointnet, message_passing, siamese, fno)
+REFUSED = {congruence_of_64_bits: "may pass 32 bits: cut it first", objects_by_a_mask: "mask", queue_of_keys: "no item()",
            change_at_a_computed_place: "torch.where, index_put"}

@@ -37,6 +37,7 @@ enum extent {
     PART, /* rows times chunks */
     ONE,
     TARGET, /* rows, of u32 */
+    COUNTS, /* rows times columns, of u32 */
 };
 
 struct measured {
@@ -252,6 +253,18 @@ static const struct measured row_kinds[] = {
      {"softmax-grad, dot part", "softmax-grad, dot", "softmax-grad, dx"}},
 };
 
+static const struct measured order_kinds[] = {
+    {OP_SORT,
+     0,
+     0,
+     1,
+     {0},
+     {ALL},
+     {COUNTS, COUNTS, ALL},
+     "",
+     {"sort, rank", "sort, index", "sort, y"}},
+};
+
 static const struct measured loss_kinds[] = {
     {OP_CROSS_ENTROPY,
      0,
@@ -282,6 +295,7 @@ static uint64_t count_of(const struct measured *measured, enum extent extent)
     case NONE:
         return 0;
     case ALL:
+    case COUNTS:
         return measured->rows * measured->columns;
     case LINE:
         return measured->columns;
@@ -299,13 +313,18 @@ static uint64_t count_of(const struct measured *measured, enum extent extent)
 static void fill(struct gas_shapes *shapes, struct shown_case *shown, uint32_t number,
                  const struct measured *measured, enum extent extent)
 {
-    enum dtype dtype = extent == TARGET ? DTYPE_U32 : DTYPE_F32;
+    enum dtype dtype = extent == TARGET || extent == COUNTS ? DTYPE_U32 : DTYPE_F32;
     uint64_t count = count_of(measured, extent);
     uint32_t *bits = shown_case_tensor(shown, number, dtype, count);
 
     for (uint64_t i = 0; i < count; i++) {
-        bits[i] = extent == TARGET ? (uint32_t)test_random_below(&shapes->seed, measured->columns)
-                                   : ordinary(&shapes->seed);
+        if (extent == COUNTS) { /* the place that is sought is the last one's */
+            bits[i] = (uint32_t)(measured->columns - 1 - i % measured->columns);
+        } else {
+            bits[i] = extent == TARGET
+                          ? (uint32_t)test_random_below(&shapes->seed, measured->columns)
+                          : ordinary(&shapes->seed);
+        }
     }
 }
 
@@ -372,4 +391,5 @@ void gas_shapes_of_floats(struct gas_shapes *shapes)
     MEASURE_ALL(shapes, norm_kinds, ", 3072 columns", ROWS_SHOWN, HIDDEN);
     MEASURE_ALL(shapes, row_kinds, ", 1024 columns", ROWS_SHOWN, TOKENS);
     MEASURE_ALL(shapes, loss_kinds, ", 50257 columns", ROWS_OF_LONG, VOCABULARY);
+    MEASURE_ALL(shapes, order_kinds, ", 4096 columns", ROWS_OF_LONG, SORT_COLUMNS_MAX);
 }

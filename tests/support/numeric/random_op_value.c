@@ -109,6 +109,19 @@ static uint32_t word_value(uint64_t *random, enum random_mood mood)
     return (uint32_t)(draw >> 32) % (draw % 3 == 0 ? 40 : 8);
 }
 
+/* What integers do at their ends: a shift of 32, a quotient by 0, what a sign would turn around. */
+static uint32_t integer_value(uint64_t *random, enum random_mood mood)
+{
+    static const uint32_t ends[] = {0,          1,          31,         32,         33,        64,
+                                    0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, UINT32_MAX};
+    const uint64_t draw = random_op_draw(random);
+
+    if (draw % 2 == 0) {
+        return ends[(draw >> 8) % (sizeof(ends) / sizeof(ends[0]))];
+    }
+    return word_value(random, mood);
+}
+
 void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood mood,
                       uint64_t seed)
 {
@@ -143,7 +156,8 @@ void *random_op_value(const struct tape *tape, uint32_t tensor, enum random_mood
         case DTYPE_U16:
         case DTYPE_U32:
         case DTYPE_COUNT:
-            bits = word_value(&random, mood);
+            bits = tape->ops[0].kind == OP_INTEGER ? integer_value(&random, mood)
+                                                   : word_value(&random, mood);
             break;
         }
         memcpy(bytes + i * size, &bits, size); /* as all of these machines: little-endian */

@@ -784,6 +784,26 @@ static void test_rows_of_a_batch_are_whole_units(void **state)
     assert_refused(&scene, "NaN");
 }
 
+static void test_a_sort_is_no_longer_than_a_ledger_convicts(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    assert_attribute_refused(OP_SORT, SORT_DESCENDING, 2, "descending is");
+    set_scene(&scene, sample_of(OP_SORT));
+    scene.op.attributes[SORT_ROWS] = 1;
+    for (uint32_t more = 0; more < 2; more++) {
+        scene.op.attributes[SORT_COLUMNS] = SORT_COLUMNS_MAX + (int64_t)more;
+        for (uint32_t i = 0; i < scene.tensor_count; i++) {
+            scene.tensors[i].count = scene.tensors[i].dims[0] = SORT_COLUMNS_MAX + more;
+        }
+        if (more == 0) {
+            assert_int_equal(run_check(&scene), STATUS_OK);
+        }
+    }
+    assert_refused(&scene, "columns is 4097");
+}
+
 static void test_split_needs_a_width_per_part(void **state)
 {
     struct scene scene;
@@ -824,6 +844,7 @@ int main(void)
         cmocka_unit_test(test_rotary_of_odd_width_is_refused),
         cmocka_unit_test(test_data_shorter_than_one_window_is_refused),
         cmocka_unit_test(test_rows_of_a_batch_are_whole_units),
+        cmocka_unit_test(test_a_sort_is_no_longer_than_a_ledger_convicts),
         cmocka_unit_test(test_split_needs_a_width_per_part),
     };
 
