@@ -85,7 +85,7 @@ static bool are_both(const struct op *across, const struct op *along)
 /* Operations from one quantization to the other; further apart, numbers should not wait as well. */
 #define NEAR 24
 
-static bool reads(const struct op *op, uint32_t x)
+static bool reads_tensor(const struct op *op, uint32_t x)
 {
     for (uint32_t i = 0; i < op->input_count; i++) {
         if (op->inputs[i] == x) {
@@ -120,7 +120,7 @@ static void find_along(struct tiles_match *found, const struct fusion *fusion,
     for (uint32_t by = readers->first[x]; by != NEVER && by <= readers->last[x]; by++) {
         const struct op *op = &fusion->ops[by];
 
-        if (!reads(op, x)) {
+        if (!reads_tensor(op, x)) {
             continue;
         }
         count -= is_left_over(readers, op);

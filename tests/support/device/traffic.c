@@ -370,6 +370,17 @@ static void count_along(struct traffic *traffic, uint32_t kernel, const void *ar
     }
 }
 
+static void count_limbs(struct traffic *traffic, uint32_t kernel, const void *args)
+{
+    if (kernel == KERNEL_PACK) {
+        count_pack(traffic, args);
+    } else if (kernel == KERNEL_QUANTIZE_TILES || kernel == KERNEL_QUANTIZE_RAISE) {
+        count_tiles(traffic, kernel, args);
+    } else {
+        count_quantize(traffic, kernel, args);
+    }
+}
+
 static void count_strips(struct traffic *traffic, uint32_t kernel, const void *args)
 {
     if (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_HALVES_WIDE) {
@@ -426,14 +437,10 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_QUANTIZE_INTEGERS:
     case KERNEL_QUANTIZE_ROWS:
     case KERNEL_QUANTIZE_COLUMNS:
-        count_quantize(traffic, launch->kernel, args);
-        break;
     case KERNEL_QUANTIZE_TILES:
     case KERNEL_QUANTIZE_RAISE:
-        count_tiles(traffic, launch->kernel, args);
-        break;
     case KERNEL_PACK:
-        count_pack(traffic, args);
+        count_limbs(traffic, launch->kernel, args);
         break;
     case KERNEL_CONTRACT_NARROW:
     case KERNEL_CONTRACT_WIDE:
