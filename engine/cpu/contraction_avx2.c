@@ -422,16 +422,7 @@ INLINE void integers_with(char *lines, size_t plane_size, const struct piece_sou
 static void piece_integers(char *lines, size_t plane_size, const struct piece_source *source,
                            const int32_t *exponents, int bits)
 {
-    struct scales scales;
-
-    scales_from(&scales, exponents, bits);
-    if (bits == 22) {
-        integers_with(lines, plane_size, source, &scales, bits, true, true);
-    } else if (scales.wide || scales.live != (1U << PANEL_ROWS) - 1) {
-        integers_with(lines, plane_size, source, &scales, bits, true, false);
-    } else {
-        integers_with(lines, plane_size, source, &scales, bits, false, false);
-    }
+    integers_of(lines, plane_size, source, exponents, bits, integers_with);
 }
 
 static bool any_nonzero(const char *lines, int64_t pairs)

@@ -171,6 +171,27 @@ struct piece_source {
     int64_t count;
 };
 
+/* Writes the lines of a piece: with second factors or poison where it is wide, in three planes where
+ * it is split. */
+typedef void integers_function(char *lines, size_t plane_size, const struct piece_source *source,
+                               const struct scales *scales, int bits, bool wide, bool split);
+
+static inline __attribute__((always_inline)) void
+integers_of(char *lines, size_t plane_size, const struct piece_source *source,
+            const int32_t *exponents, int bits, integers_function *write)
+{
+    struct scales scales;
+
+    scales_from(&scales, exponents, bits);
+    if (bits == 22) {
+        write(lines, plane_size, source, &scales, bits, true, true);
+    } else if (scales.wide || scales.live != (1U << PANEL_ROWS) - 1) {
+        write(lines, plane_size, source, &scales, bits, true, false);
+    } else {
+        write(lines, plane_size, source, &scales, bits, false, false);
+    }
+}
+
 struct tile_call {
     const char *a;                    /* first line of plane 0, at the tile's first row */
     const struct piece_head *a_heads; /* of the first piece */
