@@ -58,7 +58,7 @@ gpu_check_sources := $(filter engine/% tests/gpu/%,$(room_sources) $(test_source
     $(filter tests/support/reference/reference%,$(test_sources)) \
     base/buffer.c base/error.c base/host.c base/io/log.c base/io/file.c base/io/whole_file.c base/reader.c \
     $(filter proofs/hash/sha256%,$(room_sources)) proofs/hash/merkle.c proofs/hash/merkle_proof.c proofs/commit/commit.c \
-    proofs/commit/trace.c proofs/commit/state_root.c proofs/commit/element.c prover/train/nvml.c
+    proofs/commit/trace.c proofs/commit/state_root.c proofs/commit/state_pieces.c proofs/commit/element.c prover/train/nvml.c
 gpu_check := $(BUILD)/gpu-check
 gpu_python ?= python3
 # Where the tables of runs are kept; each has a name of its own.
