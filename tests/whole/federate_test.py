@@ -352,7 +352,7 @@ def void_is_opened_again_and_two_rounds():
 
 # ---- kills while a void job is opened again ----------------------------------------------------------
 
-CHILD_DIED = "it ended with code -1"
+CHILD_DIED = "it ended with code 137"  # by SIGKILL
 MOVES = ("collect", "close", "open")  # the children with the key; each dies at its own calls
 
 
@@ -374,7 +374,9 @@ def go_on(town, **more):
     """The client goes on with the same command, until it dies or has opened bob's job again."""
     client = town.start("client", "job", "federate", town.path("plan.json"), "--out", town.path("fed"), "--yes",
                         "--poll", "1s", "--threads", "1", more={"SUDDEN_DISK": "1", **more})
+    end = time.monotonic() + stage.WAIT_MAX_S
     while client.code() is None and not reopened(town) and CHILD_DIED not in client.said():
+        assert time.monotonic() < end, "neither died nor opened bob's job again: " + client.said()
         time.sleep(0.05)
     died = client.code() is not None or CHILD_DIED in client.said()
     client.kill()
