@@ -32,6 +32,9 @@ static struct chain_limits limits_of(const struct machine_options *options,
 
 static enum status find_chains(struct rewriting *rewriting, struct error *error)
 {
+    if (rewriting->limits.room == 0) {
+        return STATUS_OK; /* this backend takes no slices: ranks divide the tape as it is */
+    }
     TRY(chain_remake(&rewriting->chained, rewriting->tape, &rewriting->limits, error));
     if (rewriting->chained == NULL) {
         return STATUS_OK;

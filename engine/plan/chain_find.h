@@ -15,7 +15,7 @@
 /* Which chains run in slices. */
 struct chain_limits {
     /* Bytes of the largest tensor of a slice, where a slice of more than one head is possible. What
-     * fits as a whole is no chain. */
+     * fits as a whole is no chain. 0: there are no slices. */
     uint64_t room;
     /* Nor are rows of so many elements and fewer. */
     uint64_t columns;
