@@ -18,7 +18,7 @@ arm_make = $(MAKE) --no-print-directory BUILD=$(arm_build) MACHINE=aarch64 CC=aa
 $(BUILD)/$(arm_roots): LDLIBS += -lcmocka
 # A solver and an auditor start the program again: tests/arm/emulated.c.
 arm_auditor := tests/arm/emulated
-$(BUILD)/$(arm_auditor): LDFLAGS += -Wl,--wrap=posix_spawnp
+$(BUILD)/$(arm_auditor): LDFLAGS += -Wl,--wrap=execvp
 $(BUILD)/$(arm_auditor): $(BUILD)/$(arm_auditor).o $(BUILD)/lockstep.o $(BUILD)/liblockstep.a
 	$(link)
 

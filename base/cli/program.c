@@ -421,6 +421,8 @@ int program_main(const struct command_group *const *groups, size_t group_count, 
     (void)signal(SIGPIPE, SIG_IGN);
     /* The same for a file at its size limit (ulimit -f). */
     (void)signal(SIGXFSZ, SIG_IGN);
+    /* Who started us may ignore it, and we inherit that: then no child's end would be told. */
+    (void)signal(SIGCHLD, SIG_DFL);
     code = run_words(&context, words, word_count);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         if (!reader_is_gone(fileno(stdout))) {

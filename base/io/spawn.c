@@ -140,8 +140,13 @@ int spawn_end(pid_t *process, int signal, uint32_t wait_ms)
     if (wait_ms != SPAWN_FOR_EVER && !spawn_ended(process, &how)) {
         (void)kill(*process, SIGKILL);
     }
-    while (*process > 0 && waitpid(*process, &how, 0) < 0 && errno == EINTR) {
+    while (*process > 0) {
+        if (waitpid(*process, &how, 0) >= 0) {
+            *process = 0;
+        } else if (errno != EINTR) { /* somebody else waited for it */
+            *process = 0;
+            how = CODE_LOST << 8;
+        }
     }
-    *process = 0;
     return how;
 }

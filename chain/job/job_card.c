@@ -110,7 +110,7 @@ static uint64_t read_number(const char *field, size_t size)
 
     (void)snprintf(text, sizeof(text), "%.*s", (int)(size < sizeof(text) ? size : sizeof(text)),
                    field);
-    return text_is_number(&number, text, NUMBER_MOST) ? number : 0;
+    return size < sizeof(text) && text_is_number(&number, text, NUMBER_MOST) ? number : 0;
 }
 
 static void read_field(struct job_card *card, const char *field, size_t size)

@@ -274,6 +274,17 @@ def test_text_is_normalized_as_unicode_says():
     assert found == wanted
 
 
+def size_of(folder):
+    """Of all its files; 0 while there is none."""
+    return sum(os.path.getsize(one.path) for one in os.scandir(folder)) if os.path.isdir(folder) else 0
+
+
+def wait_for_rows(child, folder, before):
+    """Until it has written rows, or ended: a program that only begins ends by the signal itself."""
+    while child.poll() is None and size_of(folder) <= before:
+        time.sleep(0.002)
+
+
 def test_a_stopped_run_goes_on_and_ends_with_the_same_rows():
     source = lines("much.jsonl", [{"text": "%d %s" % (i, "word " * (i % 50))} for i in range(300000)])
     words = ["--tokenizer", "bytes", "--length", "128", "--held-out", "0.01"]
@@ -281,8 +292,9 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_rows():
     command = [program.LOCKSTEP, "data", "pack", source, *words, "--out", program.path("stopped")]
     stops = 0
     for _ in range(3):
+        before = size_of(program.path("stopped.packing"))
         child = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        time.sleep(0.25)
+        wait_for_rows(child, program.path("stopped.packing"), before)
         child.send_signal(signal.SIGINT)
         said = child.communicate()[1].decode()
         assert child.returncode in (0, 2), said

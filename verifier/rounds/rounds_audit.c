@@ -1,6 +1,7 @@
 /* rounds_audit.c - see rounds_audit.h. */
 #include "verifier/rounds/rounds_audit.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ static enum status read_given(bool *holds, struct rounds_check *check, struct er
     const struct rounds *rounds = &check->result->rounds;
     struct error why;
 
+    assert(rounds->owner_count > 0); /* rounds_read() refuses others */
     *holds = true;
     for (uint32_t i = 0; i < rounds->owner_count; i++) {
         char path[FILE_PATH_MAX];

@@ -220,6 +220,13 @@ static void test_the_end_of_a_child_is_told_once(void **state)
     assert_int_equal(waitpid(process, NULL, 0), process);
     assert_true(spawn_ended(&process, &how));
     assert_int_equal(spawn_code(how), 126);
+    for (uint32_t wait_ms = 0; wait_ms <= 20; wait_ms += 20) {
+        assert_int_equal(spawn_program(&process, "sh", words, &files, &error), STATUS_OK);
+        assert_int_equal(waitpid(process, NULL, 0), process);
+        assert_int_equal(
+            spawn_code(spawn_end(&process, 0, wait_ms == 0 ? SPAWN_FOR_EVER : wait_ms)), 126);
+        assert_int_equal(process, 0);
+    }
 }
 
 static void test_a_child_that_hears_nothing_is_killed(void **state)

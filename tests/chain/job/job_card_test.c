@@ -96,6 +96,11 @@ static void test_hostile_text_is_left_out(void **state)
     assert_string_equal(card.model, "");
     assert_int_equal(card.parameters + card.tokens + card.samples + card.checkpoint_bytes, 0);
     assert_int_equal(card.data_bytes, 5);
+    bytes =
+        bytes_of("x#tokens=0000000000000000000000712&samples=00000000000000000000007x&data=0007");
+    job_card_read(&card, &bytes); /* no part of a long number is taken for it */
+    assert_int_equal(card.tokens + card.samples, 0);
+    assert_int_equal(card.data_bytes, 7);
     for (uint32_t round = 0; round < 20000; round++) {
         static const char words[] = "#title=&model=%4tokens=&parameters=99+";
         uint8_t any[GAME_CONTACT_MAX];

@@ -5,6 +5,7 @@ name loses the first ones, all of them, or speaks of another version."""
 
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -61,6 +62,14 @@ def what_is_launched_elsewhere_proves_the_same():
                 "%s plain %s" % (path("launcher"), os.path.abspath(LOCKSTEP)))
     assert {key: value for key, value in there.items() if "seconds" not in key} == \
         {key: value for key, value in here.items() if "seconds" not in key}, (here, there)
+
+
+def a_program_that_is_started_without_ends_of_children_hears_of_them():
+    """Who starts us may ignore SIGCHLD, and we inherit it; the system then tells no end."""
+    done = subprocess.run([LOCKSTEP, "audit", path("a.run")], stdout=subprocess.PIPE, check=False,
+                          stdin=subprocess.DEVNULL, start_new_session=True,
+                          preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert done.returncode == 0 and b"proven" in done.stdout, done
 
 
 def what_is_lost_is_made_again():
@@ -127,7 +136,8 @@ def the_self_test_of_a_node_runs_there_too():
     assert starts() >= 2 and b"wrong answers 0" in said, (starts(), said)
 
 
-sys.exit(main([what_is_launched_elsewhere_proves_the_same, what_is_lost_is_made_again,
+sys.exit(main([what_is_launched_elsewhere_proves_the_same,
+      a_program_that_is_started_without_ends_of_children_hears_of_them, what_is_lost_is_made_again,
       what_is_lost_thrice_is_not_proven, what_is_cut_off_ends_itself, another_version_refuses,
       words_are_checked_before_anything_starts, a_lie_is_refuted_from_elsewhere,
                the_self_test_of_a_node_runs_there_too]))
