@@ -533,7 +533,8 @@ class Body:
         size = WIDTHS[parts[-1]] // 8
         at, value = self.place(parts, args[1], size), self.value(args[2], parts[-1])
         calls = {"atom.global.add.u64": "atomic_add_wide", "atom.global.add.u32": "atomic_add",
-                 "atom.global.exch.b32": "atomic_swap", "atom.shared.max.u32": "atomic_max"}
+                 "atom.shared.add.u32": "atomic_add", "atom.global.exch.b32": "atomic_swap",
+                 "atom.shared.max.u32": "atomic_max"}
         self.expect(opcode in calls, opcode)
         call = f"{calls[opcode]}((void *){at}, {value})"
         if calls[opcode] in ("atomic_add", "atomic_swap"):
