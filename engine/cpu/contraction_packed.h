@@ -176,9 +176,10 @@ struct piece_source {
 typedef void integers_function(char *lines, size_t plane_size, const struct piece_source *source,
                                const struct scales *scales, int bits, bool wide, bool split);
 
-static inline __attribute__((always_inline)) void
-integers_of(char *lines, size_t plane_size, const struct piece_source *source,
-            const int32_t *exponents, int bits, integers_function *write)
+static inline __attribute__((always_inline)) void integers_of(char *lines, size_t plane_size,
+                                                              const struct piece_source *source,
+                                                              const int32_t *exponents, int bits,
+                                                              integers_function *write)
 {
     struct scales scales;
 
