@@ -171,8 +171,8 @@ struct piece_source {
     int64_t count;
 };
 
-/* Writes the lines of a piece: with second factors or poison where it is wide, in three planes where
- * it is split. */
+/* Writes the lines of a piece: with second factors or poison where it is wide, in three planes
+ * where it is split. */
 typedef void integers_function(char *lines, size_t plane_size, const struct piece_source *source,
                                const struct scales *scales, int bits, bool wide, bool split);
 
