@@ -159,7 +159,7 @@ static void follow_losses(struct watch_mirrors *mirrors, uint32_t committed)
     struct error none;
 
     error_init(&none);
-    if (fetch_http_open(&http, 0, mirrors->source.mirrors.timeout_s, &none) != STATUS_OK) {
+    if (fetch_http_open(&http, NULL, mirrors->source.mirrors.timeout_s, &none) != STATUS_OK) {
         return;
     }
     while (mirrors->had < committed && get_losses(mirrors, http, mirrors->had)) {

@@ -23,7 +23,8 @@ enum {
 };
 
 struct fetch_http {
-    uint64_t bandwidth_max;
+    struct fetch_pace *pace; /* borrowed, or &any */
+    struct fetch_pace any;   /* without a limit */
     uint32_t timeout_s;
     struct curl_slist *headers;
     struct stop *stop; /* borrowed */
@@ -33,6 +34,7 @@ struct fetch_http {
 
 /* One transfer in progress. */
 struct transfer {
+    struct fetch_http *http;
     CURL *curl;
     int descriptor;
     uint64_t have; /* bytes in the part file */
@@ -44,7 +46,7 @@ struct transfer {
     bool disk_failed;
 };
 
-enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, uint32_t timeout_s,
+enum status fetch_http_open(struct fetch_http **http, struct fetch_pace *pace, uint32_t timeout_s,
                             struct error *error)
 {
     struct fetch_http *made = calloc(1, sizeof(*made));
@@ -54,7 +56,7 @@ enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, ui
         free(made);
         return error_set(error, STATUS_NO_MEMORY, "no memory to fetch with");
     }
-    made->bandwidth_max = bandwidth_max;
+    made->pace = pace != NULL ? pace : &made->any;
     fetch_http_set_timeout(made, timeout_s);
     *http = made;
     return STATUS_OK;
@@ -63,11 +65,6 @@ enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max, ui
 void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s)
 {
     http->timeout_s = timeout_s == 0 ? 1 : timeout_s;
-}
-
-void fetch_http_set_bandwidth(struct fetch_http *http, uint64_t bandwidth_max)
-{
-    http->bandwidth_max = bandwidth_max;
 }
 
 void fetch_http_set_reach(struct fetch_http *http, enum http_reach reach)
@@ -116,6 +113,22 @@ uint32_t fetch_http_mark(const char *mirror)
     return mark;
 }
 
+static void pay(struct fetch_http *http, size_t bytes)
+{
+    fetch_pace_pay(http->pace, bytes, http->client.stopped, http->client.context);
+}
+
+/* Of a reply its head, and the body on its way to `receive`. */
+static CURLcode perform(struct fetch_http *http)
+{
+    CURLcode result = curl_easy_perform(http->client.curl);
+    long head = 0;
+
+    (void)curl_easy_getinfo(http->client.curl, CURLINFO_HEADER_SIZE, &head);
+    pay(http, (size_t)head);
+    return result;
+}
+
 /* At the first byte of a body: is it the whole file, the rest of it, or an error page? */
 static bool begin_body(struct transfer *transfer)
 {
@@ -145,6 +158,7 @@ static size_t receive_bytes(char *bytes, size_t size, size_t count, void *contex
     size_t more = size * count;
     size_t done = 0;
 
+    pay(transfer->http, more);
     if (!transfer->begun && !begin_body(transfer)) {
         return 0;
     }
@@ -175,7 +189,9 @@ static bool set_up(struct fetch_http *http, const char *url, const char *range)
     return http_client_set(&http->client, url, UINT64_C(1000) * http->timeout_s, http->timeout_s) &&
            curl_easy_setopt(curl, CURLOPT_RANGE, range) == CURLE_OK &&
            curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers) == CURLE_OK &&
-           curl_easy_setopt(curl, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)http->bandwidth_max) ==
+           curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, (long)fetch_pace_read_max(http->pace)) ==
+               CURLE_OK &&
+           curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)fetch_pace_trickle(http->pace)) ==
                CURLE_OK;
 }
 
@@ -215,12 +231,13 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
 
     transfer->begun = transfer->over = transfer->not_content = false;
     transfer->came = 0;
+    transfer->http = http;
     transfer->curl = http->client.curl;
     if (!set_up_file(http, transfer, url)) {
         return error_set(error, STATUS_UNREACHABLE, "%.*s: no request can be made", LABEL_MAX,
                          base);
     }
-    result = curl_easy_perform(http->client.curl);
+    result = perform(http);
     (void)curl_easy_getinfo(http->client.curl, CURLINFO_RESPONSE_CODE, &code);
     http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     if (result == CURLE_ABORTED_BY_CALLBACK) {
@@ -294,6 +311,7 @@ enum status fetch_http_get(struct fetch_http *http, uint64_t *bytes, const char 
 /* ---- parts of files ------------------------------------------------------ */
 
 struct http_part {
+    struct fetch_http *http;
     CURL *curl;
     uint8_t *bytes;
     size_t size;
@@ -309,6 +327,7 @@ static size_t receive_part(char *bytes, size_t size, size_t count, void *context
     size_t more = size * count;
     long code = 0;
 
+    pay(part->http, more);
     if (!part->begun) {
         part->begun = true;
         (void)curl_easy_getinfo(part->curl, CURLINFO_RESPONSE_CODE, &code);
@@ -348,7 +367,7 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
                              const atomic_bool *cancel, struct error *error)
 {
     struct http_part part = {
-        .curl = http->client.curl, .bytes = bytes, .size = size, .cancel = cancel};
+        .http = http, .curl = http->client.curl, .bytes = bytes, .size = size, .cancel = cancel};
     char url[HTTP_CLIENT_URL_MAX];
     CURLcode result;
     long code = 0;
@@ -359,7 +378,7 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
         return error_set(error, STATUS_UNREACHABLE, "%.*s: no request can be made", LABEL_MAX,
                          base);
     }
-    result = curl_easy_perform(http->client.curl);
+    result = perform(http);
     http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     (void)curl_easy_getinfo(http->client.curl, CURLINFO_RESPONSE_CODE, &code);
     *came = part.came;

@@ -3,7 +3,7 @@
  * file into memory.
  *
  * Refused: other protocols, redirects, and more bytes than the limit. Less than FETCH_TRICKLE bytes
- * a second over the whole timeout is silence.
+ * a second over the whole timeout is silence (fetch_pace_trickle(): with a pace it may be less).
  */
 #ifndef PROOFS_MIRROR_FETCH_HTTP_H
 #define PROOFS_MIRROR_FETCH_HTTP_H
@@ -13,16 +13,17 @@
 
 #include "base/http/http_reach.h"
 #include "base/io/stop.h"
+#include "proofs/mirror/fetch_pace.h"
 
 #define FETCH_TRICKLE 1024 /* HTTP_CLIENT_TRICKLE */
 
 struct fetch_http;
 
-MUST_CHECK enum status fetch_http_open(struct fetch_http **http, uint64_t bandwidth_max,
+/* Borrows the pace; NULL: as fast as it comes. */
+MUST_CHECK enum status fetch_http_open(struct fetch_http **http, struct fetch_pace *pace,
                                        uint32_t timeout_s, struct error *error);
 /* For the calls that follow; at least a second. */
 void fetch_http_set_timeout(struct fetch_http *http, uint32_t timeout_s);
-void fetch_http_set_bandwidth(struct fetch_http *http, uint64_t bandwidth_max); /* 0: any */
 /* A header, "NAME: VALUE", for the calls that follow. NULL: none. */
 void fetch_http_set_header(struct fetch_http *http, const char *header);
 /* Ends fetch_http_get() early, as STATUS_STOPPED. Borrows stop; NULL: nothing does. */

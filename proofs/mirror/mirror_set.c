@@ -358,7 +358,7 @@ enum status mirror_set_get(char path[FILE_PATH_MAX], struct mirror_set *set,
         return status;
     }
     if (http == NULL) {
-        TRY(fetch_http_open(&http, set->bandwidth_max, set->timeout_s, error));
+        TRY(fetch_http_open(&http, &set->pace, set->timeout_s, error));
     }
     fetch_http_set_stop(http, set->stop);
     fetch_http_set_header(http, set->header);

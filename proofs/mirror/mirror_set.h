@@ -15,6 +15,7 @@
 #include "base/http/http_reach.h"
 #include "base/io/file.h"
 #include "base/io/stop.h"
+#include "proofs/mirror/fetch_pace.h"
 
 #define MIRROR_SET_MAX         32
 #define MIRROR_SET_URL_MAX     1024
@@ -45,7 +46,7 @@ struct mirror_set {
     struct mirror mirrors[MIRROR_SET_MAX];
     uint32_t count;
     uint32_t timeout_s;      /* of silence */
-    uint64_t bandwidth_max;  /* bytes a second, of all mirrors; 0: no limit */
+    struct fetch_pace pace;  /* of all transfers together */
     struct stop *stop;       /* NULL: nothing stops it */
     const char *header;      /* "NAME: VALUE" that goes with each request; NULL: none */
     struct fetch_http *http; /* borrowed, for mirror_set_get(); NULL: each call has its own */

@@ -226,19 +226,14 @@ static void judge_mirror(struct crew_member *worker, enum status status, const s
     }
 }
 
-/* Bytes of the file, with the worker's part of the bandwidth. What breaks off is gone on with,
- * while something comes. */
+/* Bytes of the file. What breaks off is gone on with, while something comes. */
 static enum status get_bytes(struct crew_member *worker, size_t *came, uint64_t first, size_t size,
                              struct error *error)
 {
     struct crew_shared *shared = worker->shared;
-    uint64_t bandwidth = shared->crew->mirrors->bandwidth_max;
     enum status status;
     size_t more;
 
-    (void)pthread_mutex_lock(&shared->lock);
-    fetch_http_set_bandwidth(worker->http, bandwidth == 0 ? 0 : bandwidth / shared->working + 1);
-    (void)pthread_mutex_unlock(&shared->lock);
     *came = 0;
     do {
         status =
@@ -396,8 +391,8 @@ static enum status start_members(struct crew_member *workers, struct crew_shared
         if (worker->bytes == NULL) {
             return error_set(error, STATUS_NO_MEMORY, "no memory to fetch");
         }
-        TRY(fetch_http_open(&worker->http, mirrors->bandwidth_max,
-                            mirror_timeout(mirrors, worker->mirror), error));
+        TRY(fetch_http_open(&worker->http, &mirrors->pace, mirror_timeout(mirrors, worker->mirror),
+                            error));
         fetch_http_set_reach(worker->http, worker->mirror->reach);
         (void)pthread_mutex_lock(&shared->lock);
         worker->started = pthread_create(&worker->thread, NULL, fetch_pieces, worker) == 0;

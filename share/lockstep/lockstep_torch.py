@@ -1004,7 +1004,19 @@ COMPARED = {"lt": ("less", False), "le": ("less-equal", False), "gt": ("less", T
 WAY_OUT = {"_local_scalar_dense": "a number that depends on the batch or a weight cannot leave the "
                                   "tensors: no item(), no if on a tensor",
            "_pack_padded_sequence": "give the rows filled up, and take the state of each row's last "
-                                    "step: out[torch.arange(len(out)), lengths - 1]"}
+                                    "step: out[torch.arange(len(out)), lengths - 1]",
+           "nonzero": "how many there are depends on numbers: multiply by the mask, or use torch.where",
+           "as_strided": "take the parts with narrow(), unfold() or an index that is a constant"}
+WAY_OUT.update({name: "of a matrix that depends on no batch and no weight, compute it before the export and give "
+                      "it as a buffer; else make it a loop of products: Newton-Schulz steps for an inverse, steps "
+                      "of conjugate gradients for a system" for name in (
+                          "linalg_cholesky_ex", "linalg_inv_ex", "_linalg_solve_ex", "linalg_pinv",
+                          "linalg_lstsq", "linalg_solve_triangular", "linalg_lu_factor_ex", "cholesky_solve",
+                          "_linalg_det", "_linalg_slogdet")})
+WAY_OUT.update({name: "of a matrix that depends on no batch and no weight, compute it before the export and give "
+                      "it as a buffer; else make it a loop of products: power iteration for the largest, "
+                      "Newton-Schulz steps for what is orthogonal" for name in (
+                          "_linalg_svd", "linalg_qr", "_linalg_eigh")})
 
 
 def rule(*names):
@@ -2298,7 +2310,8 @@ def _repeats(index):
     else:
         view = index.line.view
         steps = index.strides
-        if view is not None and index.offset == 0 and steps == dense_strides(index.sizes):
+        if view is not None and min(view.strides, default=0) >= 0 and index.offset == 0 and \
+                steps == dense_strides(index.sizes):
             base = torch.empty(view.line.count, device="meta").as_strided(view.sizes, view.strides,
                                                                           view.offset)
             try:
@@ -3752,7 +3765,9 @@ class Recorder(TorchDispatchMode):
                 return table[func](*args, **kwargs)
             made = func.decompose(*args, **kwargs)
         if made is NotImplemented:
-            refuse("it has no line of a graph: write it by sums, products and comparisons")
+            refuse("it has no line of a graph" + (
+                "" if func._schema.name.split("::")[1] in WAY_OUT else
+                ": write it by sums, products and comparisons"))
         return made
 
 
@@ -4108,6 +4123,10 @@ def _gradients(module, out):
             for other in last:
                 other.grad = None
             last[:] = [one]
+            if not math.isfinite(float(made[name][0])):
+                raise Refused("the gradient of %s is no finite number, in PyTorch too: torch.where does not "
+                              "stop the slope of what it leaves out: make that finite before the function, "
+                              "as in torch.where(x > 0, x, 1).sqrt()" % name)
         return hook
     hooks = [one.register_hook(told(name, one)) for name, one in wanted.items()]
     try:

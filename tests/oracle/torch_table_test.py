@@ -113,7 +113,23 @@ def a_step_that_changes_a_parameter_is_refused():
     assert torch.equal(module[1].weight, before)
 
 
+def a_gradient_that_is_nan_is_refused_with_a_way_out():
+    module = torch.nn.Linear(6, 6)
+
+    def loss(module, x):
+        made = module(x)
+        return torch.where(made > 0, made.sqrt(), made * 0).mean()
+    try:
+        lockstep.export(module, loss, {"x": torch.randn(8, 6)}, path("nan"))
+    except lockstep.Refused as error:
+        assert "gradient of weight" in str(error) or "gradient of bias" in str(error), error
+        assert "torch.where(" in str(error), error
+    else:
+        raise AssertionError("exported")
+
+
 if __name__ == "__main__":
     sys.exit(main([trained_programs_are_pytorchs, steps_without_a_loss_are_pytorchs,
                    what_has_no_line_is_refused_with_the_users_line,
-                   a_step_that_changes_a_parameter_is_refused]))
+                   a_step_that_changes_a_parameter_is_refused,
+                   a_gradient_that_is_nan_is_refused_with_a_way_out]))

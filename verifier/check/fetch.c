@@ -41,7 +41,7 @@ enum status fetch_open(struct fetch **fetch, const struct check_request *request
     made->result = result;
     set = &made->mirrors;
     set->timeout_s = request->mirror_timeout_s;
-    set->bandwidth_max = request->bandwidth_max;
+    set->pace.bytes_max = request->bandwidth_max;
     set->count = result->mirror_count = request->mirror_count;
     for (uint32_t i = 0; i < set->count; i++) {
         struct mirror *mirror = &set->mirrors[i];
@@ -54,7 +54,7 @@ enum status fetch_open(struct fetch **fetch, const struct check_request *request
                        request->mirrors[i]);
     }
     TRY_OUT(file_make_folder(request->cache, error, 0700));
-    TRY_OUT(fetch_http_open(&set->http, request->bandwidth_max, set->timeout_s, error));
+    TRY_OUT(fetch_http_open(&set->http, &set->pace, set->timeout_s, error));
     *fetch = made;
     return STATUS_OK;
 out:

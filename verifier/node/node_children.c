@@ -11,6 +11,14 @@
 
 /* ---- requests ----------------------------------------------------------------- */
 
+/* As many children fetch at once as there are places. 0 would be no limit. */
+static uint64_t share_of_bandwidth(const struct node_options *options)
+{
+    uint64_t share = options->bandwidth_max / (options->checks_max + NODE_PLACES_BESIDE);
+
+    return options->bandwidth_max > 0 && share == 0 ? 1 : share;
+}
+
 static void fill_limits(struct check_request *request, const struct node_options *options)
 {
     (void)snprintf(request->cache, sizeof(request->cache), "%s", options->cache);
@@ -19,7 +27,7 @@ static void fill_limits(struct check_request *request, const struct node_options
     }
     request->memory_max = options->memory_max;
     request->file_max = options->disk_max;
-    request->bandwidth_max = options->bandwidth_max / options->checks_max;
+    request->bandwidth_max = share_of_bandwidth(options);
     request->mirror_timeout_s = options->mirror_timeout_s;
     request->threads = options->threads;
     (void)snprintf(request->device, sizeof(request->device), "%s",

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/hex.h"
+#include "base/steady.h"
 #include "proofs/bundle/bundle.h"
 #include "proofs/commit/commit.h"
 #include "tests/support/dispute/cheat.h"
@@ -310,6 +311,31 @@ static uint32_t calls_at(int socket)
     return count;
 }
 
+/* Over all replies together, of which there are many small ones, and from two mirrors at once. */
+static void test_a_check_fetches_no_faster_than_it_may(void **state)
+{
+    enum {
+        BYTES_A_SECOND = 16384,
+        AHEAD = 4096, /* that come before the first pause */
+    };
+    const struct fixture *fixture = *state;
+    struct check_result *result = malloc(sizeof(*result));
+    struct check_request *request = request_of(fixture, 1);
+    double began = steady_seconds();
+    uint64_t fetched;
+
+    request->bandwidth_max = BYTES_A_SECOND;
+    add_mirror(request, fixture, "good");
+    add_mirror(request, fixture, "good/");
+    check_run(result, request, NULL, NULL);
+    assert_int_equal(result->outcome, CHECK_PROVEN);
+    fetched = folder_size(request->cache);
+    assert_true(fetched > 2 * BYTES_A_SECOND);
+    assert_true((steady_seconds() - began) * BYTES_A_SECOND + AHEAD > (double)fetched);
+    free(request);
+    free(result);
+}
+
 /* However the address of this machine is written; unless its user named it, or allows it. */
 static void test_a_strangers_address_of_this_machine_is_never_called(void **state)
 {
@@ -469,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_a_job_of_unknown_rules_is_no_fault_of_the_mirror),
         cmocka_unit_test(test_the_next_mirror_is_tried),
         cmocka_unit_test(test_a_state_comes_from_all_good_mirrors_at_once),
+        cmocka_unit_test(test_a_check_fetches_no_faster_than_it_may),
         cmocka_unit_test(test_a_strangers_address_of_this_machine_is_never_called),
         cmocka_unit_test(test_broken_downloads_are_resumed),
         cmocka_unit_test(test_a_damaged_cache_is_fetched_again),
