@@ -8,6 +8,7 @@
  */
 #include "engine/cuda/fusions/lists.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ static bool term_at(struct square_term *term, const struct fusion *fusion, uint3
     const struct op *ops = &fusion->ops[at];
     const uint32_t left = fusion->op_count - at;
 
-    if (left < 2 || fusion->apart[at] || ops[0].kind != OP_QUANTIZE || ops[1].kind != OP_CONTRACT ||
+    if (left < 2 || ops[0].kind != OP_QUANTIZE || ops[1].kind != OP_CONTRACT ||
         !reads_twice(&ops[1], &ops[0])) {
         return false;
     }
@@ -118,6 +119,12 @@ struct square_run {
     uint32_t end;
 };
 
+/* Is there one that no pattern has taken? */
+static bool free_term_at(struct square_term *term, const struct fusion *fusion, uint32_t at)
+{
+    return term_at(term, fusion, at) && !fusion->apart[at];
+}
+
 /* The longest run of terms and their additions from `at` on. */
 static void run_at(struct square_run *run, const struct fusion *fusion, const struct tape *tape,
                    uint32_t at)
@@ -127,14 +134,14 @@ static void run_at(struct square_run *run, const struct fusion *fusion, const st
 
     run->count = 0;
     run->left = 0;
-    if (!term_at(&term, fusion, at)) {
+    if (!free_term_at(&term, fusion, at)) {
         return;
     }
     run->terms[run->count++] = term;
     run->end = term.end;
     run->left += term.left;
     total = term.square;
-    while (term_at(&term, fusion, run->end) && term.end < fusion->op_count &&
+    while (free_term_at(&term, fusion, run->end) && term.end < fusion->op_count &&
            is_sum_of(&fusion->ops[term.end], tape, total, term.square)) {
         run->terms[run->count++] = term;
         run->left += term.left;
@@ -158,13 +165,15 @@ static bool terms_last(const struct square_run *run, const struct readers *reade
 
 /*
  * The last addition reads the sums that were left, which keeps them alive, and makes all the rest.
- * The operations between have no reader any more, so nobody executes them.
+ * The operations between have no reader any more, so nobody executes them; no pattern may change
+ * them, for they say what the lists hold (write_squares()).
  */
 static void rewrite_run(struct fusion *fusion, const struct square_run *run, uint32_t first)
 {
     struct op *last = &fusion->ops[run->end - 1];
 
-    for (uint32_t at = first; at + 1 < run->end; at++) {
+    for (uint32_t at = first; at < run->end; at++) {
+        fusion->apart[at] = true;
         if (is_sum(&fusion->ops[at])) {
             fusion->ops[at].input_count = 0;
         }
@@ -387,10 +396,10 @@ static void write_squares(struct list_writer *writer, struct fusion *fusion,
     for (uint32_t i = 0; i < count; i++) {
         const float *square = (const float *)(writer->device + squares) + i;
         struct square_term term;
+        const bool found = term_at(&term, fusion, at);
 
-        if (!term_at(&term, fusion, at)) {
-            break;
-        }
+        assert(found); /* rewrite_run() keeps it as it was */
+        (void)found;
         if (!term.left) {
             run->elements += (uint64_t)(term.rows * term.k);
             write_term(writer, lists, &term, &fusion->ops[at], (uint32_t *)(uintptr_t)square);
