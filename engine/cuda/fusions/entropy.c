@@ -64,7 +64,9 @@ static bool find_parts(uint32_t ats[PARTS], const struct fusion *fusion,
         fusion->op_count - ats[LOSS] < SPAN_MAX ? fusion->op_count : ats[LOSS] + SPAN_MAX;
     bool gradient = false;
 
-    for (uint32_t at = ats[LOSS] + 1; at < end && fusion_may_take(fusion, at); at++) {
+    for (uint32_t at = ats[LOSS] + 1;
+         at < end && fusion_may_take(fusion, at) && fusion_is_stretch(fusion, ats[LOSS], at);
+         at++) {
         const struct op *op = &fusion->ops[at];
 
         if (gradient && at == ats[QUANTIZED]) {

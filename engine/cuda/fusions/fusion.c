@@ -4,6 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A stretch ends where a loop begins or ends, and where a step may leave out what follows. */
+static bool number_stretches(struct fusion *fusion, const struct tape *tape)
+{
+    struct error ignored;
+
+    error_init(&ignored);
+    if (lazy_find(&fusion->lazy, tape, &ignored) != STATUS_OK) {
+        return false;
+    }
+    const bool *lazy = fusion->lazy.ops;
+
+    for (uint32_t at = 1; at < tape->op_count; at++) {
+        const bool ends = tape_loop_of(tape, at) != tape_loop_of(tape, at - 1) ||
+                          (lazy != NULL && lazy[at] != lazy[at - 1]);
+
+        fusion->stretch[at] = fusion->stretch[at - 1] + ends;
+    }
+    return true;
+}
+
 bool fusion_init(struct fusion *fusion, const struct tape *tape, const struct fusion_facts *facts)
 {
     const size_t count = (size_t)tape->op_count + 1;
@@ -33,12 +53,8 @@ bool fusion_init(struct fusion *fusion, const struct tape *tape, const struct fu
         fusion->ends[at] = at + 1;
         fusion->apart[at] = tape->ops[at].input_count > 0 &&
                             dtype_is_half(tape->tensors[tape->ops[at].inputs[0]].dtype);
-        if (at > 0) {
-            fusion->stretch[at] =
-                fusion->stretch[at - 1] + (tape_loop_of(tape, at) != tape_loop_of(tape, at - 1));
-        }
     }
-    return true;
+    return number_stretches(fusion, tape);
 }
 
 void fusion_release(struct fusion *fusion)
@@ -50,6 +66,7 @@ void fusion_release(struct fusion *fusion)
     free(fusion->group_of);
     free(fusion->apart);
     free(fusion->stretch);
+    lazy_release(&fusion->lazy);
     free(fusion->groups);
     free(fusion->patterns);
     memset(fusion, 0, sizeof(*fusion));

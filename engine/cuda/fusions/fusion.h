@@ -15,6 +15,7 @@
 #define ENGINE_CUDA_FUSIONS_FUSION_H
 
 #include "engine/cuda/launch/launcher.h"
+#include "engine/plan/lazy.h"
 
 struct fusion_pattern; /* pattern.h */
 
@@ -65,8 +66,9 @@ struct fusion {
     uint64_t *offsets;  /* per tensor: bytes from there to it */
     uint32_t *ends;     /* per operation: one past the unit that starts there; at + 1: no unit */
     uint32_t *group_of; /* per operation: 1 + its group; 0: none */
-    bool *apart;        /* per operation: no pattern takes it, for it reads numbers of 16 bits */
-    uint32_t *stretch;  /* per operation: grows where a loop begins or ends */
+    bool *apart;       /* per operation: no pattern takes it: it reads 16 bits, or lists.c has it */
+    uint32_t *stretch; /* per operation: grows where a loop or a lazy run begins or ends */
+    struct lazy lazy;  /* operations that some steps leave out */
     const struct fusion_pattern **patterns; /* per operation: which launches it; NULL: none */
     struct fused_group *groups;
     uint32_t group_count;
@@ -87,8 +89,9 @@ const struct fused_group *fusion_group(const struct fusion *fusion, uint32_t at)
 
 bool fusion_allows(const struct fusion *fusion, enum kernel_variant variant);
 
-/* Do operations first .. last run as often as each other, one after the other? Else neither a group
- * nor a unit may have both. */
+/* Do operations first .. last run as often as each other, one after the other: in no loop or in one,
+ * in every step or in those that need them (engine/plan/lazy.h)? Else neither a group nor a unit may
+ * have both. */
 bool fusion_is_stretch(const struct fusion *fusion, uint32_t first, uint32_t last);
 
 /* Is operation `at` outside of every group and no start of a unit? */

@@ -1,6 +1,7 @@
 /*
  * repeated.c - a quantization of a view that an earlier operation has quantized, however its axes
- * are written, is read from the first. A bias' gradient has the view of its weight's gradient.
+ * are written, is read from the first. A bias' gradient has the view of its weight's gradient. An
+ * earlier one that some steps leave out is read by what they leave out too.
  *
  * Saves: the later quantization, which has no reader left.
  */
@@ -8,6 +9,14 @@
 
 #include "engine/cuda/fusions/pattern.h"
 #include "engine/cuda/fusions/quantizer.h"
+
+/* Has every step that executes operation `at` executed an earlier one too? */
+static bool comes_with(const struct fusion *fusion, uint32_t earlier, uint32_t at)
+{
+    const bool *lazy = fusion->lazy.ops;
+
+    return lazy == NULL || !lazy[earlier] || lazy[at];
+}
 
 /* Readers of the outputs of a later one read those of the first: the tensors' new names. */
 static void share_quantizations(struct fusion *fusion, const struct tape *tape, uint32_t *names,
@@ -28,7 +37,8 @@ static void share_quantizations(struct fusion *fusion, const struct tape *tape, 
         }
         uint32_t made = newest[op->inputs[0]];
 
-        while (made != NEVER && !quantizer_same(&fusion->ops[made], op)) {
+        while (made != NEVER &&
+               (!comes_with(fusion, made, at) || !quantizer_same(&fusion->ops[made], op))) {
             made = before[made];
         }
         for (uint32_t i = 0; made != NEVER && i < op->output_count; i++) {

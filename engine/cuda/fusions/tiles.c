@@ -15,7 +15,6 @@
 #include "engine/cuda/launch/launch.h"
 #include "engine/cuda/launch/launch_quantize.h"
 #include "engine/ops/view.h"
-#include "engine/plan/lazy.h"
 
 /* What becomes one; NEVER: there is none. */
 struct tiles_match {
@@ -188,9 +187,8 @@ static bool tiles_at(struct tiles_match *found, const struct fusion *fusion,
     return found->sums != NEVER || found->along != NEVER || found->entropy != NEVER;
 }
 
-/* Does a step execute all of them, or none? */
-static bool are_alike(const struct tiles_match *found, const struct fusion *fusion,
-                      const struct lazy *lazy)
+/* Does a step execute all of them as often as each other? */
+static bool are_alike(const struct tiles_match *found, const struct fusion *fusion)
 {
     const uint32_t others[3] = {found->along, found->sums, found->entropy};
     bool alike = true;
@@ -199,8 +197,7 @@ static bool are_alike(const struct tiles_match *found, const struct fusion *fusi
         if (others[i] != NEVER) {
             const uint32_t first = others[i] < found->across ? others[i] : found->across;
 
-            alike = alike && fusion_is_stretch(fusion, first, others[i] + found->across - first) &&
-                    (lazy->ops == NULL || lazy->ops[others[i]] == lazy->ops[found->across]);
+            alike = alike && fusion_is_stretch(fusion, first, others[i] + found->across - first);
         }
     }
     return alike;
@@ -247,9 +244,20 @@ static bool leave_step(struct fusion *fusion, uint32_t at, uint32_t x, uint32_t 
     return made;
 }
 
+/* Does a step of a group read a tensor? */
+static bool group_reads(const struct fused_group *group, uint32_t x)
+{
+    for (uint32_t i = 0; i < group->count; i++) {
+        if (reads_tensor(&group->ops[i], x)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The operation takes what a function was given, if only it wants what the function made. */
 static void take_function(struct op *op, struct fusion *fusion, const struct tape *tape,
-                          const struct readers *readers)
+                          struct readers *readers, uint32_t first)
 {
     const uint32_t x = op->inputs[0];
     const uint32_t at = readers->maker[x];
@@ -260,6 +268,7 @@ static void take_function(struct op *op, struct fusion *fusion, const struct tap
         function = group->ops[i].outputs[0] == x ? &group->ops[i] : function;
     }
     if (function == NULL || code_of(function) == TILES_PLAIN || fusion->holders[x] != x ||
+        !fusion_is_stretch(fusion, at, first) || (group != NULL && group_reads(group, x)) ||
         fusion->holders[function->inputs[0]] != function->inputs[0] ||
         tape->tensors[function->inputs[0]].dtype != DTYPE_F32) {
         return;
@@ -272,6 +281,7 @@ static void take_function(struct op *op, struct fusion *fusion, const struct tap
     }
     op->inputs[0] = u;
     op->attributes[TILES_FUNCTION] = code;
+    readers->count[u]++; /* it must be made, whatever becomes of its other readers */
 }
 
 /* ---- all of them -------------------------------------------------------------------- */
@@ -298,7 +308,7 @@ static void take_outputs(struct op *maker, struct op *op)
 }
 
 /* The first of the operations makes what all of them made; the others make nothing any more. */
-static void make_one(struct fusion *fusion, const struct tape *tape, const struct readers *readers,
+static void make_one(struct fusion *fusion, const struct tape *tape, struct readers *readers,
                      const struct tiles_match *found)
 {
     const uint32_t first = found->along < found->across ? found->along : found->across;
@@ -311,7 +321,7 @@ static void make_one(struct fusion *fusion, const struct tape *tape, const struc
     fusion->ops[found->across].output_count = 0;
     if (found->along != NEVER) {
         if (found->alone) {
-            take_function(&maker, fusion, tape, readers);
+            take_function(&maker, fusion, tape, readers, first);
         }
         take_outputs(&maker, &fusion->ops[found->along]);
     }
@@ -327,22 +337,14 @@ static void make_one(struct fusion *fusion, const struct tape *tape, const struc
 
 static bool find_tiles(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
-    struct lazy lazy;
-    struct error ignored;
-
-    error_init(&ignored);
-    if (lazy_find(&lazy, tape, &ignored) != STATUS_OK) {
-        return false;
-    }
     for (uint32_t at = 0; at < fusion->op_count; at++) {
         struct tiles_match found;
 
         if (is_pieces(fusion, at) && fusion->patterns[at] == NULL &&
-            tiles_at(&found, fusion, tape, readers, at) && are_alike(&found, fusion, &lazy)) {
+            tiles_at(&found, fusion, tape, readers, at) && are_alike(&found, fusion)) {
             make_one(fusion, tape, readers, &found);
         }
     }
-    lazy_release(&lazy);
     return true;
 }
 
