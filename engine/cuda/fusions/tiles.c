@@ -281,7 +281,7 @@ static void take_function(struct op *op, struct fusion *fusion, const struct tap
     }
     op->inputs[0] = u;
     op->attributes[TILES_FUNCTION] = code;
-    readers->count[u]++; /* it must be made, whatever becomes of its other readers */
+    readers->count[u]++; /* it must be made, though its other readers may go */
 }
 
 /* ---- all of them -------------------------------------------------------------------- */
