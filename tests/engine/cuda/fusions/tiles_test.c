@@ -131,9 +131,9 @@ static void give_pieces(struct machine *machine, const struct tape *tape, const 
 #define RAISED SORTS
 
 /* Two steps by a variant, alone or with all others, are two steps by the rules. */
-static void hold(const struct matrices *m, int sort, uint32_t disabled, const char *what)
+static void hold_given(const struct tape *tape, const struct matrices *m, int sort,
+                       uint32_t disabled, const char *what)
 {
-    struct tape *tape = matrices_tape(m);
     struct machine *rules = fused_rules(tape);
     struct machine *fused = fused_open(tape, disabled);
     struct machine *both[2] = {rules, fused};
@@ -152,6 +152,13 @@ static void hold(const struct matrices *m, int sort, uint32_t disabled, const ch
     fused_compare(rules, fused, what);
     rules->backend->close(rules);
     fused->backend->close(fused);
+}
+
+static void hold(const struct matrices *m, int sort, uint32_t disabled, const char *what)
+{
+    struct tape *tape = matrices_tape(m);
+
+    hold_given(tape, m, sort, disabled, what);
     tape_free(tape);
 }
 
@@ -197,6 +204,83 @@ static void test_functions_are_made_on_the_way(void **state)
             fake_device_launches(KERNEL_ELEMENTS),
             2 * (2 + (taken ? 0u : 1u) + (cases[i].read ? 1u : 0u) + (cases[i].far ? 30u : 0u)));
     }
+}
+
+/* GELU of GELU of a product, each quantized both ways; the product is read by others too. */
+static struct tape *chain_tape(void)
+{
+    enum { SIDE = 130 };
+    static const uint64_t dims[2] = {SIDE, SIDE};
+    static const struct view rows = {{1, 1, 1, SIDE, 1, SIDE}, {0, 0, 0, SIDE, 0, 1}};
+    static const struct view columns = {{1, 1, 1, SIDE, 1, SIDE}, {0, 0, 0, 1, 0, SIDE}};
+    struct builder *builder = builder_new((struct precision){14, 128});
+    const uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 2, dims);
+    const uint32_t w = build_tensor(builder, "w", DTYPE_F32, ROLE_INPUT, 2, dims);
+    const uint32_t v = build_linear(builder, x, w);
+    const uint32_t u = build_map(builder, MAP_GELU, v);
+    const uint32_t y = build_map(builder, MAP_GELU, u);
+
+    add_product(builder, "rows-u", u, &rows);
+    add_product(builder, "columns-u", u, &columns);
+    add_product(builder, "rows-y", y, &rows);
+    add_product(builder, "columns-y", y, &columns);
+    build_output(builder, "v", v);
+    return fused_finish(builder);
+}
+
+/* A step of a product's epilogue that another step reads stays there. */
+static void test_functions_that_others_read_stay(void **state)
+{
+    struct tape *tape = chain_tape();
+
+    (void)state;
+    fake_device_set(&sound);
+    hold_given(tape, NULL, SORT_PLAIN,
+               fused_disabled_but(VARIANT_TILES) & ~(1u << VARIANT_EPILOGUE), "GELU of GELU");
+    assert_int_equal(fake_device_launches(KERNEL_QUANTIZE_TILES), 4);
+    tape_free(tape);
+}
+
+/* Two gradients whose squares are summed; the columns of the first are quantized too. */
+static struct tape *squares_tape(void)
+{
+    enum { SIDE = 20 };
+    static const uint64_t dims[2] = {SIDE, SIDE};
+    static const struct view columns = {{1, 1, 1, SIDE, 1, SIDE}, {0, 0, 0, 1, 0, SIDE}};
+    struct builder *builder = builder_new((struct precision){14, 128});
+    uint32_t gradients[2];
+    uint32_t total;
+
+    for (int i = 0; i < 2; i++) {
+        gradients[i] = build_scale(
+            builder, build_tensor(builder, i == 0 ? "x" : "z", DTYPE_F32, ROLE_INPUT, 2, dims),
+            0.5f);
+    }
+    add_product(builder, "columns", gradients[0], &columns);
+    total = build_square_sum(builder, gradients[0]);
+    total = build_add(builder, total, build_square_sum(builder, gradients[1]), 1);
+    build_output(builder, "norm", total);
+    for (int i = 0; i < 2; i++) {
+        const uint32_t weight =
+            build_tensor(builder, i == 0 ? "wx" : "wz", DTYPE_F32, ROLE_STATE, 2, dims);
+
+        build_after(builder, weight, build_add(builder, weight, gradients[i], 1));
+    }
+    return fused_finish(builder);
+}
+
+/* Squares of a list say by their quantizations what it holds. */
+static void test_what_a_list_has_taken_is_left(void **state)
+{
+    struct tape *tape = squares_tape();
+
+    (void)state;
+    fake_device_set(&sound);
+    hold_given(tape, NULL, SORT_PLAIN, fused_disabled_but(VARIANT_TILES) & ~(1u << VARIANT_LISTS),
+               "squares in a list");
+    assert_int_equal(fake_device_launches(KERNEL_TOTAL), 2);
+    assert_int_equal(fake_device_launches(KERNEL_QUANTIZE_TILES), 0);
+    tape_free(tape);
 }
 
 static void test_what_does_not_fit_is_left(void **state)
@@ -352,6 +436,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_both_views_have_the_bits_of_the_rules),
         cmocka_unit_test(test_functions_are_made_on_the_way),
+        cmocka_unit_test(test_functions_that_others_read_stay),
+        cmocka_unit_test(test_what_a_list_has_taken_is_left),
         cmocka_unit_test(test_what_does_not_fit_is_left),
         cmocka_unit_test(test_gradients_of_logits_are_made_again),
         cmocka_unit_test(test_models_have_the_bits_of_the_rules),
