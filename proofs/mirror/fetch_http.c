@@ -119,7 +119,7 @@ static void pay(struct fetch_http *http, size_t bytes)
 }
 
 /* Of a reply its head, and the body on its way to `receive`. */
-static CURLcode perform(struct fetch_http *http)
+static CURLcode perform_request(struct fetch_http *http)
 {
     CURLcode result = curl_easy_perform(http->client.curl);
     long head = 0;
@@ -237,7 +237,7 @@ static enum status transfer_once(struct fetch_http *http, struct transfer *trans
         return error_set(error, STATUS_UNREACHABLE, "%.*s: no request can be made", LABEL_MAX,
                          base);
     }
-    result = perform(http);
+    result = perform_request(http);
     (void)curl_easy_getinfo(http->client.curl, CURLINFO_RESPONSE_CODE, &code);
     http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     if (result == CURLE_ABORTED_BY_CALLBACK) {
@@ -378,7 +378,7 @@ enum status fetch_http_range(struct fetch_http *http, uint8_t *bytes, size_t *ca
         return error_set(error, STATUS_UNREACHABLE, "%.*s: no request can be made", LABEL_MAX,
                          base);
     }
-    result = perform(http);
+    result = perform_request(http);
     http->stalled = result == CURLE_OPERATION_TIMEDOUT;
     (void)curl_easy_getinfo(http->client.curl, CURLINFO_RESPONSE_CODE, &code);
     *came = part.came;

@@ -17,7 +17,7 @@ enum {
 #define LOOK_NS   UINT64_C(50000000) /* how often a pause asks whether it is stopped */
 
 /* When these bytes are paid for, if they are paid after all others. */
-static uint64_t book(struct fetch_pace *pace, size_t bytes)
+static uint64_t book_bytes(struct fetch_pace *pace, size_t bytes)
 {
     uint64_t price = (uint64_t)((double)bytes * (double)SECOND_NS / (double)pace->bytes_max);
     uint64_t before = atomic_load(&pace->paid_at_ns);
@@ -38,7 +38,7 @@ void fetch_pace_pay(struct fetch_pace *pace, size_t bytes, bool (*stopped)(void 
     if (pace->bytes_max == 0 || bytes == 0) {
         return;
     }
-    until = book(pace, bytes);
+    until = book_bytes(pace, bytes);
     while ((now = steady_ns()) < until && !stopped(context)) {
         uint64_t rest = until - now < LOOK_NS ? until - now : LOOK_NS;
 
