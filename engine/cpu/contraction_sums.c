@@ -3,9 +3,9 @@
  *
  * Contractions with ones give the gradients of biases and gains: one pass over the operand. Those
  * with one-hots give the gradient of an embedding: the places of k are sorted by index, each word
- * that occurs is summed at once, and all other words are zeros. One row by one row gives the sums of
- * squares by which gradients are clipped: the products of a panel of A with the same panel of B, in
- * place of tiles of which one element is wanted.
+ * that occurs is summed at once, and all other words are zeros. One row by one row gives the sums
+ * of squares by which gradients are clipped: the products of a panel of A with the same panel of B,
+ * in place of tiles of which one element is wanted.
  */
 #include <string.h>
 
