@@ -439,9 +439,9 @@ INLINE void transpose(__m512i t[PANEL_ROWS])
 }
 
 /*
- * Rows along k: 32 elements of each row, from k on, are packed to 16 pairs and transposed. vpackssdw
- * works in 128-bit lanes, so vector i of the transpose holds pair 2*(i/4) + (i&1), and 8 more if
- * i & 2.
+ * Rows along k: 32 elements of each row, from k on, are packed to 16 pairs and transposed.
+ * vpackssdw works in 128-bit lanes, so vector i of the transpose holds pair 2*(i/4) + (i&1), and 8
+ * more if i & 2.
  */
 INLINE void square_along(char *lines, size_t plane_size, const struct piece_source *source,
                          const struct scales *scales, int64_t k, int bits, const bool wide,
