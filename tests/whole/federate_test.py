@@ -352,7 +352,7 @@ def void_is_opened_again_and_two_rounds():
 
 # ---- kills while a void job is opened again ----------------------------------------------------------
 
-CHILD_DIED = "it ended with code -1"
+CHILD_DIED = "it ended with code 137"
 MOVES = ("collect", "close", "open")  # the children with the key; each dies at its own calls
 
 
