@@ -113,7 +113,7 @@ uint32_t fetch_http_mark(const char *mirror)
     return mark;
 }
 
-static void pay(struct fetch_http *http, size_t bytes)
+static void pay_bytes(struct fetch_http *http, size_t bytes)
 {
     fetch_pace_pay(http->pace, bytes, http->client.stopped, http->client.context);
 }
@@ -125,7 +125,7 @@ static CURLcode perform_request(struct fetch_http *http)
     long head = 0;
 
     (void)curl_easy_getinfo(http->client.curl, CURLINFO_HEADER_SIZE, &head);
-    pay(http, (size_t)head);
+    pay_bytes(http, (size_t)head);
     return result;
 }
 
@@ -158,7 +158,7 @@ static size_t receive_bytes(char *bytes, size_t size, size_t count, void *contex
     size_t more = size * count;
     size_t done = 0;
 
-    pay(transfer->http, more);
+    pay_bytes(transfer->http, more);
     if (!transfer->begun && !begin_body(transfer)) {
         return 0;
     }
@@ -327,7 +327,7 @@ static size_t receive_part(char *bytes, size_t size, size_t count, void *context
     size_t more = size * count;
     long code = 0;
 
-    pay(part->http, more);
+    pay_bytes(part->http, more);
     if (!part->begun) {
         part->begun = true;
         (void)curl_easy_getinfo(part->curl, CURLINFO_RESPONSE_CODE, &code);
