@@ -520,24 +520,43 @@ static enum status open_tries(struct federate_round *round, struct error *error)
     return STATUS_OK;
 }
 
+static enum status look_owner(struct federate_round *round, uint32_t i, struct error *error)
+{
+    TRY(look_at(round, i, error));
+    if (ledger_end_is_final(&round->looks[i])) {
+        return take_final(round, i, error);
+    }
+    return round->looks[i].state.committed == round->looks[i].state.segments
+               ? fetch_early(round, i, error)
+               : STATUS_OK;
+}
+
+/* One owner whose state nobody serves holds up no move of the others: it is told at the end. */
 static enum status look_round(struct federate_round *round, struct error *error)
 {
+    struct error first;
+    bool held_up = false;
+
+    error_init(&first);
     TRY(ledger_catch_up(round->federation->ledger, error));
     TRY(open_tries(round, error));
     for (uint32_t i = 0; i < round->record.owner_count; i++) {
-        struct round_owner *owner = &round->record.owners[i];
+        enum status status =
+            is_settled(&round->record.owners[i]) ? STATUS_OK : look_owner(round, i, error);
 
-        if (is_settled(owner)) {
-            continue;
-        }
-        TRY(look_at(round, i, error));
-        if (ledger_end_is_final(&round->looks[i])) {
-            TRY(take_final(round, i, error));
-        } else if (round->looks[i].state.committed == round->looks[i].state.segments) {
-            TRY(fetch_early(round, i, error));
+        if (status == STATUS_UNREACHABLE) {
+            first = held_up ? first : *error;
+            held_up = true;
+            error_init(error);
+        } else if (status != STATUS_OK) {
+            return status;
         }
     }
-    return mend_all(round, error);
+    TRY(mend_all(round, error));
+    if (held_up) {
+        *error = first;
+    }
+    return held_up ? STATUS_UNREACHABLE : STATUS_OK;
 }
 
 static bool is_round_over(const struct federate_round *round)
