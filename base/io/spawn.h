@@ -45,8 +45,8 @@ int spawn_code(int how);
 
 #define SPAWN_FOR_EVER UINT32_MAX
 
-/* Sends the signal (0: none), waits so long for the end, and then kills it. Returns how it ended, as
- * spawn_ended() tells it; 0 where there was no child. */
+/* Sends the signal (0: none), waits so long for the end, and then kills it. Returns how it ended,
+ * as spawn_ended() tells it; 0 where there was no child. */
 int spawn_end(pid_t *process, int signal, uint32_t wait_ms);
 
 #endif /* BASE_IO_SPAWN_H */

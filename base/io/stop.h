@@ -39,8 +39,8 @@ bool stop_called_back(void *stop); /* the same, for those who are given a functi
 /* Waits until a stop is requested or seconds have passed; returns whether it was requested. */
 bool stop_wait(struct stop *stop, double seconds);
 
-/* A child must not inherit blocked signals: spawn_program() unblocks all; who forks by himself calls
- * this before exec. */
+/* A child must not inherit blocked signals: spawn_program() unblocks all; who forks by himself
+ * calls this before exec. */
 void stop_close(struct stop *stop);
 
 #endif /* BASE_IO_STOP_H */
