@@ -89,9 +89,9 @@ const struct fused_group *fusion_group(const struct fusion *fusion, uint32_t at)
 
 bool fusion_allows(const struct fusion *fusion, enum kernel_variant variant);
 
-/* Do operations first .. last run as often as each other, one after the other: in no loop or in one,
- * in every step or in those that need them (engine/plan/lazy.h)? Else neither a group nor a unit may
- * have both. */
+/* Do operations first .. last run as often as each other, one after the other: in no loop or in
+ * one, in every step or in those that need them (engine/plan/lazy.h)? Else neither a group nor a
+ * unit may have both. */
 bool fusion_is_stretch(const struct fusion *fusion, uint32_t first, uint32_t last);
 
 /* Is operation `at` outside of every group and no start of a unit? */
