@@ -10,7 +10,7 @@
 /* In this order: what one has taken, the next ones leave. */
 static const struct fusion_pattern *const patterns[] = {
     &pattern_repeated, &pattern_views, &pattern_entropy, &pattern_lists, &pattern_attention,
-    &pattern_epilogue, &pattern_held,  &pattern_strips,  &pattern_tiles, &pattern_hidden,
+    &pattern_epilogue, &pattern_held,  &pattern_strips,  &pattern_tiles,
 };
 
 #define PATTERN_COUNT (sizeof(patterns) / sizeof(patterns[0]))

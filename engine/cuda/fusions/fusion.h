@@ -33,6 +33,7 @@ struct fused_group {
     uint32_t count;
     uint32_t ats[GROUP_OPS_MAX];  /* where they stand, ascending */
     struct op ops[GROUP_OPS_MAX]; /* as they were, with the names that the tensors have now */
+    uint32_t again; /* of attention: 1 + the operation whose rows it makes again; 0: none */
 };
 
 /* A unit of updates: the operations from `at` to before `end`. */

@@ -47,6 +47,5 @@ extern const struct fusion_pattern pattern_epilogue;
 extern const struct fusion_pattern pattern_held;
 extern const struct fusion_pattern pattern_strips;
 extern const struct fusion_pattern pattern_tiles;
-extern const struct fusion_pattern pattern_hidden; /* in attention.c */
 
 #endif /* ENGINE_CUDA_FUSIONS_PATTERN_H */

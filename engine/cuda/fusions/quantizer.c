@@ -66,6 +66,23 @@ bool quantizes_rows(const struct op *op, uint32_t x, int64_t rows, int64_t colum
            (!across || view.strides[0] == columns) && (!along || view.strides[view.count - 1] == 1);
 }
 
+bool quantizes_columns(const struct op *op, uint32_t x, int64_t matrices, int64_t rows,
+                       int64_t columns)
+{
+    const int several = matrices > 1;
+    const int along = columns > 1;
+    struct plain_view view;
+
+    if (op->kind != OP_QUANTIZE || op->input_count != 1 || op->inputs[0] != x || rows < 2 ||
+        quantize_rows(op) != matrices * columns || contraction_shape_of(op).k != rows) {
+        return false;
+    }
+    view = quantizer_view(op);
+    return view.rows == several + along && view.count == several + along + 1 &&
+           (!several || (view.dims[0] == matrices && view.strides[0] == rows * columns)) &&
+           (!along || view.strides[several] == 1) && view.strides[view.count - 1] == columns;
+}
+
 bool quantizes_pieces(const struct op *quantize)
 {
     const struct contraction_shape shape = contraction_shape_of(quantize);

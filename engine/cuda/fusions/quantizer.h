@@ -24,6 +24,11 @@ bool quantizer_same(const struct op *a, const struct op *b);
 /* Does op quantize tensor x as so many rows of so many columns, one row after another? */
 bool quantizes_rows(const struct op *op, uint32_t x, int64_t rows, int64_t columns);
 
+/* Does op quantize the columns of x, which is so many matrices of rows of so many columns, one
+ * after another, each with more than one row? */
+bool quantizes_columns(const struct op *op, uint32_t x, int64_t matrices, int64_t rows,
+                       int64_t columns);
+
 /* Is a block a whole piece of 128 elements, or all of the row? */
 bool quantizes_pieces(const struct op *quantize);
 

@@ -220,7 +220,7 @@ static bool make_room(struct readers *readers, const struct tape *tape)
     return true;
 }
 
-/* Room in the lists for all that read now. */
+/* Room in the lists for all that read now, and some more. */
 static bool make_lists(struct readers *readers, const struct fusion *fusion)
 {
     uint32_t all = 0;
@@ -235,6 +235,7 @@ static bool make_lists(struct readers *readers, const struct fusion *fusion)
     for (uint32_t id = 0; id < fusion->tensor_count; id++) {
         struct readers_own *own = &readers->own[id];
 
+        own->room += READERS_MORE;
         own->begin = all;
         own->states = own->part = own->next_part = NEVER;
         all += own->room;

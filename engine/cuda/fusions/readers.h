@@ -35,8 +35,11 @@ void readers_release(struct readers *readers);
 void readers_forget(struct readers *readers, const struct fusion *fusion, const struct op *op,
                     uint32_t at);
 
-/* Operation `at` as it is now. All that are forgotten come before the first that is seen; a tensor
- * gets no more readers than were found. */
+/* A tensor may get so many more readers than were found: what a backward pass makes again
+ * (attention.c) is read by three operations that did not read it. */
+#define READERS_MORE 3
+
+/* Operation `at` as it is now. All that are forgotten come before the first that is seen. */
 void readers_see(struct readers *readers, const struct fusion *fusion, uint32_t at);
 
 /* The group that was made last. */

@@ -3,8 +3,7 @@
  * view and the only product that reads it become one operation (strip_columns_body.h). Columns of
  * memory lie in shared memory as the rows of a strip, become limbs there, and are multiplied.
  *
- * Saves: limbs across memory written and read, 151 MB each for p and ds of a GPT-2 layer; three
- * launches. Elements that a causal mask hides are not read. Refused: 22 bits, rows above 1,024,
+ * Saves: limbs across memory written and read; three launches. Refused: 22 bits, rows above 1,024,
  * another operand of more than 128 rows, blocks that are no piece.
  */
 #include "engine/cuda/fusions/strips.h"
@@ -30,7 +29,6 @@ uint32_t strips_rows_of(uint32_t shared_max, uint64_t k)
 struct strip_match {
     uint32_t ats[2]; /* quantization, product */
     uint32_t side;   /* 0: A, 1: B */
-    int64_t causal;
 };
 
 static int64_t product_rows(const struct op *contract, uint32_t side)
@@ -51,58 +49,6 @@ static bool is_held_view(const struct op *quantize)
            quantizes_pieces(quantize);
 }
 
-static bool is_softmax_of(const struct op *op, uint32_t id)
-{
-    return (op->kind == OP_SOFTMAX && op->outputs[5] == id) ||
-           (op->kind == OP_SOFTMAX_GRAD && op->outputs[2] == id);
-}
-
-/*
- * T where k runs through the queries of a causal softmax, T in each turn, and the view's rows are
- * its columns, from the first on. Then element k of row m is hidden (+0) where k % T < m % dims[3].
- * Otherwise 0.
- */
-static int64_t causal_of(const struct op *quantize, const struct op *maker)
-{
-    const int64_t *dims = &quantize->attributes[QUANTIZE_DIMS];
-    const int64_t *strides = &quantize->attributes[QUANTIZE_STRIDES];
-    int64_t causal;
-    int64_t columns;
-
-    if (maker == NULL || !is_softmax_of(maker, quantize->inputs[0])) {
-        return 0;
-    }
-    causal = maker->attributes[SOFTMAX_CAUSAL];
-    columns = maker->attributes[COLUMNS];
-    if (causal == 0 || dims[5] != causal || strides[5] != columns || dims[3] > columns ||
-        dims[3] > causal) {
-        return 0;
-    }
-    for (int axis = 0; axis < 5; axis++) {
-        if (axis != 3 && dims[axis] > 1 && strides[axis] % (causal * columns) != 0) {
-            return 0;
-        }
-    }
-    return causal;
-}
-
-/* The operation that made a tensor in the tape, also inside of a group; NULL: none. */
-static const struct op *maker_of(const struct fusion *fusion, const struct readers *readers,
-                                 uint32_t id)
-{
-    const uint32_t at = readers->maker[id];
-    const struct fused_group *group = at == NEVER ? NULL : fusion_group(fusion, at);
-
-    for (uint32_t i = 0; group != NULL && i < group->count; i++) {
-        for (uint32_t j = 0; j < group->ops[i].output_count; j++) {
-            if (group->ops[i].outputs[j] == id) {
-                return &group->ops[i];
-            }
-        }
-    }
-    return at == NEVER ? NULL : &fusion->ops[at];
-}
-
 static bool strip_at(struct strip_match *strip, const struct fusion *fusion,
                      const struct readers *readers, uint32_t at, uint32_t side)
 {
@@ -114,11 +60,7 @@ static bool strip_at(struct strip_match *strip, const struct fusion *fusion,
         strips_rows_of(fusion->facts.shared_max, (uint64_t)contract->attributes[CONTRACT_K]) == 0) {
         return false;
     }
-    *strip = (struct strip_match){
-        .ats = {quantize, at},
-        .side = side,
-        .causal = causal_of(&fusion->ops[quantize],
-                            maker_of(fusion, readers, fusion->ops[quantize].inputs[0]))};
+    *strip = (struct strip_match){.ats = {quantize, at}, .side = side};
     return group_can_form(fusion, readers, strip->ats, 2, contract->outputs, 1);
 }
 
@@ -133,7 +75,6 @@ static bool add_strip(struct fusion *fusion, const struct strip_match *strip)
     maker.inputs[0] = quantize->inputs[0];
     maker.inputs[1] = contract->inputs[2 * !strip->side];
     maker.inputs[2] = contract->inputs[2 * !strip->side + 1];
-    maker.attributes[CONTRACT_CAUSAL] = strip->causal;
     return group_add(fusion, strip->ats, 2, &maker, &pattern_strips);
 }
 
@@ -155,12 +96,6 @@ static bool find_strips(struct fusion *fusion, const struct tape *tape, struct r
         }
     }
     return true;
-}
-
-bool strips_read_causally(const struct fusion *fusion, uint32_t at)
-{
-    return fusion->patterns[at] == &pattern_strips &&
-           fusion->ops[at].attributes[CONTRACT_CAUSAL] != 0;
 }
 
 /* ---- the launch ---------------------------------------------------------------------- */
@@ -186,7 +121,6 @@ static enum device_result launch_strips(const struct launcher *launcher,
         .product = {.contract = launch_contract_args(launcher, contract),
                     .window = shape.window,
                     .is_b = is_b},
-        .causal = (uint64_t)fusion->ops[at].attributes[CONTRACT_CAUSAL],
         .rows = strips_rows_of(launcher->shared_max, (uint64_t)shape.k)};
     struct contract_args *product = &args.product.contract;
     const uint64_t held = is_b ? product->n : product->m;

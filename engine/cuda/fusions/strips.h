@@ -7,7 +7,4 @@
 /* Rows of a strip of k elements that a block has room for: 32, 16, or 0. */
 uint32_t strips_rows_of(uint32_t shared_max, uint64_t k);
 
-/* Does operation `at` read a causal softmax's result without the elements that the mask hides? */
-bool strips_read_causally(const struct fusion *fusion, uint32_t at);
-
 #endif /* ENGINE_CUDA_FUSIONS_STRIPS_H */

@@ -24,6 +24,10 @@
     ENTRY(ATTENTION_WIDE, kernel_attention_wide, struct attention_args) \
     ENTRY(ATTENTION_HALVES_NARROW, kernel_attention_halves_narrow, struct attention_args) \
     ENTRY(ATTENTION_HALVES_WIDE, kernel_attention_halves_wide, struct attention_args) \
+    ENTRY(ATTENTION_COLUMNS_NARROW, kernel_attention_columns_narrow, struct attention_args) \
+    ENTRY(ATTENTION_COLUMNS_WIDE, kernel_attention_columns_wide, struct attention_args) \
+    ENTRY(ATTENTION_COLUMNS_HALVES_NARROW, kernel_attention_columns_halves_narrow, struct attention_args) \
+    ENTRY(ATTENTION_COLUMNS_HALVES_WIDE, kernel_attention_columns_halves_wide, struct attention_args) \
     ENTRY(ENTROPY, kernel_entropy, struct entropy_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
@@ -299,25 +303,26 @@ struct strip_product {
 struct strip_columns_args {
     struct quantize_args view; /* no outputs */
     struct strip_product product;
-    uint64_t causal; /* element k of row m is +0, and not read, where k % dims[5] < m % dims[3] */
     uint64_t strips; /* of a batch */
     uint32_t rows;   /* of a strip: 16 or 32 */
     uint32_t reserved;
 };
 
 /*
- * Rows of attention: a product, the operation along its rows, and the product of what that gives,
- * which is held: attention_body.h. No result of the first is written, and none of the operation but
- * its last.
+ * Attention by strips of queries (kernel_attention_...) or of keys (..._columns_...): p or ds, which
+ * is held, and its product: attention_body.h. No result of scores and slopes is written, and of the
+ * operation along the rows only what has an output.
  */
 struct attention_args {
-    struct rows_args rows;
-    struct strip_product scores; /* rows of A by rows of B; nothing is held of it */
-    struct strip_product product;
+    struct rows_args rows;        /* inputs[0]: p, where scores have no planes; else nothing is read */
+    struct contract_args scores;  /* queries (A) by keys (B); no planes of A: p lies in memory */
+    struct contract_args slopes;  /* dout (A) by values (B); no planes of A: p is wanted, not ds */
+    struct strip_product product; /* contract.out NULL: none */
+    const float *maximum;         /* of each query's scores, where p is made again, as the sum */
+    const float *sum;
+    const float *dot;    /* of p * dp, where ds is made again */
     uint32_t strips;     /* of a batch */
     uint32_t strip_rows; /* 16 or 32 */
-    uint32_t hidden;     /* what a mask hides is written too, as zeros */
-    uint32_t reserved;
 };
 
 struct sums_args {
@@ -627,6 +632,10 @@ static inline uint32_t kernel_shared_most(uint32_t kernel, uint32_t shared_max, 
     case KERNEL_ATTENTION_WIDE:
     case KERNEL_ATTENTION_HALVES_NARROW:
     case KERNEL_ATTENTION_HALVES_WIDE:
+    case KERNEL_ATTENTION_COLUMNS_NARROW:
+    case KERNEL_ATTENTION_COLUMNS_WIDE:
+    case KERNEL_ATTENTION_COLUMNS_HALVES_NARROW:
+    case KERNEL_ATTENTION_COLUMNS_HALVES_WIDE:
         return shared_max;
     case KERNEL_ENTROPY:
         return shared_max - ENTROPY_SHARED_STATIC;

@@ -273,40 +273,53 @@ static void count_contract(struct traffic *traffic, uint32_t kernel,
     }
 }
 
+/* Both operands of a product of which no result is written. */
+static uint64_t faced_bytes(const struct contract_args *args)
+{
+    return args->a.planes == NULL
+               ? 0
+               : operand_bytes(&args->a, args->batches * args->m, args->blocks, 2) +
+                     operand_bytes(&args->b, args->batches * args->n, args->blocks, 2);
+}
+
 /* What a strip brings of the other operands is in the L2 cache: its batch has just been there. */
 static void count_attention(struct traffic *traffic, const struct attention_args *args)
 {
-    const struct contract_args *first = &args->scores.contract;
-    const struct contract_args *second = &args->product.contract;
-    const uint64_t seen =
-        4 * visible_elements(args->rows.rows, args->rows.columns, args->rows.causal);
-    const bool forward = args->rows.kind == OP_SOFTMAX;
-    const bool made = args->rows.outputs[forward ? 5 : 2] != NULL;
+    const struct contract_args *product = &args->product.contract;
+    const bool is_b = args->product.is_b != 0;
+    const uint64_t others = product->batches * (is_b ? product->m : product->n);
+    const uint64_t all = 4 * args->rows.rows * args->rows.columns;
+    const void *const read[] = {args->maximum, args->sum, args->dot};
+    const void *const numbers[] = {args->rows.outputs[1],
+                                   args->rows.kind == OP_SOFTMAX ? args->rows.outputs[4] : NULL};
+    const void *made = args->rows.outputs[args->rows.kind == OP_SOFTMAX ? 5 : 2];
 
-    traffic->read += operand_bytes(&first->a, first->batches * first->m, first->blocks, 2) +
-                     operand_bytes(&first->b, first->batches * first->n, first->blocks, 2) +
-                     operand_bytes(&second->b, second->batches * second->n, second->blocks, 2) +
-                     (forward ? 0 : seen);
-    traffic->written += 4 * second->batches * second->m * second->n;
-    traffic->written += !made               ? 0
-                        : args->hidden != 0 ? 4 * args->rows.rows * args->rows.columns
-                                            : seen;
+    traffic->read += faced_bytes(&args->scores) + faced_bytes(&args->slopes);
+    if (args->rows.inputs[0] != NULL) {
+        traffic->read +=
+            4 * visible_elements(args->rows.rows, args->rows.columns, args->rows.causal);
+    }
+    for (int i = 0; i < 3; i++) {
+        traffic->read += read[i] != NULL ? 4 * args->rows.rows : 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        traffic->written += numbers[i] != NULL ? 4 * args->rows.rows : 0;
+    }
+    traffic->written += made != NULL ? all : 0;
+    if (product->out != NULL) {
+        traffic->read += operand_bytes(is_b ? &product->a : &product->b, others, product->blocks, 2);
+        traffic->written += 4 * product->batches * product->m * product->n;
+    }
 }
 
-/* What is seen of the columns, the limbs of the other operand, and the results. */
+/* The columns, the limbs of the other operand, and the results. */
 static void count_strip_columns(struct traffic *traffic, const struct strip_columns_args *args)
 {
     const struct contract_args *contract = &args->product.contract;
     const bool is_b = args->product.is_b != 0;
     const uint64_t others = contract->batches * (is_b ? contract->m : contract->n);
-    const uint64_t inner = (uint64_t)args->view.dims[5];
-    const uint64_t turns = args->view.k / inner;
 
-    for (uint64_t row = 0; row < args->view.rows; row++) {
-        const uint64_t hidden = args->causal == 0 ? 0 : row % (uint64_t)args->view.dims[3];
-
-        traffic->read += 4 * turns * (inner - least_of(hidden, inner));
-    }
+    traffic->read += 4 * args->view.rows * args->view.k;
     traffic->read += operand_bytes(is_b ? &contract->a : &contract->b, others, contract->blocks, 2);
     traffic->written += 4 * contract->batches * contract->m * contract->n;
 }
@@ -383,7 +396,7 @@ static void count_limbs(struct traffic *traffic, uint32_t kernel, const void *ar
 
 static void count_strips(struct traffic *traffic, uint32_t kernel, const void *args)
 {
-    if (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_HALVES_WIDE) {
+    if (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_COLUMNS_HALVES_WIDE) {
         count_attention(traffic, args);
     } else {
         count_strip_columns(traffic, args);
@@ -393,7 +406,7 @@ static void count_strips(struct traffic *traffic, uint32_t kernel, const void *a
 static void count_products(struct traffic *traffic, uint32_t kernel, const void *args)
 {
     if ((kernel >= KERNEL_STRIP_COLUMNS_NARROW && kernel <= KERNEL_STRIP_HALVES_WIDE) ||
-        (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_HALVES_WIDE)) {
+        (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_COLUMNS_HALVES_WIDE)) {
         count_strips(traffic, kernel, args);
     } else {
         count_contract(traffic, kernel, args);
@@ -460,6 +473,10 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ATTENTION_WIDE:
     case KERNEL_ATTENTION_HALVES_NARROW:
     case KERNEL_ATTENTION_HALVES_WIDE:
+    case KERNEL_ATTENTION_COLUMNS_NARROW:
+    case KERNEL_ATTENTION_COLUMNS_WIDE:
+    case KERNEL_ATTENTION_COLUMNS_HALVES_NARROW:
+    case KERNEL_ATTENTION_COLUMNS_HALVES_WIDE:
         count_products(traffic, launch->kernel, args);
         break;
     case KERNEL_ONES:

@@ -1,11 +1,7 @@
 /*
  * strip_columns_body.h - a view across memory times packed limbs: neighbouring columns of memory
  * become the rows of a strip (strip_body.h), so that a number is read once and its limbs are never
- * written. Attention's gradients are such products: p and ds, whose rows are queries, are wanted by
- * keys, and the other operand has the few rows of a head.
- *
- * After a causal softmax, what queries do not see is +0: it is not read, and need not have been
- * written.
+ * written. The other operand has few rows.
  */
 
 /* Loads that are under way before the first is waited for; a lane has 16 or 32 of a step. */
@@ -13,10 +9,9 @@
 
 /* A lane's column of memory, and where it is among the axes of k. */
 struct strip_column {
-    const float *x;  /* of k = 0; NULL: the operand has no such row */
-    uint32_t index;  /* of the strip */
-    uint32_t hidden; /* elements of the inner axis of k that are not seen, from its start */
-    uint32_t inner;  /* dims[5] */
+    const float *x; /* of k = 0; NULL: the operand has no such row */
+    uint32_t index; /* of the strip */
+    uint32_t inner; /* dims[5] */
     int64_t strides[2];
 };
 
@@ -30,13 +25,11 @@ strip_column_of(const struct strip *strip, const struct strip_columns_args *args
 
     column.x = NULL;
     column.index = index;
-    column.hidden = 0;
     column.inner = (uint32_t)args->view.dims[5];
     column.strides[0] = args->view.strides[4];
     column.strides[1] = args->view.strides[5];
     if (own < rows) {
         column.x = args->view.x + view_row(&args->view, strip->batch * rows + own);
-        column.hidden = args->causal == 0 ? 0 : (uint32_t)(own % (uint64_t)args->view.dims[3]);
     }
     return column;
 }
@@ -54,7 +47,7 @@ static RULE INLINED uint32_t strip_bring(const struct strip *strip,
     UNROLL
     for (uint32_t i = 0; i < STRIP_BATCH; i++) {
         values[i] = 0.0f;
-        if (column->x != NULL && k + i < end && inner >= column->hidden) {
+        if (column->x != NULL && k + i < end) {
             values[i] = column->x[outer * column->strides[0] + inner * column->strides[1]];
         }
         inner++;
@@ -86,9 +79,6 @@ static RULE INLINED void strip_bring_all(const struct strip *strip,
         const uint32_t piece = step / (CONTRACTION_PIECE / PACKED_STEP);
         uint32_t largest = 0;
 
-        if (!piece_seen(strip, piece)) {
-            continue;
-        }
         /* Half a step to a lane where 16 columns leave it every other one. */
         for (uint32_t at = lane / strip->rows * STRIP_BATCH; at < PACKED_STEP;
              at += STRIP_BATCH * (CUDA_WARP / strip->rows)) {
@@ -98,31 +88,6 @@ static RULE INLINED void strip_bring_all(const struct strip *strip,
     }
 }
 
-/* The pieces that the first row of a strip sees: it sees the most. */
-static RULE INLINED uint32_t strip_visible(const struct strip *strip,
-                                           const struct strip_columns_args *args)
-{
-    const uint32_t inner = (uint32_t)args->view.dims[5];
-    const uint64_t turn = strip->first % (uint64_t)args->view.dims[3];
-    uint32_t seen = 0;
-
-    if (args->causal == 0 || turn + strip->rows > (uint64_t)args->view.dims[3]) {
-        return strip->seen;
-    }
-    for (uint32_t piece = 0; piece < strip->pieces; piece++) {
-        const uint32_t first = piece * CONTRACTION_PIECE;
-        const uint32_t last = first + CONTRACTION_PIECE < args->view.k
-                                  ? first + CONTRACTION_PIECE - 1
-                                  : (uint32_t)args->view.k - 1;
-
-        /* All rows see the end of a turn of k. */
-        if (first / inner != last / inner || last % inner >= turn) {
-            seen |= 1u << piece;
-        }
-    }
-    return seen;
-}
-
 static RULE INLINED void strip_columns(const struct strip_columns_args *args, enum limb_kind kind)
 {
     const uint64_t batch = block_index() / args->strips;
@@ -130,7 +95,6 @@ static RULE INLINED void strip_columns(const struct strip_columns_args *args, en
 
     strip_init(&strip, args->rows, block_index() % args->strips * args->rows, batch,
                &args->product);
-    strip.seen = strip_visible(&strip, args);
     if (thread_index() < STRIP_ROWS * STRIP_PIECES) {
         strip.peaks[thread_index()] = 0;
     }

@@ -104,13 +104,21 @@ static uint64_t launches_of(const struct attention_case *shape)
     return shape->kernel == KERNEL_COUNT ? 0 : 2 * (uint64_t)(forward + !shape->forward);
 }
 
-/* Launches by halves of what a case makes by bytes. */
-static uint64_t launches_by_halves(uint32_t kernel)
+/* The columns of p and of ds, which nobody else may want. */
+static uint64_t columns_of(const struct attention_case *shape)
 {
-    return kernel == KERNEL_COUNT ? 0
-                                  : fake_device_launches(kernel == KERNEL_ATTENTION_NARROW
-                                                             ? KERNEL_ATTENTION_HALVES_NARROW
-                                                             : KERNEL_ATTENTION_HALVES_WIDE);
+    const bool remade = shape->p_reader == P_ALONE && !shape->forward;
+
+    return shape->kernel != KERNEL_COUNT && remade ? 4 : 0;
+}
+
+/* Launches of rows (or columns) of either width, by bytes or by halves. */
+static uint64_t launched(bool columns, bool halves)
+{
+    const uint32_t first = (columns ? KERNEL_ATTENTION_COLUMNS_NARROW : KERNEL_ATTENTION_NARROW) +
+                           (halves ? 2 : 0);
+
+    return fake_device_launches(first) + fake_device_launches(first + 1);
 }
 
 /* By that variant alone, by all, and alone by halves: two steps, so that what is in place is met
@@ -132,7 +140,6 @@ static void hold(struct tape *tape, const struct attention_case *shape, enum sor
     }
     for (int i = 0; i < 3; i++) {
         struct machine *fused;
-        uint64_t launched;
 
         fake_device_set(&device);
         fused = fused_open(tape, disabled[i]);
@@ -142,10 +149,12 @@ static void hold(struct tape *tape, const struct attention_case *shape, enum sor
         }
         fused_compare(rules, fused, what);
         fused->backend->close(fused);
-        launched = fake_device_launches(KERNEL_ATTENTION_NARROW) +
-                   fake_device_launches(KERNEL_ATTENTION_WIDE);
-        assert_int_equal(launched, i == 2 ? 0 : launches_of(shape));
-        assert_int_equal(launches_by_halves(shape->kernel), i == 2 ? launches_of(shape) : 0);
+        for (int halves = 0; halves < 2; halves++) {
+            const bool there = halves == (i == 2);
+
+            assert_int_equal(launched(false, halves), there ? launches_of(shape) : 0);
+            assert_int_equal(launched(true, halves), there ? columns_of(shape) : 0);
+        }
         assert_true(shape->kernel == KERNEL_COUNT || i == 2 ||
                     fake_device_launches(shape->kernel) > 0);
     }

@@ -1,8 +1,8 @@
 /*
  * strips_test.c - products of strips (numbers that are quantized where a block of threads holds
  * them) have the bits of the rules: on the emulator, over ragged shapes, either side of the
- * product, all widths that are taken, numbers of all sorts; behind a causal softmax, whose hidden
- * elements are not even read; and in whole training steps. Nothing is made so that does not fit.
+ * product, all widths that are taken, numbers of all sorts; behind a causal softmax; and in whole
+ * training steps. Nothing is made so that does not fit.
  */
 #include <math.h>
 #include <stdio.h>
@@ -217,49 +217,6 @@ static void test_every_integer_comes_back(void **state)
     hold_integers(fused_disabled_but_halves(VARIANT_STRIPS));
 }
 
-/* ---- what a causal mask hides ------------------------------------------------------ */
-
-static void test_hidden_elements_are_not_read(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < PRODUCTS; i++) {
-        const struct product *p = &products[i];
-        struct tape *tape;
-        struct machine *rules;
-        struct machine *fused;
-        struct error error;
-        uint32_t *x;
-        uint32_t softmax = 0;
-
-        if (p->causal == 0 || p->rows > p->causal) {
-            continue; /* nothing is hidden, or not the same of every turn: all is read */
-        }
-        tape = product_tape(p);
-        rules = fused_rules(tape);
-        fused = fused_open(tape, fused_disabled_but(VARIANT_STRIPS));
-        error_init(&error);
-        fused_give(rules, tape, SORT_PLAIN);
-        fused_give(fused, tape, SORT_PLAIN);
-        while (tape->ops[softmax].kind != OP_SOFTMAX) {
-            softmax++;
-        }
-        assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
-        assert_int_equal(fused->backend->run(fused, 0, softmax + 1, NULL, &error), STATUS_OK);
-        x = ((struct machine_cuda *)fused)->memory[tape->ops[softmax].outputs[5]];
-        for (uint64_t row = 0; row < p->batches * p->groups * p->inner; row++) {
-            for (uint64_t column = row % p->causal + 1; column < p->rows; column++) {
-                x[row * p->rows + column] = FLOAT_NAN_BITS;
-            }
-        }
-        assert_int_equal(fused->backend->run(fused, softmax + 1, tape->op_count, NULL, &error),
-                         STATUS_OK);
-        fused_compare(rules, fused, "nonsense behind the mask");
-        rules->backend->close(rules);
-        fused->backend->close(fused);
-        tape_free(tape);
-    }
-}
-
 /* ---- training ------------------------------------------------------------------------ */
 
 /* Attention of one piece and of several, alone and in groups of heads. */
@@ -296,7 +253,8 @@ static void test_training_has_the_bits_of_the_rules(void **state)
             fake_device_set(&sound);
             start_steps(fused, &start, 2);
             start_compare(rules, fused, all ? "all variants" : "strips");
-            assert_true(strip_launches() >= 4); /* two for each step */
+            /* Two for each step, unless attention has them. */
+            assert_true(all || strip_launches() >= 4);
             fused->backend->close(fused);
         }
         rules->backend->close(rules);
@@ -307,21 +265,21 @@ static void test_training_has_the_bits_of_the_rules(void **state)
 
 /* ---- the account ------------------------------------------------------------------------ */
 
-/* A strip reads each number that is seen once, and writes no limbs. */
-static void test_the_account_counts_what_is_seen(void **state)
+/* A strip reads each number once, and writes no limbs. */
+static void test_the_account_counts_what_is_read(void **state)
 {
     static const struct product p = {2, 1, 300, 300, 24, {14, 128}, false, 300};
     struct tape *tape = product_tape(&p);
     struct machine *machine = fused_open(tape, fused_disabled_but(VARIANT_STRIPS));
     struct traffic *counts = calloc(tape->op_count, sizeof(*counts));
-    const uint64_t seen = 4 * p.batches * p.inner * (p.inner + 1) / 2;
+    const uint64_t all = 4 * p.batches * p.inner * p.rows;
     const struct traffic *last = &counts[tape->op_count - 1];
 
     (void)state;
     assert_non_null(counts);
     traffic_count(counts, machine);
     assert_int_equal(last->launches, 1);
-    assert_true(last->read > seen && last->read < seen + 4 * p.batches * p.others * p.inner);
+    assert_true(last->read > all && last->read < all + 4 * p.batches * p.others * p.inner);
     assert_int_equal(last->written, 4 * p.batches * p.rows * p.others);
     free(counts);
     machine->backend->close(machine);
@@ -334,9 +292,8 @@ int main(void)
         cmocka_unit_test(test_products_of_columns_have_the_bits_of_the_rules),
         cmocka_unit_test(test_products_that_do_not_fit_are_left),
         cmocka_unit_test(test_every_integer_comes_back),
-        cmocka_unit_test(test_hidden_elements_are_not_read),
         cmocka_unit_test(test_training_has_the_bits_of_the_rules),
-        cmocka_unit_test(test_the_account_counts_what_is_seen),
+        cmocka_unit_test(test_the_account_counts_what_is_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
