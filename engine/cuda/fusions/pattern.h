@@ -49,4 +49,7 @@ extern const struct fusion_pattern pattern_strips;
 extern const struct fusion_pattern pattern_tiles;
 extern const struct fusion_pattern pattern_hidden; /* in attention.c */
 
+/* A unit of held.c whose result nobody else reads: its rows are not written. */
+extern const struct fusion_pattern pattern_unwritten;
+
 #endif /* ENGINE_CUDA_FUSIONS_PATTERN_H */
