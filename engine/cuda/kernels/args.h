@@ -341,11 +341,12 @@ struct attention_args {
 
 struct sums_args {
     struct packed_operand q;
-    const uint32_t *index; /* one-hots */
-    uint32_t *heads;       /* (vocabulary): the last k of each word, plus one */
-    uint32_t *links;       /* (K): the k before it, plus one */
-    uint32_t *out;         /* bits */
-    uint64_t rows;         /* of q: the width of one-hots' results */
+    const uint32_t *index;  /* one-hots */
+    uint32_t *heads;        /* (vocabulary): the last k of each word, plus one */
+    uint32_t *links;        /* (K): the k before it, plus one */
+    uint32_t *out;          /* bits */
+    const uint32_t *addend; /* one-hots: added to the results, which may lie there; or NULL */
+    uint64_t rows;          /* of q: the width of one-hots' results */
     uint64_t vocabulary;
     uint64_t k;
     int32_t bits;

@@ -338,7 +338,11 @@ static void count_sums(struct traffic *traffic, uint32_t kernel, const struct su
         break;
     case KERNEL_ONEHOT_SUM:
         traffic->read += planes * args->q.plane_size + 4 * (args->vocabulary + args->k);
-        traffic->written += 4 * args->vocabulary * args->rows;
+        /* Sums with the nothing of words that do not occur are what they were; but for -0. */
+        traffic->read += args->addend != NULL ? 4 * args->vocabulary * args->rows : 0;
+        traffic->written +=
+            4 * args->rows *
+            (args->addend == args->out ? least_of(args->k, args->vocabulary) : args->vocabulary);
         break;
     default:
         traffic->read += planes * args->q.plane_size;
