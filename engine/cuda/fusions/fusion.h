@@ -24,6 +24,7 @@ struct fusion_facts {
     uint32_t disabled;   /* as launcher.disabled */
     uint32_t shared_max; /* 0: not known, enough */
     bool in_legs;        /* steps are cut: outputs are read, and inputs arrive, between two legs */
+    bool roomy;          /* limbs of parameters may wait for the backward pass: tiles.c */
 };
 
 #define GROUP_OPS_MAX 8

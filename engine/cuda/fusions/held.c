@@ -28,9 +28,12 @@ static bool find_held(struct fusion *fusion, const struct tape *tape, struct rea
 static enum device_result launch_unit(const struct launcher *launcher, const struct fusion *fusion,
                                       uint32_t at)
 {
-    const struct rows_args rows = launch_rows_args(launcher, &fusion->ops[at]);
+    struct rows_args rows = launch_rows_args(launcher, &fusion->ops[at]);
     const struct quantize_args quantize = launch_quantize_args(launcher, &fusion->ops[at + 1]);
 
+    if (fusion->patterns[at] == &pattern_unwritten) {
+        rows.outputs[launch_rows_result(&fusion->ops[at])] = NULL;
+    }
     return launch_held(launcher, &rows, &quantize);
 }
 
@@ -60,6 +63,10 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
     (void)selftest_rows(tape, &kinds[0], 9, columns + 1, 0);
     (void)selftest_rows(tape, &kinds[5], 9, columns + 1, 5);
 }
+
+/* tiles.c says where; if the unit is cut, its operations run one by one and hand the rows on. */
+const struct fusion_pattern pattern_unwritten = {
+    .name = "held", .variant = VARIANT_HELD, .launch = launch_unit};
 
 const struct fusion_pattern pattern_held = {.name = "held",
                                             .variant = VARIANT_HELD,

@@ -48,4 +48,7 @@ extern const struct fusion_pattern pattern_held;
 extern const struct fusion_pattern pattern_strips;
 extern const struct fusion_pattern pattern_tiles;
 
+/* A unit of held.c whose result nobody else reads: its rows are not written. */
+extern const struct fusion_pattern pattern_unwritten;
+
 #endif /* ENGINE_CUDA_FUSIONS_PATTERN_H */

@@ -192,18 +192,37 @@ enum tiles_code {
     TILES_PLAIN,
     TILES_GELU,
     TILES_SILU,
-    TILES_ENTROPY, /* of logits the gradient of their cross-entropy; one matrix, only columns */
+    TILES_ENTROPY,    /* of logits the gradient of their cross-entropy; one matrix, only columns */
+    TILES_LAYER_NORM, /* of its input a norm's result; as with logits */
+    TILES_RMS_NORM,
+    TILES_SLOPES, /* nothing is quantized of x itself */
+};
+
+/* Sums of columns without limbs: of a norm's bias or gain. */
+struct tiles_sums {
+    struct quantize_args view;
+    int32_t *parts; /* (rows, pieces): sums of pieces */
+    uint32_t *sums; /* (rows): bits */
 };
 
 /*
  * Matrices of across.k rows of `width` numbers, one or more: their columns quantized, their rows
  * where along has planes, and sums of the columns' integers. Only across says where numbers lie.
+ *
+ * Where x is what a norm was given, and dy what it is given backward, sums of the columns of dy and
+ * of dy * (x - mean) * rstd: the gradients of the norm's bias and gain. One matrix.
  */
 struct tiles_args {
     struct quantize_args across; /* no planes: nobody wants the limbs */
     struct quantize_args along;  /* no planes: nor those of the rows */
-    int32_t *parts;          /* (across.rows, pieces): sums of pieces; NULL: nobody wants them */
-    uint32_t *sums;          /* (across.rows): bits; NULL with parts */
+    int32_t *parts;  /* (across.rows, pieces): sums of pieces; NULL: nobody wants them */
+    uint32_t *sums;  /* (across.rows): bits; NULL with parts */
+    const float *dy; /* NULL: no slopes */
+    struct tiles_sums slopes[2];
+    const float *gain; /* of a norm, of each column, as bias */
+    const float *bias;
+    const float *mean; /* of each row of x, as rstd */
+    const float *rstd;
     const uint32_t *targets; /* TILES_ENTROPY: of each row of x, as all that follows */
     const float *dloss;
     const float *maximum;
@@ -327,11 +346,12 @@ struct attention_args {
 
 struct sums_args {
     struct packed_operand q;
-    const uint32_t *index; /* one-hots */
-    uint32_t *heads;       /* (vocabulary): the last k of each word, plus one */
-    uint32_t *links;       /* (K): the k before it, plus one */
-    uint32_t *out;         /* bits */
-    uint64_t rows;         /* of q: the width of one-hots' results */
+    const uint32_t *index;  /* one-hots */
+    uint32_t *heads;        /* (vocabulary): the last k of each word, plus one */
+    uint32_t *links;        /* (K): the k before it, plus one */
+    uint32_t *out;          /* bits */
+    const uint32_t *addend; /* one-hots: added to the results, which may lie there; or NULL */
+    uint64_t rows;          /* of q: the width of one-hots' results */
     uint64_t vocabulary;
     uint64_t k;
     int32_t bits;

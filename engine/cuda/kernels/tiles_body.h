@@ -7,7 +7,8 @@
  * the row's is known. kernel_quantize_raise, which has all peaks, reads again only the pieces whose
  * exponents are raised, and writes them once more. A piece of zeros has the same limbs anyway.
  *
- * Sums of columns (the gradient of a bias) are those of their pieces' integers.
+ * Sums of columns (the gradient of a bias) are those of their pieces' integers. A norm has two such
+ * gradients, of its bias and its gain, and the second one's numbers are made of the first one's.
  */
 
 struct square {
@@ -43,13 +44,26 @@ static RULE inline float tiles_number(const struct tiles_args *args, float x, ui
         return real_stored(element_silu(x));
     case TILES_ENTROPY:
         return tiles_entropy(args, x, row, column);
+    case TILES_LAYER_NORM:
+        return real_stored(
+            fmaf((x - args->mean[row]) * args->rstd[row], args->gain[column], args->bias[column]));
+    case TILES_RMS_NORM:
+        return real_stored((x * args->rstd[row]) * args->gain[column]);
     default:
         return x;
     }
 }
 
+/* As held_norm_grad() makes the product that a gain's gradient sums. */
+static RULE inline float tiles_product(const struct tiles_args *args, float dy, float x,
+                                       uint64_t row)
+{
+    return real_stored(dy * ((x - args->mean[row]) * args->rstd[row]));
+}
+
 /* A warp's rows; a lane has four neighbours of each, zeros where there are none. */
-static RULE inline void square_load(const struct square *square, struct quad x[TILES_ROWS])
+static RULE inline void square_load(const struct square *square, const float *matrix,
+                                    struct quad x[TILES_ROWS])
 {
     const struct tiles_args *args = square->args;
     const uint32_t first = thread_index() / CUDA_WARP * TILES_ROWS;
@@ -57,7 +71,7 @@ static RULE inline void square_load(const struct square *square, struct quad x[T
 
     UNROLL
     for (uint32_t r = 0; r < TILES_ROWS; r++) {
-        const float *from = args->across.x + square->starts[first + r] + column;
+        const float *from = matrix + square->starts[first + r] + column;
 
         UNROLL
         for (uint32_t c = 0; c < 4; c++) {
@@ -91,6 +105,25 @@ static RULE inline void square_make(const struct square *square, struct quad x[T
         for (uint32_t c = 0; c < 4; c++) {
             if (first + r < square->args->across.k && column + c < square->args->width) {
                 x[r].x[c] = tiles_number(square->args, x[r].x[c], first + r, column + c);
+            }
+        }
+    }
+}
+
+/* Slopes become their products with what the norm made of its numbers. */
+static RULE inline void square_multiply(const struct square *square, struct quad dy[TILES_ROWS])
+{
+    const uint64_t first = square->row + thread_index() / CUDA_WARP * TILES_ROWS;
+    const uint64_t column = square->column + thread_index() % CUDA_WARP * 4;
+    struct quad x[TILES_ROWS];
+
+    square_load(square, square->args->across.x, x);
+    UNROLL
+    for (uint32_t r = 0; r < TILES_ROWS; r++) {
+        UNROLL
+        for (uint32_t c = 0; c < 4; c++) {
+            if (first + r < square->args->across.k && column + c < square->args->width) {
+                dy[r].x[c] = tiles_product(square->args, dy[r].x[c], x[r].x[c], first + r);
             }
         }
     }
@@ -148,7 +181,7 @@ static RULE inline void square_peaks(const struct square *square, const struct q
 /* The integers of the columns, laid side by side, and their sums. */
 static RULE inline void square_across(const struct square *square, const struct quad x[TILES_ROWS])
 {
-    const struct quantize_args *across = &square->args->across;
+    const int32_t bits = square->args->across.bits;
     const uint32_t first = thread_index() / CUDA_WARP * TILES_ROWS;
 
     UNROLL
@@ -160,7 +193,7 @@ static RULE inline void square_across(const struct square *square, const struct 
 
         UNROLL
         for (uint32_t r = 0; r < TILES_ROWS; r++) {
-            const int32_t q = quantized_number(x[r].x[c], exponent, across->bits);
+            const int32_t q = quantized_number(x[r].x[c], exponent, bits);
 
             sum += (uint32_t)q;
             to[r] = (int16_t)q;
@@ -170,7 +203,8 @@ static RULE inline void square_across(const struct square *square, const struct 
 }
 
 /* What is known of a column: a thread has one. */
-static RULE inline void square_tell(const struct square *square)
+static RULE inline void square_tell(const struct square *square, const struct quantize_args *view,
+                                    int32_t *parts)
 {
     const struct tiles_args *args = square->args;
     const uint32_t column = thread_index();
@@ -178,9 +212,9 @@ static RULE inline void square_tell(const struct square *square)
     const uint64_t piece = square->row / TILES_SIDE;
 
     if (column < TILES_SIDE && square->column + column < args->width) {
-        write_peak(&args->across, row, piece, square->largest[column]);
-        if (args->parts != NULL) {
-            args->parts[row * args->across.pieces + piece] = (int32_t)square->sums[column];
+        write_peak(view, row, piece, square->largest[column]);
+        if (parts != NULL) {
+            parts[row * view->pieces + piece] = (int32_t)square->sums[column];
         }
     }
 }
@@ -209,6 +243,55 @@ static RULE inline void square_write(const struct square *square)
     }
 }
 
+/* Nothing is known of a square's columns yet. */
+static RULE inline void square_clear(const struct square *square)
+{
+    if (thread_index() < TILES_SIDE) {
+        square->largest[thread_index()] = 0;
+        square->sums[thread_index()] = 0;
+    }
+}
+
+/* The columns of what the warps hold: peaks, integers and sums of a view. */
+static RULE inline void square_columns(const struct square *square, const struct quad x[TILES_ROWS],
+                                       const struct quantize_args *view, int32_t *parts)
+{
+    square_peaks(square, x);
+    barrier();
+    square_across(square, x);
+    barrier();
+    square_tell(square, view, parts);
+}
+
+/* What is quantized of x. */
+static RULE inline void square_main(const struct square *square, struct quad x[TILES_ROWS])
+{
+    const struct tiles_args *args = square->args;
+
+    square_load(square, args->across.x, x);
+    square_make(square, x);
+    if (args->along.planes != NULL) {
+        square_along(square, x);
+    }
+    square_columns(square, x, &args->across, args->parts);
+    if (args->across.planes != NULL) {
+        square_write(square);
+    }
+}
+
+/* Both gradients of a norm. A thread's column is its own, so it clears what it has told. */
+static RULE inline void square_slopes(const struct square *square, struct quad x[TILES_ROWS])
+{
+    const struct tiles_args *args = square->args;
+
+    square_load(square, args->dy, x);
+    square_columns(square, x, &args->slopes[0].view, args->slopes[0].parts);
+    square_multiply(square, x);
+    square_clear(square);
+    barrier();
+    square_columns(square, x, &args->slopes[1].view, args->slopes[1].parts);
+}
+
 /* One square, from `at` on; every thread of the block. */
 static RULE inline void square_do(struct square *square, int64_t *starts, uint64_t at)
 {
@@ -225,22 +308,16 @@ static RULE inline void square_do(struct square *square, int64_t *starts, uint64
 
         starts[thread] = view_row(&args->across, square->batch * args->width) +
                          (row < args->across.k ? view_k(&args->across, (uint32_t)row) : 0);
-        square->largest[thread] = 0;
-        square->sums[thread] = 0;
     }
+    square_clear(square);
     barrier();
-    square_load(square, x);
-    square_make(square, x);
-    if (args->along.planes != NULL) {
-        square_along(square, x);
+    if (args->code != TILES_SLOPES) {
+        square_main(square, x);
     }
-    square_peaks(square, x);
-    barrier();
-    square_across(square, x);
-    barrier();
-    square_tell(square);
-    if (args->across.planes != NULL) {
-        square_write(square);
+    if (args->dy != NULL) {
+        square_clear(square);
+        barrier();
+        square_slopes(square, x);
     }
     barrier();
 }
@@ -265,27 +342,45 @@ KERNEL_LIMITED(kernel_quantize_tiles, struct tiles_args, TILES_THREADS)
 
 /* ---- rows whose pieces are all known ------------------------------------------------------- */
 
-/* A row of one of the two views. */
+enum raise_kind { RAISE_MAIN, RAISE_SLOPES, RAISE_PRODUCTS };
+
+/* A row of one of the views. */
 struct raise {
     const struct tiles_args *args;
     const struct quantize_args *view;
     uint64_t row;
     int64_t start; /* of its first number, from x on */
     int32_t top;
-    int32_t floor; /* no block's exponent is below */
+    int32_t floor;  /* no block's exponent is below */
+    int32_t *parts; /* of the view; NULL: no sums */
+    uint32_t *sums;
+    enum raise_kind numbers;
 };
 
 static RULE inline struct raise raise_of(const struct tiles_args *args, uint64_t at)
 {
     const struct quantize_args *across = &args->across;
-    struct raise raise = {.args = args, .view = across, .row = at};
+    struct raise raise = {
+        .args = args, .view = across, .row = at, .parts = args->parts, .sums = args->sums};
 
     if (at < across->rows) {
         raise.start = view_row(across, at);
         return raise;
     }
+    at -= across->rows;
+    raise.parts = NULL;
+    if (at >= args->along.rows) {
+        at -= args->along.rows;
+        raise.numbers = at < across->rows ? RAISE_SLOPES : RAISE_PRODUCTS;
+        raise.row = at % across->rows;
+        raise.start = view_row(across, raise.row);
+        raise.view = &args->slopes[raise.numbers - RAISE_SLOPES].view;
+        raise.parts = args->slopes[raise.numbers - RAISE_SLOPES].parts;
+        raise.sums = args->slopes[raise.numbers - RAISE_SLOPES].sums;
+        return raise;
+    }
     raise.view = &args->along;
-    raise.row = at - across->rows;
+    raise.row = at;
     raise.start = view_row(across, raise.row / across->k * args->width) +
                   view_k(across, (uint32_t)(raise.row % across->k));
     return raise;
@@ -335,11 +430,23 @@ static RULE inline int32_t raise_exponents(struct raise *raise)
     return lowest;
 }
 
+/* Element k of the row, at a place of x: what is quantized. */
+static RULE inline float raise_number(const struct raise *raise, int64_t place, uint64_t k)
+{
+    const struct tiles_args *args = raise->args;
+
+    /* Of one matrix k is the row. */
+    return raise->numbers == RAISE_MAIN ? tiles_number(args, args->across.x[place], k, raise->row)
+           : raise->numbers == RAISE_SLOPES
+               ? args->dy[place]
+               : tiles_product(args, args->dy[place], args->across.x[place], k);
+}
+
 /* A piece's limbs by the exponent that it has now; the sum of its integers is returned. */
 static RULE inline int32_t raise_piece(const struct raise *raise, uint64_t piece)
 {
     const struct quantize_args *view = raise->view;
-    const bool along = view != &raise->args->across;
+    const bool along = view == &raise->args->along;
     const uint64_t k = piece * CONTRACTION_PIECE + thread_index() % CUDA_WARP * 4;
     int32_t q[4];
     int32_t sum = 0;
@@ -351,9 +458,7 @@ static RULE inline int32_t raise_piece(const struct raise *raise, uint64_t piece
         if (k + i < view->k) {
             const int64_t place = along ? (int64_t)(k + i) : view_k(view, (uint32_t)(k + i));
 
-            /* Of cross-entropy's one matrix k is the row. */
-            x = tiles_number(raise->args, raise->args->across.x[raise->start + place], k + i,
-                             raise->row);
+            x = raise_number(raise, raise->start + place, k + i);
         }
         q[i] = quantized_number(x, raise->floor, view->bits);
         sum += q[i];
@@ -373,7 +478,7 @@ static RULE inline void raise_sum(const struct raise *raise, int32_t lowest)
 {
     const struct quantize_args *view = raise->view;
     const uint32_t lane = thread_index() % CUDA_WARP;
-    const int32_t *parts = raise->args->parts + raise->row * view->pieces;
+    const int32_t *parts = raise->parts + raise->row * view->pieces;
     uint64_t sum = 0;
 
     for (uint64_t p = lane; p < view->pieces; p += CUDA_WARP) {
@@ -382,9 +487,9 @@ static RULE inline void raise_sum(const struct raise *raise, int32_t lowest)
     }
     sum = warp_sum_wide(sum);
     if (lane == 0) {
-        raise->args->sums[raise->row] =
-            lowest == PACKED_POISON ? FLOAT_NAN_BITS
-                                    : contraction_finish((int64_t)sum, lowest - (view->bits - 1));
+        raise->sums[raise->row] = lowest == PACKED_POISON
+                                      ? FLOAT_NAN_BITS
+                                      : contraction_finish((int64_t)sum, lowest - (view->bits - 1));
     }
 }
 
@@ -392,11 +497,13 @@ static RULE inline void raise_sum(const struct raise *raise, int32_t lowest)
 KERNEL(kernel_quantize_raise, struct tiles_args)
 {
     const uint64_t warps = place_stride() / CUDA_WARP;
-    const uint64_t rows = args.across.rows + (args.along.planes != NULL ? args.along.rows : 0);
+    const uint64_t columns = args.across.rows;
+    const uint64_t rows = columns + args.along.rows + (args.dy != NULL ? 2 * columns : 0);
 
-    for (uint64_t at = first_place() / CUDA_WARP; at < rows; at += warps) {
+    for (uint64_t at = first_place() / CUDA_WARP + (args.code == TILES_SLOPES ? columns : 0);
+         at < rows; at += warps) {
         struct raise raise = raise_of(&args, at);
-        const bool summed = args.parts != NULL && at < args.across.rows;
+        const bool summed = raise.parts != NULL;
         const int32_t lowest = raise_exponents(&raise);
 
         for (uint64_t p = 0; p < raise.view->pieces; p++) {
@@ -406,7 +513,7 @@ KERNEL(kernel_quantize_raise, struct tiles_args)
                 const int32_t sum = raise_piece(&raise, p);
 
                 if (summed && thread_index() % CUDA_WARP == 0) {
-                    args.parts[raise.row * raise.view->pieces + p] = sum;
+                    raise.parts[raise.row * raise.view->pieces + p] = sum;
                 }
             }
         }

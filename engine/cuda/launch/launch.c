@@ -98,6 +98,9 @@ bool launch_in_place(const struct op *op, uint32_t output, uint32_t input)
 {
     const enum launch_family family = family_of(op->kind);
 
+    if (family == LAUNCH_ONEHOT) {
+        return input == ONEHOT_ADDEND;
+    }
     return (family == LAUNCH_ELEMENTS || family == LAUNCH_ROWS) && op_in_place(op, output, input);
 }
 

@@ -344,6 +344,8 @@ enum device_result launch_onehot(const struct launcher *launcher, const struct o
     args.vocabulary = (uint64_t)op->attributes[ONEHOT_VOCABULARY];
     args.index = input_memory(launcher, op, 0);
     args.out = output_memory(launcher, op, 0);
+    args.addend =
+        op->input_count > ONEHOT_ADDEND ? input_memory(launcher, op, ONEHOT_ADDEND) : NULL;
     args.heads = (uint32_t *)launcher->scratch;
     args.links = (uint32_t *)(launcher->scratch + heads_size(op));
     DEVICE_TRY(launcher->calls->fill(launcher->device, args.heads, 0, heads_size(op)));

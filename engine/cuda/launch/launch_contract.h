@@ -25,6 +25,9 @@ struct contract_args launch_contract_args(const struct launcher *launcher, const
 enum device_result launch_contract(const struct launcher *launcher, const struct op *op, void *out,
                                    const struct epilogue *epilogue);
 enum device_result launch_ones(const struct launcher *launcher, const struct op *op);
+
+/* Its input that the sums are added to, where fusions/epilogue.c has given it one. */
+#define ONEHOT_ADDEND 3
 enum device_result launch_onehot(const struct launcher *launcher, const struct op *op);
 enum device_result launch_chosen(const struct launcher *launcher, const struct op *op);
 

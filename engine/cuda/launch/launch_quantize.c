@@ -225,6 +225,67 @@ static bool rows_are_quads(const struct op *op, const void *x)
     return quads;
 }
 
+/* What the numbers are made of, beside x. */
+static void take_others(struct tiles_args *args, const struct launcher *launcher,
+                        const struct op *op)
+{
+    switch ((enum tiles_code)args->code) {
+    case TILES_PLAIN:
+    case TILES_GELU:
+    case TILES_SILU:
+        break;
+    case TILES_ENTROPY:
+        args->targets = input_memory(launcher, op, 1);
+        args->dloss = input_memory(launcher, op, 2);
+        args->maximum = input_memory(launcher, op, 3);
+        args->sum = input_memory(launcher, op, 4);
+        break;
+    case TILES_LAYER_NORM:
+        args->gain = input_memory(launcher, op, 1);
+        args->bias = input_memory(launcher, op, 2);
+        args->mean = input_memory(launcher, op, 3);
+        args->rstd = input_memory(launcher, op, 4);
+        break;
+    case TILES_RMS_NORM:
+        args->gain = input_memory(launcher, op, 1);
+        args->rstd = input_memory(launcher, op, 2);
+        break;
+    case TILES_SLOPES:
+        args->mean = input_memory(launcher, op, 1);
+        args->rstd = input_memory(launcher, op, 2);
+        break;
+    }
+}
+
+/* The input that is dy; 0: there is none. */
+static uint32_t slopes_input(const struct op *op)
+{
+    const uint32_t input = op->attributes[TILES_FUNCTION] == TILES_SLOPES       ? 3
+                           : op->attributes[TILES_FUNCTION] == TILES_LAYER_NORM ? 5
+                                                                                : 0;
+
+    return input < op->input_count ? input : 0;
+}
+
+/* Both sums of dy, and their scratch: peaks and sums of pieces of each. */
+static void take_slopes(struct tiles_args *args, const struct launcher *launcher,
+                        const struct op *op, uint8_t *scratch)
+{
+    args->dy = input_memory(launcher, op, slopes_input(op));
+    args->quads = args->quads && launch_is_aligned(args->dy);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct tiles_sums *own = &args->slopes[i];
+
+        own->view = args->across;
+        own->view.planes = NULL;
+        own->view.exponents = NULL;
+        own->view.peaks = (int16_t *)scratch;
+        own->parts = (int32_t *)(scratch + peaks_size(op));
+        own->sums = output_memory(launcher, op, TILES_ALONG + i);
+        scratch += 3 * peaks_size(op);
+    }
+}
+
 static struct tiles_args tiles_args_of(const struct launcher *launcher, const struct op *op)
 {
     const uint32_t sums = op->output_count - 1;
@@ -245,13 +306,10 @@ static struct tiles_args tiles_args_of(const struct launcher *launcher, const st
         }
         scratch += peaks_size(&along);
     }
-    if (args.code == TILES_ENTROPY) {
-        args.targets = input_memory(launcher, op, 1);
-        args.dloss = input_memory(launcher, op, 2);
-        args.maximum = input_memory(launcher, op, 3);
-        args.sum = input_memory(launcher, op, 4);
-    }
-    if (sums % TILES_ALONG == 0) {
+    take_others(&args, launcher, op);
+    if (slopes_input(op) != 0) {
+        take_slopes(&args, launcher, op, scratch);
+    } else if (sums % TILES_ALONG == 0) {
         args.sums = output_memory(launcher, op, sums);
         args.parts = args.sums == NULL ? NULL : (int32_t *)scratch;
     }
@@ -267,7 +325,8 @@ enum device_result launch_tiles(const struct launcher *launcher, const struct op
     assert(launcher->packed && args.across.k <= UINT32_MAX);
     DEVICE_TRY(launch_work(launcher, KERNEL_QUANTIZE_TILES, squares, 1, TILES_THREADS, &args,
                            (uint32_t)sizeof(args)));
-    return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_RAISE, args.across.rows + args.along.rows,
+    return LAUNCH_WORK(launcher, KERNEL_QUANTIZE_RAISE,
+                       (args.dy != NULL ? 3 : 1) * args.across.rows + args.along.rows,
                        BLOCK_THREADS / CUDA_WARP, args);
 }
 
@@ -276,7 +335,9 @@ static uint64_t tiles_scratch(const struct op *op)
 {
     struct op along;
 
-    return 3 * peaks_size(op) + (launch_tiles_along(&along, op) ? peaks_size(&along) : 0);
+    return slopes_input(op) != 0
+               ? 7 * peaks_size(op)
+               : 3 * peaks_size(op) + (launch_tiles_along(&along, op) ? peaks_size(&along) : 0);
 }
 
 /* ---- one operation ---------------------------------------------------------------- */

@@ -13,13 +13,15 @@ enum device_result launch_quantize(const struct launcher *launcher, const struct
 /*
  * A quantization of columns that fusions/tiles.c has made more of: TILES_WIDTH numbers are a row of
  * the matrix. Its outputs are followed by those of the rows' quantization, and by sums of columns.
- * Its inputs are followed by those of cross-entropy: targets, slopes, maxima, sums (TILES_ENTROPY).
+ * Its inputs are followed by those of cross-entropy: targets, slopes, maxima, sums (TILES_ENTROPY);
+ * or of a norm: gain, bias, mean, rstd (TILES_LAYER_NORM), gain, rstd (TILES_RMS_NORM), mean, rstd
+ * (TILES_SLOPES). Behind mean and rstd there may be dy, of which both sums are the last outputs.
  */
 enum { TILES_WIDTH = QUANTIZE_ATTRIBUTES, TILES_FUNCTION, TILES_ATTRIBUTES };
 
 _Static_assert(TILES_ATTRIBUTES <= OP_ATTRIBUTES_MAX, "an operation has room for them");
 
-#define TILES_ALONG 3 /* the first output of the rows' quantization, where there is one */
+#define TILES_ALONG 3 /* the first output of the rows' quantization, or of two sums of dy */
 
 bool launch_has_tiles(const struct op *op);
 bool launch_tiles_along(struct op *along, const struct op *op);

@@ -2,6 +2,7 @@
 #include "engine/cuda/machine/cuda_memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/cuda/fusions/fuse.h"
 #include "engine/cuda/launch/launch.h"
@@ -86,13 +87,14 @@ static uint32_t first_writing(const struct machine_cuda *cuda)
     return tape->op_count;
 }
 
-static enum status make_fusion(struct machine_cuda *cuda, struct error *error)
+static enum status make_fusion(struct machine_cuda *cuda, bool roomy, struct error *error)
 {
     cuda->tape = *cuda->machine.tape;
     if (cuda->fused) {
         const struct fusion_facts facts = {.disabled = cuda->config.disabled,
                                            .shared_max = cuda->facts.shared_max,
-                                           .in_legs = cuda->options.in_legs};
+                                           .in_legs = cuda->options.in_legs,
+                                           .roomy = roomy};
 
         TRY(fuse_tape(&cuda->fusion, cuda->machine.tape, &facts, error));
         cuda->tape.ops = cuda->fusion.ops;
@@ -101,7 +103,7 @@ static enum status make_fusion(struct machine_cuda *cuda, struct error *error)
     return STATUS_OK;
 }
 
-enum status cuda_memory_plan(struct machine_cuda *cuda, struct error *error)
+static enum status plan_once(struct machine_cuda *cuda, bool roomy, struct error *error)
 {
     const struct tape *tape = &cuda->tape;
     /* A trace shows each tensor, and rules_only is for kernels in doubt: neither may fuse or
@@ -117,7 +119,7 @@ enum status cuda_memory_plan(struct machine_cuda *cuda, struct error *error)
 
     cuda->launcher.packed = fast;
     cuda->fused = fast;
-    TRY(make_fusion(cuda, error));
+    TRY(make_fusion(cuda, roomy, error));
     for (uint32_t at = 0; at < tape->op_count; at++) {
         if (!launch_takes(&tape->ops[at])) {
             return error_set(error, STATUS_OVER_LIMIT,
@@ -152,6 +154,43 @@ uint64_t cuda_memory_size(const struct machine_cuda *cuda)
         size += cuda->block_sizes[block];
     }
     return size;
+}
+
+static void forget_plan(struct machine_cuda *cuda)
+{
+    plan_release(&cuda->plan);
+    fusion_release(&cuda->fusion);
+    memset(cuda->block_sizes, 0, sizeof(cuda->block_sizes));
+}
+
+/* Is a plan with room for the limbs of parameters no larger than one without any variant? */
+static enum status find_room(bool *roomy, struct machine_cuda *cuda, struct error *error)
+{
+    struct machine_cuda bare = {
+        .machine = cuda->machine, .options = cuda->options, .config = {.disabled = ~0u}};
+
+    TRY(plan_once(cuda, true, error));
+    const enum status status = plan_once(&bare, false, error);
+
+    *roomy = cuda_memory_size(cuda) <= cuda_memory_size(&bare);
+    forget_plan(&bare);
+    return status;
+}
+
+/* What machine.c says of a tape's size holds for the larger of these plans. */
+enum status cuda_memory_plan(struct machine_cuda *cuda, struct error *error)
+{
+    bool roomy = false;
+
+    if (!cuda->options.trace && !cuda->config.rules_only &&
+        (cuda->config.disabled >> VARIANT_TILES & 1) == 0) {
+        TRY(find_room(&roomy, cuda, error));
+        if (roomy) {
+            return STATUS_OK;
+        }
+        forget_plan(cuda);
+    }
+    return plan_once(cuda, false, error);
 }
 
 /* ---- memory -------------------------------------------------------------------- */

@@ -190,26 +190,42 @@ static void count_quantize(struct traffic *traffic, uint32_t kernel,
     }
 }
 
-/* Each number once, and all that is made of it. Pieces whose exponents are raised are not known. */
+/* Each number once, and what is known of rows and columns. Slopes look at a square again. */
+static void count_tiles_read(struct traffic *traffic, const struct tiles_args *args)
+{
+    const uint64_t height = args->across.k;
+    const uint64_t numbers = 4 * args->across.rows * height;
+    const uint64_t rows =
+        (args->targets != NULL ? 4 : 0) + (args->mean != NULL) + (args->rstd != NULL);
+
+    traffic->read += numbers + 4 * rows * height;
+    traffic->read += 4 * ((args->gain != NULL) + (args->bias != NULL)) * args->width;
+    traffic->read += args->dy != NULL ? numbers : 0;
+    traffic->again += args->dy != NULL && args->code != TILES_SLOPES ? numbers : 0;
+}
+
+/* And all that is made of it. Pieces whose exponents are raised are not known. */
 static void count_tiles(struct traffic *traffic, uint32_t kernel, const struct tiles_args *args)
 {
     const struct quantize_args *views[2] = {&args->across, &args->along};
     const bool raises = kernel == KERNEL_QUANTIZE_RAISE;
+    const uint64_t columns = args->across.rows;
+    const uint64_t slopes = args->dy != NULL ? 2 : 0;
+    const uint64_t sums = (args->parts != NULL) + slopes;
+    uint64_t *known = raises ? &traffic->read : &traffic->written;
 
-    traffic->read += raises ? 0 : 4 * args->across.rows * args->across.k;
-    traffic->read += raises || args->targets == NULL ? 0 : 4 * 4 * args->across.k;
+    if (!raises) {
+        count_tiles_read(traffic, args);
+    }
     for (int i = 0; i < 2; i++) {
         const uint64_t pieces = views[i]->rows * views[i]->pieces;
 
-        *(raises ? &traffic->read : &traffic->written) += 2 * pieces;
+        *known += 2 * pieces;
         traffic->written += raises && views[i]->exponents != NULL ? 2 * pieces : 0;
         traffic->written += !raises && views[i]->planes != NULL ? planes_of(views[i]) : 0;
     }
-    if (args->parts != NULL) {
-        *(raises ? &traffic->read : &traffic->written) +=
-            4 * args->across.rows * args->across.pieces;
-        traffic->written += raises ? 4 * args->across.rows : 0;
-    }
+    *known += (4 * sums + 2 * slopes) * columns * args->across.pieces;
+    traffic->written += raises ? 4 * sums * columns : 0;
 }
 
 /* Each number once, where the row was; and its limbs from there. */
@@ -335,7 +351,11 @@ static void count_sums(struct traffic *traffic, uint32_t kernel, const struct su
         break;
     case KERNEL_ONEHOT_SUM:
         traffic->read += planes * args->q.plane_size + 4 * (args->vocabulary + args->k);
-        traffic->written += 4 * args->vocabulary * args->rows;
+        /* Sums with the nothing of words that do not occur are what they were; but for -0. */
+        traffic->read += args->addend != NULL ? 4 * args->vocabulary * args->rows : 0;
+        traffic->written +=
+            4 * args->rows *
+            (args->addend == args->out ? least_of(args->k, args->vocabulary) : args->vocabulary);
         break;
     default:
         traffic->read += planes * args->q.plane_size;

@@ -541,12 +541,24 @@ KERNEL(kernel_onehot_sum, struct sums_args)
 {
     for (uint64_t word = block_index(); word < args.vocabulary; word += grid_size()) {
         for (uint64_t row = thread_index(); row < args.rows; row += block_size()) {
+            const uint64_t at = word * args.rows + row;
             uint64_t sum = 0;
+            bool same = false; /* few words occur: most of what is added to is there already */
 
-            for (uint32_t at = args.heads[word]; at != 0; at = args.links[at - 1]) {
-                sum += shifted_q(&args, row, at - 1);
+            for (uint32_t k = args.heads[word]; k != 0; k = args.links[k - 1]) {
+                sum += shifted_q(&args, row, k - 1);
             }
-            args.out[word * args.rows + row] = sum_finished(&args, row, (int64_t)sum);
+            uint32_t bits = sum_finished(&args, row, (int64_t)sum);
+
+            if (args.addend != NULL) {
+                const uint32_t addend = args.addend[at];
+
+                bits = real_to_bits(real_stored(real_from_bits(bits) + real_from_bits(addend)));
+                same = args.addend == args.out && bits == addend;
+            }
+            if (!same) {
+                args.out[at] = bits;
+            }
         }
     }
 }

@@ -10,6 +10,7 @@
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/launch/launch.h"
 #include "engine/cuda/machine/machine.h"
+#include "engine/cuda/machine/machine_cuda.h"
 #include "engine/ops/real.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/device/fake_device.h"
@@ -226,6 +227,83 @@ static void test_rows_and_their_views_have_the_bits_of_the_rules(void **state)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
+/* ---- words ------------------------------------------------------------------------------- */
+
+/* What the sums of words are added to: it dies there, is read later too, or is given. */
+enum addend { DIES, STAYS, GIVEN, ADDENDS };
+
+static struct tape *words_tape(uint64_t vocabulary, uint64_t width, enum addend addend)
+{
+    static const uint64_t k = 140;
+    const uint64_t x_dims[2] = {k, width};
+    const uint64_t dims[2] = {vocabulary, width};
+    struct builder *builder = builder_new((struct precision){14, 128});
+    const uint32_t index = build_tensor(builder, "index", DTYPE_U32, ROLE_INPUT, 1, &k);
+    const uint32_t x = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 2, x_dims);
+    const uint32_t given = build_tensor(builder, "given", DTYPE_F32, ROLE_INPUT, 2, dims);
+    const uint32_t other = addend == GIVEN ? given : build_scale(builder, given, 1.0f);
+    const uint32_t sums = build_sum_by_index(builder, index, x, 2, dims);
+    const uint32_t all = build_add(builder, other, sums, 1);
+
+    build_output(builder, "all", build_scale(builder, all, 1.0f));
+    if (addend == STAYS) {
+        build_output(builder, "other", build_scale(builder, other, 2.0f));
+    }
+    return fused_finish(builder);
+}
+
+/* Do the sums lie where the addend lay? */
+static void hold_place(const struct machine *machine, bool in_place)
+{
+    const struct machine_cuda *cuda = (const struct machine_cuda *)machine;
+    uint32_t at = 0;
+
+    while (cuda->tape.ops[at].input_count != 4 || cuda->tape.ops[at].kind != OP_CONTRACT_ONEHOT) {
+        at++;
+        assert_true(at < cuda->tape.op_count);
+    }
+    const struct op *op = &cuda->tape.ops[at];
+
+    assert_true((cuda->memory[op->outputs[0]] == cuda->memory[op->inputs[3]]) == in_place);
+}
+
+/* Words that occur often, never, and that there are none of; zeros of both signs beside them. */
+static void test_sums_of_words_are_added_where_they_are_made(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 2 * ADDENDS; turn++) {
+        const enum addend addend = (enum addend)(turn / 2);
+        struct tape *tape = words_tape(turn % 2 == 0 ? 30 : 5, turn % 2 == 0 ? 300 : 7, addend);
+
+        for (int sort = 0; sort < SORTS; sort++) {
+            struct machine *rules = fused_rules(tape);
+            struct machine *fused;
+            struct error error;
+
+            error_init(&error);
+            fake_device_set(&sound);
+            fused = fused_open(tape, fused_disabled_but(VARIANT_EPILOGUE));
+            fused_give(rules, tape, (enum sort)sort);
+            fused_give(fused, tape, (enum sort)sort);
+            for (int step = 0; step < 2; step++) {
+                assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
+                assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
+            }
+            fused_compare(rules, fused, "words");
+            /* Scales alone are left, and what dies has the sums in its place. */
+            assert_int_equal(fake_device_launches(KERNEL_ELEMENTS) +
+                                 fake_device_launches(KERNEL_QUADS),
+                             2 * (addend == GIVEN  ? 1
+                                  : addend == DIES ? 2
+                                                   : 3));
+            hold_place(fused, addend == DIES);
+            rules->backend->close(rules);
+            fused->backend->close(fused);
+        }
+        tape_free(tape);
+    }
+}
+
 /* ---- models ------------------------------------------------------------------------------- */
 
 static void test_models_by_each_way_have_the_bits_of_the_rules(void **state)
@@ -332,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_norms_and_updates_have_the_bits_of_the_rules),
         cmocka_unit_test(test_rows_and_their_views_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_sums_of_words_are_added_where_they_are_made),
         cmocka_unit_test(test_models_by_each_way_have_the_bits_of_the_rules),
         cmocka_unit_test(test_parts_may_end_anywhere),
         cmocka_unit_test(test_the_account_counts_what_is_launched),

@@ -2,16 +2,19 @@
  * tiles_test.c - both quantizations of a tensor from one read, and sums of its columns
  * (tiles_body.h), have the bits of the rules: on the emulator, over ragged matrices, one and
  * several, all widths that are taken, numbers of all sorts; where pieces of a row lie so far apart
- * that exponents are raised; behind GELU and SiLU, which are made on the way; in whole training
- * steps. What does not fit is left, and what others read too.
+ * that exponents are raised; behind GELU and SiLU, which are made on the way; behind norms, and of
+ * both gradients of a norm; in whole training steps. What does not fit is left, and what others
+ * read too.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/fusions/pattern.h"
 #include "engine/cuda/kernels/args.h"
 #include "engine/cuda/launch/launch.h"
+#include "engine/cuda/launch/launch_quantize.h"
 #include "engine/cuda/machine/machine_cuda.h"
 #include "engine/tape/builder_core.h"
 #include "tests/support/device/fake_device.h"
@@ -332,6 +335,7 @@ static struct tape *logits_tape(uint64_t rows, uint64_t columns, bool read)
 static void test_gradients_of_logits_are_made_again(void **state)
 {
     static const uint64_t shapes[][2] = {{300, 6}, {140, 133}, {300, 6}};
+    int turns[2] = {0, 0};
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
@@ -361,11 +365,185 @@ static void test_gradients_of_logits_are_made_again(void **state)
             }
             /* The gradient is in memory only where somebody reads it. */
             assert_int_equal(fake_device_launches(KERNEL_ENTROPY), 1);
-            assert_int_equal(fake_device_launches(KERNEL_QUANTIZE_TILES), read ? 0 : 1);
+            /* Where there is room, both views of x and of the weights have one read, too. */
+            const bool roomy = ((struct machine_cuda *)fused)->fusion.facts.roomy;
+
+            turns[roomy]++;
+            assert_int_equal(fake_device_launches(KERNEL_QUANTIZE_TILES),
+                             (read ? 0 : 1) + (roomy ? 2 : 0));
             assert_true((((struct machine_cuda *)fused)->memory[tape->ops[entropy].outputs[0]] !=
                          NULL) == read);
             rules->backend->close(rules);
             fused->backend->close(fused);
+        }
+        tape_free(tape);
+    }
+    assert_true(turns[false] > 0 && turns[true] > 0);
+}
+
+/* ---- norms -------------------------------------------------------------------------- */
+
+struct norms {
+    uint64_t rows;
+    uint64_t width;
+    bool layer;
+    bool product; /* rows and columns of the result are quantized; else it is multiplied */
+    bool read;    /* by others too */
+};
+
+/* A norm, and the gradients of its gain and bias. */
+static struct tape *norms_tape(const struct norms *n)
+{
+    const uint64_t dims[2] = {n->rows, n->width};
+    const uint64_t weight_dims[2] = {5, n->width};
+    struct builder *builder = builder_new((struct precision){14, 128});
+    const uint32_t given = build_tensor(builder, "x", DTYPE_F32, ROLE_INPUT, 2, dims);
+    const uint32_t other =
+        build_tensor(builder, "other", DTYPE_F32, ROLE_INPUT, 2, n->product ? weight_dims : dims);
+    const uint32_t gain = build_tensor(builder, "gain", DTYPE_F32, ROLE_INPUT, 1, &n->width);
+    const uint32_t bias = build_tensor(builder, "bias", DTYPE_F32, ROLE_INPUT, 1, &n->width);
+    const uint32_t x = build_scale(builder, given, 0.5f);
+    const uint32_t y = n->layer ? build_layer_norm(builder, x, gain, bias, 1e-30f)
+                                : build_rms_norm(builder, x, gain, 1e-30f);
+    const uint32_t of[4] = {given, gain, other, bias};
+    static const char *const names[4] = {"dx", "dgain", "dother", "dbias"};
+    const uint32_t count = n->layer ? 4 : 3;
+    uint32_t gradients[4];
+    uint32_t z = n->product ? build_linear(builder, y, other) : build_mul(builder, y, other, 1);
+
+    if (n->product) {
+        z = build_mul(builder, z, z, 1);
+    }
+    const uint32_t loss = build_mean(builder, z);
+
+    build_loss(builder, loss);
+    build_gradients(builder, gradients, loss, of, count);
+    for (uint32_t i = 0; i < count; i++) {
+        build_output(builder, names[i], gradients[i]);
+    }
+    if (n->read) {
+        build_output(builder, "read", build_scale(builder, y, 2.0f));
+    }
+    return fused_finish(builder);
+}
+
+/*
+ * Numbers as in give_pieces(), each beside its negative, so that the mean of a row is 0 and what a
+ * norm makes of its pieces is as far apart.
+ */
+static void give_pairs(struct machine *machine, const struct tape *tape, const char *name,
+                       const struct norms *n)
+{
+    float *x = malloc(n->rows * n->width * sizeof(*x));
+    uint64_t random = 7;
+    struct error error;
+    uint32_t id = 0;
+
+    error_init(&error);
+    assert_non_null(x);
+    while (strcmp(tape->tensors[id].name, name) != 0) {
+        id++;
+    }
+    for (uint64_t i = 0; i < n->rows * n->width; i++) {
+        const uint64_t piece = i % n->width / 128 + i / n->width / 128;
+        const float number = 1.0f + (float)test_random_below(&random, 4000);
+
+        x[i] = i % 2 != 0       ? -x[i - 1]
+               : piece % 3 == 2 ? 0.0f
+                                : ldexpf(number, piece % 3 == 0 ? -11 : -51);
+    }
+    assert_int_equal(machine->backend->write(machine, id, x, &error), STATUS_OK);
+    free(x);
+}
+
+static uint32_t first_of(const struct tape *tape, enum op_kind kind)
+{
+    uint32_t at = 0;
+
+    while (tape->ops[at].kind != kind) {
+        at++;
+    }
+    return at;
+}
+
+/* Operations that make one thing of a norm's numbers, and so many inputs. */
+static uint32_t count_tiles(const struct machine_cuda *cuda, enum tiles_code code, uint32_t inputs)
+{
+    uint32_t count = 0;
+
+    for (uint32_t at = 0; at < cuda->tape.op_count; at++) {
+        const struct op *op = &cuda->tape.ops[at];
+
+        count += cuda->fusion.patterns[at] == &pattern_tiles && op->input_count == inputs &&
+                 op->attributes[TILES_FUNCTION] == code;
+    }
+    return count;
+}
+
+/* The result is in memory for others alone, and what a gain's gradient sums never is. */
+static void hold_unwritten(const struct machine *fused, const struct norms *n, bool held)
+{
+    const struct machine_cuda *cuda = (const struct machine_cuda *)fused;
+    const struct tape *tape = fused->tape;
+    const uint32_t norm = first_of(tape, n->layer ? OP_LAYER_NORM : OP_RMS_NORM);
+    const struct op *gradient =
+        &tape->ops[first_of(tape, n->layer ? OP_LAYER_NORM_GRAD : OP_RMS_NORM_GRAD)];
+
+    assert_true((cuda->fusion.patterns[norm] == &pattern_unwritten) ==
+                (n->product && held && !n->read));
+    assert_true((cuda->memory[gradient->outputs[n->layer ? 5 : 3]] == NULL) == n->layer);
+    /* The columns and both slopes together, or the slopes alone. */
+    assert_int_equal(count_tiles(cuda, TILES_LAYER_NORM, 6),
+                     n->layer && n->product && held && !n->read);
+    assert_int_equal(count_tiles(cuda, TILES_SLOPES, 4),
+                     n->layer && !(n->product && held && !n->read));
+    assert_int_equal(count_tiles(cuda, TILES_RMS_NORM, 3), !n->layer && n->product && held);
+}
+
+static void test_norms_are_made_again(void **state)
+{
+    static const struct norms shapes[] = {{300, 140, true, true, false},
+                                          {300, 140, true, false, false},
+                                          {260, 132, false, true, false},
+                                          {300, 264, false, false, false},
+                                          {20, 36, true, true, true}};
+    static const uint32_t with[] = {0, 1u << VARIANT_HELD,
+                                    1u << VARIANT_HELD | 1u << VARIANT_EPILOGUE};
+
+    (void)state;
+    for (size_t i = 0; i < 3 * sizeof(shapes) / sizeof(shapes[0]); i++) {
+        const struct norms *n = &shapes[i / 3];
+        struct tape *tape = norms_tape(n);
+
+        for (int sort = 0; sort <= RAISED; sort++) {
+            struct machine *both[2];
+            struct error error;
+            char what[64];
+
+            if (test_share(1, 0) == 0 && sort != RAISED && sort != (int)(i % SORTS)) {
+                continue;
+            }
+            error_init(&error);
+            both[0] = fused_rules(tape);
+            both[1] = fused_open(tape, fused_disabled_but(VARIANT_TILES) & ~with[i % 3]);
+            for (int m = 0; m < 2; m++) {
+                fused_give(both[m], tape, sort == RAISED ? SORT_PLAIN : (enum sort)sort);
+                if (sort == RAISED) {
+                    give_pairs(both[m], tape, "x", n);
+                }
+                if (sort == RAISED && !n->product) {
+                    give_pairs(both[m], tape, "other", n);
+                }
+                for (int step = 0; step < 2; step++) {
+                    assert_int_equal(both[m]->backend->step(both[m], NULL, &error), STATUS_OK);
+                }
+            }
+            (void)snprintf(what, sizeof(what), "norm %zu, variants %zu, numbers of sort %d", i / 3,
+                           i % 3, sort);
+            fused_compare(both[0], both[1], what);
+            hold_unwritten(both[1], n, i % 3 > 0);
+            both[0]->backend->close(both[0]);
+            both[1]->backend->close(both[1]);
         }
         tape_free(tape);
     }
@@ -440,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_what_a_list_has_taken_is_left),
         cmocka_unit_test(test_what_does_not_fit_is_left),
         cmocka_unit_test(test_gradients_of_logits_are_made_again),
+        cmocka_unit_test(test_norms_are_made_again),
         cmocka_unit_test(test_models_have_the_bits_of_the_rules),
         cmocka_unit_test(test_parts_may_end_anywhere),
     };
