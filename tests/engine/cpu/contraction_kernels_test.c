@@ -664,8 +664,8 @@ static void fill_beside_ties(uint64_t *seed, struct operand_case *operand,
 
         for (int64_t k = 0; k < problem->k; k++) {
             float *x = &operand->x[quantize_place(&operand->op, (uint64_t)row, (uint64_t)k)];
-            float peak = exponent == 128 ? 0x1.fffffep+127F
-                                         : nextafterf((float)ldexp(1, exponent), 0.0F);
+            float peak =
+                exponent == 128 ? 0x1.fffffep+127F : nextafterf((float)ldexp(1, exponent), 0.0F);
 
             *x = k % problem->shape.block == 0 ? peak : beside_tie(seed, exponent, problem->bits);
             if (operand->c != NULL) {
