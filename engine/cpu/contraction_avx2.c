@@ -228,6 +228,7 @@ static void piece_magnitudes(uint32_t *largest, const struct piece_source *sourc
         for (; k + 8 <= source->count; k += 8) {
             __m256i bits = _mm256_loadu_si256((const __m256i *)(x + k));
 
+            _mm_prefetch((const char *)(x + k + source->ahead), _MM_HINT_T0);
             most = _mm256_max_epu32(most, _mm256_and_si256(bits, mask));
         }
         if (k < source->count) {

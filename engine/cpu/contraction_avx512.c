@@ -331,6 +331,7 @@ static void piece_magnitudes(uint32_t *largest, const struct piece_source *sourc
         int64_t k = 0;
 
         for (; k + 16 <= source->count; k += 16) {
+            _mm_prefetch((const char *)(x + k + source->ahead), _MM_HINT_T0);
             most = _mm512_max_epu32(most, _mm512_and_si512(_mm512_loadu_si512(x + k), mask));
         }
         if (k < source->count) {

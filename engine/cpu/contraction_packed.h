@@ -169,6 +169,7 @@ struct piece_source {
     bool adjacent;
     int64_t stride;
     int64_t count;
+    int64_t ahead; /* rows along k: elements to what is read after this piece; 0: not known */
 };
 
 /* Writes the lines of a piece: with second factors or poison where it is wide, in three planes

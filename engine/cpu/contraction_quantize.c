@@ -16,8 +16,10 @@
 #include "engine/cpu/contraction_packed.h"
 #include "engine/ops/element.h"
 
-#define GROUP_PANELS 64   /* panels side by side in a stripe of a transposed view */
-#define TASK_LENGTH  8192 /* elements of a row per task, where rows run along memory */
+#define GROUP_PANELS 64    /* panels side by side in a stripe of a transposed view */
+#define AHEAD_PANELS 8     /* of these, fetched from memory together */
+#define TASK_LENGTH  8192  /* elements of a row per task, where rows run along memory */
+#define FAR_ELEMENTS 65536 /* fewer have stayed in the caches since they were made */
 
 static const float zeros[CONTRACTION_PIECE];
 
@@ -32,6 +34,7 @@ struct quantizer {
     int16_t *peaks;        /* may be NULL */
     int16_t *exponents;
     bool stream;      /* q is larger than the caches */
+    bool far;         /* x may lie beyond the second cache */
     int64_t k_stride; /* 0: the two axes of k do not join into one */
 };
 
@@ -58,8 +61,10 @@ static void row_places(int64_t *places, const struct op *op, int64_t row, int co
     int64_t place = 0;
 
     for (int axis = 3; axis >= 0; axis--) {
-        at[axis] = row % dims[axis];
-        row /= dims[axis];
+        const int64_t outer = row < dims[axis] ? 0 : row / dims[axis]; /* a division is slow */
+
+        at[axis] = row - outer * dims[axis];
+        row = outer;
         place += at[axis] * strides[axis];
     }
     for (int i = 0; i < count; i++) {
@@ -82,8 +87,25 @@ struct panel_view {
     const int16_t *shifts[PANEL_ROWS]; /* of element 0 of each row */
     int64_t first_row;
     int row_count;
+    int64_t ahead; /* elements to the same row of the next panel, if all rows lie evenly */
     bool adjacent;
 };
+
+/* Finds the shifts of the rows that there are: are they the same for all? Of most panels two
+ * divisions tell it. */
+static bool find_shifts(struct panel_view *view, const struct quantizer *quantizer)
+{
+    const uint64_t first = (uint64_t)view->first_row;
+    const uint64_t last = first + (uint64_t)view->row_count - 1;
+    const uint64_t place = quantize_shift_place(quantizer->op, first, 0);
+    const bool same = quantize_shift_place(quantizer->op, last, 0) == place;
+
+    for (uint64_t row = first; row <= last; row++) {
+        view->shifts[row - first] =
+            quantizer->shifts + (same ? place : quantize_shift_place(quantizer->op, row, 0));
+    }
+    return same;
+}
 
 static struct panel_view panel_view(const struct quantizer *quantizer, int64_t panel)
 {
@@ -93,17 +115,48 @@ static struct panel_view panel_view(const struct quantizer *quantizer, int64_t p
     view.first_row = panel * PANEL_ROWS;
     view.row_count = left < PANEL_ROWS ? (int)left : PANEL_ROWS;
     row_places(view.places, quantizer->op, view.first_row, view.row_count);
+    view.ahead = view.row_count == PANEL_ROWS ? PANEL_ROWS * (view.places[1] - view.places[0]) : 0;
     view.adjacent = view.row_count == PANEL_ROWS && quantizer->k_stride != 0;
     for (int r = 1; r < view.row_count; r++) {
         view.adjacent &= view.places[r] == view.places[0] + r;
     }
-    for (int r = 0; quantizer->shifts != NULL && r < view.row_count; r++) {
-        view.shifts[r] =
-            quantizer->shifts +
-            quantize_shift_place(quantizer->op, (uint64_t)view.first_row + (uint64_t)r, 0);
-        view.adjacent &= view.shifts[r] == view.shifts[0];
+    if (quantizer->shifts != NULL) {
+        view.adjacent &= find_shifts(&view, quantizer);
     }
     return view;
+}
+
+/*
+ * Rows that stand across x are read a line at a time, at distances that no processor foresees, so
+ * a panel would wait for memory line by line. Before the first of each AHEAD_PANELS neighbours
+ * reads the piece at `start`, the piece of all of them is asked for, in the order in which it lies.
+ * from, end: the first panel of the stripe, and one past its last.
+ */
+static void fetch_panels(const struct quantizer *quantizer, int64_t panel, int64_t from,
+                         int64_t end, int64_t start)
+{
+    const struct contraction_shape *shape = &quantizer->layout.shape;
+    const int64_t count = end - panel < AHEAD_PANELS ? end - panel : AHEAD_PANELS;
+    const int64_t length = shape->k - start < shape->piece ? shape->k - start : shape->piece;
+    int64_t first;
+    int64_t last;
+
+    if ((panel - from) % AHEAD_PANELS != 0 || quantizer->k_stride <= 1 || !quantizer->far) {
+        return;
+    }
+    row_places(&first, quantizer->op, panel * PANEL_ROWS, 1);
+    row_places(&last, quantizer->op, (panel + count - 1) * PANEL_ROWS, 1);
+    if (last - first != (count - 1) * PANEL_ROWS) {
+        return; /* they lie apart */
+    }
+    for (int64_t k = 0; k < length; k++) {
+        const float *x = quantizer->x + first + (start + k) * quantizer->k_stride;
+
+        for (int64_t i = 0; i < count; i++) {
+            __builtin_prefetch(x + i * PANEL_ROWS);
+        }
+    }
+    atomic_signal_fence(memory_order_seq_cst); /* gcc leaves out a function that only fetches */
 }
 
 /* ---- numbers of 16 bits ---- */
@@ -178,6 +231,7 @@ static void piece_open(struct piece_source *source, float *local, const struct q
     source->count = shape->k - start < shape->piece ? shape->k - start : shape->piece;
     source->adjacent = view->adjacent && quantizer->k_stride != 1;
     source->stride = quantizer->k_stride;
+    source->ahead = 0;
     if (source->adjacent) {
         const int64_t place = view->places[0] + start * quantizer->k_stride;
 
@@ -190,6 +244,8 @@ static void piece_open(struct piece_source *source, float *local, const struct q
     }
     if (quantizer->k_stride != 1) {
         gather_piece(local, quantizer, view, start, source->count);
+    } else if (quantizer->x != NULL) {
+        source->ahead = start + shape->piece < shape->k ? shape->piece : view->ahead - start;
     }
     for (int r = 0; r < PANEL_ROWS; r++) {
         if (r >= view->row_count) {
@@ -440,6 +496,7 @@ static void quantize_stripe(const struct quantizer *quantizer, char *packed, int
         for (int64_t p = 0; p < end - panel; p++) {
             uint32_t largest[PANEL_ROWS];
 
+            fetch_panels(quantizer, panel + p, panel, end, start);
             piece_take(&source, local, largest, quantizer, &views[p], start, factors);
             note_peaks(quantizer, most[p], &views[p], start / shape->piece, largest);
         }
@@ -451,6 +508,7 @@ static void quantize_stripe(const struct quantizer *quantizer, char *packed, int
         for (int64_t p = 0; p < end - panel; p++) {
             uint32_t unused[PANEL_ROWS];
 
+            fetch_panels(quantizer, panel + p, panel, end, start);
             piece_take(&source, local, unused, quantizer, &views[p], start, factors);
             piece_integers(quantizer, panel_of(quantizer, packed, panel + p), start, &source,
                            exponents[p]);
@@ -562,7 +620,8 @@ static void quantize_packed(const struct quantizer *quantizer, char *packed, int
             for (; group > 1 && shape->block_span > 1 && first < last; first++) {
                 quantize_stripe(quantizer, packed, panel, end, first, &factors);
             }
-            for (; first < last && panel < end; panel++) {
+            for (const int64_t from = panel; first < last && panel < end; panel++) {
+                fetch_panels(quantizer, panel, from, end, first * shape->block);
                 quantize_blocks(quantizer, panel_of(quantizer, packed, panel), panel, first, last,
                                 &factors);
             }
@@ -595,6 +654,7 @@ void contraction_quantize(const struct contraction_isa *isa, const struct kernel
     int threads =
         contraction_threads(call->thread_count, quantizer.layout.rows * shape.k, THREAD_ELEMENTS);
 
+    quantizer.far = quantizer.x != NULL && quantizer.layout.rows * shape.k >= FAR_ELEMENTS;
     quantizer.stream = contraction_packed_size(call->op) > STREAM_SIZE;
     quantize_packed(&quantizer, call->outputs[2], threads);
 }

@@ -621,6 +621,128 @@ static void test_extremes_sums_beside_a_tie(void **state)
     }
 }
 
+/* ---- rounding ---- */
+
+/* A tie between two integers of a block whose exponent is `exponent`, one step of binary32 beside
+ * it, a zero of either sign, or a subnormal: below 2^exponent, and drawn anew where it is not. */
+static float beside_tie(uint64_t *seed, int exponent, int bits)
+{
+    const double below = ldexp(1, exponent);
+    float x;
+
+    do {
+        double n = (double)test_random_below(seed, UINT64_C(1) << (bits - 1));
+
+        x = (float)ldexp(test_random_below(seed, 8) == 0 ? n : n + 0.5, exponent - bits + 1);
+        switch (test_random_below(seed, 8)) {
+        case 0:
+            x = 0.0F;
+            break;
+        case 1:
+            x = float_from_bits((uint32_t)test_random(seed) & UINT32_C(0x007fffff));
+            break;
+        case 2:
+        case 3:
+            x = nextafterf(x, INFINITY);
+            break;
+        case 4:
+        case 5:
+            x = nextafterf(x, 0.0F);
+            break;
+        }
+    } while (!((double)x < below));
+    return test_random(seed) & 1 ? -x : x;
+}
+
+/* Gives each row its own exponent, from `first` on, at the first element of each block. Where there
+ * are shifts, what is read shifted stands beside a tie. */
+static void fill_beside_ties(uint64_t *seed, struct operand_case *operand,
+                             const struct problem *problem, int first)
+{
+    for (int64_t row = 0; row < operand->rows; row++) {
+        int exponent = first + (int)row > 128 ? 128 : first + (int)row;
+
+        for (int64_t k = 0; k < problem->k; k++) {
+            float *x = &operand->x[quantize_place(&operand->op, (uint64_t)row, (uint64_t)k)];
+            float peak =
+                exponent == 128 ? 0x1.fffffep+127F : nextafterf((float)ldexp(1, exponent), 0.0F);
+
+            *x = k % problem->shape.block == 0 ? peak : beside_tie(seed, exponent, problem->bits);
+            if (operand->c != NULL) {
+                float back = ldexpf(*x, operand->c[k]);
+
+                *x = isfinite(back) ? back : *x;
+            }
+        }
+    }
+}
+
+/* One operand with k along memory, the other with its rows along memory. */
+static void init_two_ways(uint64_t *seed, struct problem *problem, int bits, int64_t block)
+{
+    static const int64_t dims[8] = {1, 1, 1, 33, 1, 32, 1, 75};
+    int64_t *strides;
+
+    problem_init(seed, problem, dims, bits, block, 0, VALUES_NORMAL, true);
+    strides = &problem->b.op.attributes[QUANTIZE_STRIDES];
+    strides[3] = 1;
+    strides[5] = problem->b.rows;
+}
+
+/* Ties at every exponent that a number has: integers are rounded once, to even, on each set. */
+static void test_integers_beside_ties_at_every_exponent(void **state)
+{
+    uint64_t seed = 18;
+
+    (void)state;
+    for (int first = -148; first <= 128; first += 31) {
+        for (int turn = 0; turn < 8; turn++) {
+            struct problem problem;
+
+            init_two_ways(&seed, &problem, problem_bits[turn % 4], turn < 4 ? 32 : 0);
+            fill_beside_ties(&seed, &problem.a, &problem, first);
+            fill_beside_ties(&seed, &problem.b, &problem, first);
+            problem_solve(&problem);
+            check_quantize(&problem, &problem.a);
+            check_quantize(&problem, &problem.b);
+            check_all_kernels(&problem, false);
+            problem_release(&problem);
+        }
+    }
+}
+
+/* The same of numbers that are read shifted, at both ends of the clamp and on both sides of them,
+ * beside rows of which a block holds a NaN or an infinity. */
+static void test_integers_beside_ties_shifted_and_poisoned(void **state)
+{
+    static const int16_t ends[6] = {-125, -126, -127, 125, 126, 127};
+    uint64_t seed = 19;
+
+    (void)state;
+    for (int turn = 0; turn < 48; turn++) {
+        struct problem problem;
+
+        init_two_ways(&seed, &problem, problem_bits[turn % 4], turn % 3 == 0 ? 0 : 16);
+        problem_shift(&seed, &problem, 1);
+        for (int64_t k = 0; k < problem.k; k++) {
+            problem.a.c[k] = ends[test_random_below(&seed, 6)];
+            problem.b.c[k] = turn < 24 ? ends[turn % 6] : (int16_t)-problem.a.c[k];
+        }
+        fill_beside_ties(&seed, &problem.a, &problem, turn * 5 - 140);
+        fill_beside_ties(&seed, &problem.b, &problem, turn * 5 - 140);
+        for (int64_t row = turn % 2; row < 32; row += 7) {
+            const uint64_t k = test_random_below(&seed, 75);
+            const float poison = row % 3 == 0 ? float_from_bits(FLOAT_NAN_BITS) : -INFINITY;
+
+            problem.a.x[quantize_place(&problem.a.op, (uint64_t)row, k)] = poison;
+            problem.b.x[quantize_place(&problem.b.op, (uint64_t)row, k)] = poison;
+        }
+        problem_solve(&problem);
+        check_all_kernels(&problem, false);
+        problem_release(&problem);
+    }
+}
+
 /* ---- properties ---- */
 
 /* Exchanging the operands and their strides does not change out. */
@@ -736,6 +858,8 @@ int main(void)
         cmocka_unit_test(test_extremes_widest_exponent_window),
         cmocka_unit_test(test_extremes_norms_that_do_not_fit),
         cmocka_unit_test(test_extremes_sums_beside_a_tie),
+        cmocka_unit_test(test_integers_beside_ties_at_every_exponent),
+        cmocka_unit_test(test_integers_beside_ties_shifted_and_poisoned),
         cmocka_unit_test(test_exchanged_operands_give_the_transpose),
     };
 
