@@ -30,8 +30,8 @@ int main(int argc, char **argv)
         struct model model;
 
         memory_plan_model(&model, 1, length);
-        const struct memory_plan cpu = memory_plan_of(model.tape, &backend_cpu);
-        const struct memory_plan gpu = memory_plan_of(model.tape, &backend_cuda);
+        const struct memory_plan cpu = memory_plan_of(model.tape, &backend_cpu, isa_best());
+        const struct memory_plan gpu = memory_plan_of(model.tape, &backend_cuda, isa_best());
 
         record(&bench, "CPU", length, &cpu);
         record(&bench, "GPU", length, &gpu);

@@ -12,12 +12,22 @@
 #include <unistd.h>
 
 #define PART_TRIES 100 /* random names that are taken, before we give up */
+#define PART       ".part-"
+#define DRAWN      6 /* letters behind it */
+
+bool whole_file_is_part(const char *name)
+{
+    const size_t length = strlen(name);
+    const size_t tail = strlen(PART) + DRAWN;
+
+    return length > tail && memcmp(name + length - tail, PART, strlen(PART)) == 0;
+}
 
 int whole_file_make_part(char *path, mode_t mode, bool folder)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
-    char *end = path + strlen(path) - 6;
-    uint8_t drawn[6];
+    char *end = path + strlen(path) - DRAWN;
+    uint8_t drawn[DRAWN];
 
     for (int tries = 0; tries < PART_TRIES; tries++) {
         int made;
@@ -48,7 +58,7 @@ enum status whole_file_open(struct whole_file *file, struct error *error, const 
         return error_set(error, STATUS_OVER_LIMIT, "a path of %zu bytes: '%.60s...'", length, path);
     }
     memcpy(file->path, path, length + 1);
-    (void)snprintf(file->part_path, sizeof(file->part_path), "%s.part-XXXXXX", path);
+    (void)snprintf(file->part_path, sizeof(file->part_path), "%s" PART "XXXXXX", path);
     file->descriptor = whole_file_make_part(file->part_path, mode, false);
     if (file->descriptor < 0) {
         return error_set_errno(error, "cannot make '%s'", path);

@@ -43,6 +43,9 @@ MUST_CHECK enum status whole_file_keep_new(struct whole_file *file, struct error
 /* Removes what was added. Does nothing after keep, or when the descriptor is -1. */
 void whole_file_drop(struct whole_file *file);
 
+/* Is this the name of a file that is not whole yet? */
+bool whole_file_is_part(const char *name);
+
 /* Makes a new file or folder and draws the last six letters of path for it. Like mkstemp and
  * mkdtemp, but with mode less the umask. Returns the descriptor (0 for a folder), or -1 and
  * errno. */

@@ -310,6 +310,9 @@ static void restrict_files(const struct sandbox_plan *plan)
     for (size_t i = 0; i < plan->write_count; i++) {
         allow_path(rules, plan->writes[i], MAY_READ | MAY_WRITE);
     }
+    for (size_t i = 0; i < plan->change_count; i++) {
+        allow_path(rules, plan->changes[i], MAY_READ | LANDLOCK_ACCESS_FS_WRITE_FILE);
+    }
     (void)syscall(SYS_landlock_restrict_self, rules, 0);
     (void)close(rules);
 }
@@ -353,6 +356,11 @@ void sandbox_add_read(struct sandbox_plan *plan, const char *path)
 void sandbox_add_write(struct sandbox_plan *plan, const char *path)
 {
     add_path(plan->writes, &plan->write_count, path);
+}
+
+void sandbox_add_change(struct sandbox_plan *plan, const char *path)
+{
+    add_path(plan->changes, &plan->change_count, path);
 }
 
 extern char **environ;

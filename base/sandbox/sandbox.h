@@ -24,11 +24,15 @@ struct sandbox_plan {
     size_t read_count;
     const char *writes[SANDBOX_PATHS_MAX];
     size_t write_count;
+    const char *changes[SANDBOX_PATHS_MAX];
+    size_t change_count;
     bool network;
 };
 
 void sandbox_add_read(struct sandbox_plan *plan, const char *path);
 void sandbox_add_write(struct sandbox_plan *plan, const char *path); /* and read */
+/* What is there may be read and written; nothing is made, removed or renamed. */
+void sandbox_add_change(struct sandbox_plan *plan, const char *path);
 
 /* What this system can enforce. */
 struct sandbox_means {

@@ -105,16 +105,30 @@ static enum status status_of_code(int code)
                                    : STATUS_UNREACHABLE;
 }
 
+static const char *word_of_failure(const json_t *answer, const char *name)
+{
+    return json_string_value(json_object_get(json_object_get(answer, "error"), name));
+}
+
+bool federate_child_died(const json_t *answer, int code)
+{
+    return code >= 126 || word_of_failure(answer, "message") == NULL;
+}
+
 enum status federate_child_why(const json_t *answer, int code, const char *what,
                                struct error *error)
 {
-    const json_t *failure = json_object_get(answer, "error");
-    const char *message = json_string_value(json_object_get(failure, "message"));
-    const char *advice = json_string_value(json_object_get(failure, "advice"));
+    const char *message = word_of_failure(answer, "message");
+    const char *advice = word_of_failure(answer, "advice");
 
-    if (code >= 126 || message == NULL) {
-        return error_set(error, status_of_code(code), "%s: it ended with code %d and said no more",
-                         what, code);
+    if (federate_child_died(answer, code)) {
+        (void)error_set(error, status_of_code(code), "%s: it ended with code %d and said no more",
+                        what, code);
+        if (code == 128 + SIGKILL) {
+            error_advise(error, "the system's log says whether memory ran out: free some, or allow "
+                                "more; the same command goes on from here");
+        }
+        return error->status;
     }
     (void)error_set(error, status_of_code(code), "%s: %.700s", what, message);
     if (advice != NULL) {

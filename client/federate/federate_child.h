@@ -32,6 +32,8 @@ void federate_child_stop(struct federate_child *child); /* none is allowed */
 MUST_CHECK enum status federate_child_run(json_t **answer, int *code,
                                           const struct child_words *words, struct stop *stop,
                                           struct error *error);
+/* Did it end without a word of its own: killed, or broken? */
+bool federate_child_died(const json_t *answer, int code);
 /* Why a child failed, as an error of ours; what: which one. */
 enum status federate_child_why(const json_t *answer, int code, const char *what,
                                struct error *error);

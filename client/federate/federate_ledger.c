@@ -110,6 +110,7 @@ static enum status begin_serving(struct federate_round *round, struct error *err
     char jobs[FILE_PATH_MAX];
     char start[FILE_PATH_MAX];
     char served[FILE_PATH_MAX];
+    enum status status;
 
     federate_child_stop(&federation->server);
     if (serve != NULL) {
@@ -126,12 +127,71 @@ static enum status begin_serving(struct federate_round *round, struct error *err
         add_all_data(&words, &federation->plan);
         child_words_flag(&words, "json");
         TRY(federate_child_start(&federation->server, &words, error));
-        TRY(wait_for_server(federation, error));
+        status = wait_for_server(federation, error);
+        if (status != STATUS_OK) {
+            federate_child_stop(&federation->server);
+            return status;
+        }
     }
     if (contact != NULL) {
         (void)snprintf(federation->contact, sizeof(federation->contact), "%s", contact);
     }
     return STATUS_OK;
+}
+
+/* ---- deaths of children ---------------------------------------------------- */
+
+/* Too many of them: memory that is short for one will be short for the next. */
+static bool is_given_up(const struct federate_round *round, uint32_t owner)
+{
+    return round->deaths[owner] >= FEDERATION_DEATHS_MAX;
+}
+
+static void note_death(uint32_t *deaths, struct federate_round *round, const struct error *why)
+{
+    round->last_death = *why;
+    if (++*deaths == FEDERATION_DEATHS_MAX) {
+        log_warn(round->federation->context->log, "job",
+                 "%s; that was death %u in a row, and no more is begun", why->text, *deaths);
+    }
+}
+
+/* Why there is no server, or STATUS_OK: there is one, or none is wanted. */
+static enum status look_at_server(struct federation *federation, struct error *error)
+{
+    struct federate_child *server = &federation->server;
+    enum status status;
+    json_t *said;
+    int code = 0;
+
+    if (options_text(federation->options, "serve") == NULL) {
+        return STATUS_OK;
+    }
+    if (server->process == 0) {
+        return error_set(error, STATUS_UNREACHABLE, "'job serve' did not begin to serve");
+    }
+    if (!federate_child_ended(server, &code)) {
+        return STATUS_OK;
+    }
+    said = federate_child_said(server);
+    status = federate_child_why(said, code, "job serve", error);
+    json_decref(said);
+    return status;
+}
+
+/* A server that died is begun again: without it no solver finds the rows. */
+static enum status keep_serving(struct federate_round *round, struct error *error)
+{
+    if (look_at_server(round->federation, error) == STATUS_OK) {
+        return STATUS_OK;
+    }
+    note_death(&round->server_deaths, round, error);
+    if (round->server_deaths >= FEDERATION_DEATHS_MAX) {
+        return STATUS_UNREACHABLE;
+    }
+    log_warn(round->federation->context->log, "job", "%s; it is begun again", error->text);
+    error_init(error);
+    return begin_serving(round, error);
 }
 
 /* ---- moves ---------------------------------------------------------------- */
@@ -145,9 +205,15 @@ static enum status run_about(json_t **answer, struct federate_round *round, uint
 
     child_words_flag(words, "json");
     TRY(federate_child_run(answer, &code, words, &federation->stop, error));
-    return code == COMMAND_OK
-               ? STATUS_OK
-               : federate_child_why(*answer, code, round->record.names[owner], error);
+    if (code == COMMAND_OK) {
+        round->deaths[owner] = 0;
+        return STATUS_OK;
+    }
+    (void)federate_child_why(*answer, code, round->record.names[owner], error);
+    if (federate_child_died(*answer, code)) {
+        note_death(&round->deaths[owner], round, error);
+    }
+    return error->status;
 }
 
 /* Of a command that makes a move with our key. */
@@ -322,6 +388,7 @@ static bool is_fetched(struct federate_round *round, uint32_t owner, const char 
 static enum status fetch_early(struct federate_round *round, uint32_t owner, struct error *error)
 {
     const struct job_record *look = &round->looks[owner];
+    const uint32_t deaths = round->deaths[owner];
     struct job_states_place place;
     char folder[FILE_PATH_MAX];
     char path[FILE_PATH_MAX];
@@ -334,9 +401,9 @@ static enum status fetch_early(struct federate_round *round, uint32_t owner, str
     }
     error_init(&why);
     (void)unlink(path);
-    if (fetch_last(round, owner, &why) == STATUS_STOPPED) {
+    if (fetch_last(round, owner, &why) == STATUS_STOPPED || round->deaths[owner] > deaths) {
         *error = why;
-        return STATUS_STOPPED;
+        return why.status;
     }
     return STATUS_OK;
 }
@@ -481,9 +548,26 @@ static enum status mend_owner(struct federate_round *round, uint32_t owner, bool
     return open_try(round, owner, error);
 }
 
+/* What fails about one owner holds up no other; the first such failure is told at the end. */
+struct held_up {
+    bool any;
+    struct error first;
+};
+
+static enum status go_past(struct held_up *held, enum status status, struct error *error)
+{
+    if (status != STATUS_UNREACHABLE) {
+        return status;
+    }
+    held->first = held->any ? held->first : *error;
+    held->any = true;
+    error_init(error);
+    return STATUS_OK;
+}
+
 /* An owner in trouble is left out where the states of the others are there and reach the quorum.
  * While they may still come it waits; where they can not be enough it is opened again. */
-static enum status mend_all(struct federate_round *round, struct error *error)
+static enum status mend_all(struct federate_round *round, struct held_up *held, struct error *error)
 {
     const struct count_of_owners count = count_owners(round);
     const uint32_t quorum = round->federation->rounds.quorum;
@@ -491,39 +575,56 @@ static enum status mend_all(struct federate_round *round, struct error *error)
 
     for (uint32_t i = 0; i < round->record.owner_count; i++) {
         if (is_settled(&round->record.owners[i]) || round->troubles[i] == ROUND_END_NONE ||
-            (!leave_out && count.states + count.well >= quorum)) {
+            is_given_up(round, i) || (!leave_out && count.states + count.well >= quorum)) {
             continue;
         }
-        TRY(mend_owner(round, i, leave_out, error));
+        TRY(go_past(held, mend_owner(round, i, leave_out, error), error));
     }
     return STATUS_OK;
 }
 
 /* ---- the round ------------------------------------------------------------ */
 
-/* Opens jobs that have no try; and those whose last try ended without a state, where the round
- * needs one: a kill, or a ledger that was away, came between the end of a try and the next one. It
- * comes before any other owner gives a state, after which this one might be left out with a job
- * open. */
-static enum status open_tries(struct federate_round *round, struct error *error)
+/* Did its last try end without a state, where the round needs one? A kill, or a ledger that was
+ * away, came between the end of a try and the next one. */
+static bool is_reopened(const struct federate_round *round, uint32_t i)
 {
-    const bool needed = round_mean_count(&round->record) < round->federation->rounds.quorum;
+    const struct round_owner *owner = &round->record.owners[i];
+
+    return round_mean_count(&round->record) < round->federation->rounds.quorum &&
+           is_settled(owner) && !owner->has_state &&
+           owner->tries[owner->try_count - 1].end != ROUND_END_DIVERGED;
+}
+
+static bool is_any_reopened(const struct federate_round *round)
+{
+    bool found = false;
 
     for (uint32_t i = 0; i < round->record.owner_count; i++) {
-        struct round_owner *owner = &round->record.owners[i];
+        found = found || is_reopened(round, i);
+    }
+    return found;
+}
 
-        if (owner->try_count == 0 || (needed && is_settled(owner) && !owner->has_state &&
-                                      last_try(owner)->end != ROUND_END_DIVERGED)) {
-            TRY(open_try(round, i, error));
+/* Opens jobs that have no try, or need another. */
+static enum status open_tries(struct federate_round *round, struct held_up *held,
+                              struct error *error)
+{
+    for (uint32_t i = 0; i < round->record.owner_count; i++) {
+        if (!is_given_up(round, i) &&
+            (round->record.owners[i].try_count == 0 || is_reopened(round, i))) {
+            TRY(go_past(held, open_try(round, i, error), error));
         }
     }
     return STATUS_OK;
 }
 
+/* No state counts while another owner's job may be open and unknown here, since a child died as it
+ * opened it: that owner might be left out then, with a job open. It is fetched nevertheless. */
 static enum status look_owner(struct federate_round *round, uint32_t i, struct error *error)
 {
     TRY(look_at(round, i, error));
-    if (ledger_end_is_final(&round->looks[i])) {
+    if (ledger_end_is_final(&round->looks[i]) && !is_any_reopened(round)) {
         return take_final(round, i, error);
     }
     return round->looks[i].state.committed == round->looks[i].state.segments
@@ -531,32 +632,68 @@ static enum status look_owner(struct federate_round *round, uint32_t i, struct e
                : STATUS_OK;
 }
 
-/* One owner whose state nobody serves holds up no move of the others: it is told at the end. */
+static bool is_looked_at(const struct federate_round *round, uint32_t owner)
+{
+    return round->record.owners[owner].try_count > 0 && !is_settled(&round->record.owners[owner]) &&
+           !is_given_up(round, owner);
+}
+
 static enum status look_round(struct federate_round *round, struct error *error)
 {
-    struct error first;
-    bool held_up = false;
+    struct held_up held = {.any = false};
 
-    error_init(&first);
     TRY(ledger_catch_up(round->federation->ledger, error));
-    TRY(open_tries(round, error));
+    TRY(open_tries(round, &held, error));
     for (uint32_t i = 0; i < round->record.owner_count; i++) {
-        enum status status =
-            is_settled(&round->record.owners[i]) ? STATUS_OK : look_owner(round, i, error);
-
-        if (status == STATUS_UNREACHABLE) {
-            first = held_up ? first : *error;
-            held_up = true;
-            error_init(error);
-        } else if (status != STATUS_OK) {
-            return status;
+        if (is_looked_at(round, i)) {
+            TRY(go_past(&held, look_owner(round, i, error), error));
         }
     }
-    TRY(mend_all(round, error));
-    if (held_up) {
-        *error = first;
+    TRY(mend_all(round, &held, error));
+    if (held.any) {
+        *error = held.first;
     }
-    return held_up ? STATUS_UNREACHABLE : STATUS_OK;
+    return held.any ? STATUS_UNREACHABLE : STATUS_OK;
+}
+
+/* May an owner still give a state, or another reason, while others are given up? */
+static bool goes_on(const struct federate_round *round, uint32_t owner)
+{
+    const bool waits = ledger_end_is_final(&round->looks[owner]) && is_any_reopened(round);
+
+    return !is_given_up(round, owner) &&
+           (is_reopened(round, owner) || (!is_settled(&round->record.owners[owner]) &&
+                                          round->troubles[owner] == ROUND_END_NONE && !waits));
+}
+
+/* Are too many children dead, and can nothing else go on? Nobody can where nothing is served. */
+static bool is_stuck(const struct federate_round *round)
+{
+    bool given_up = false;
+    bool any = false;
+
+    for (uint32_t i = 0; i < round->record.owner_count; i++) {
+        given_up = given_up || is_given_up(round, i);
+        any = any || goes_on(round, i);
+    }
+    return round->server_deaths >= FEDERATION_DEATHS_MAX || (given_up && !any);
+}
+
+static enum status give_up(const struct federate_round *round, struct error *error)
+{
+    char why[ERROR_TEXT_MAX];
+
+    (void)snprintf(why, sizeof(why), "%s", round->last_death.text);
+    (void)error_set(error, STATUS_UNREACHABLE,
+                    "round %u: children of this command died %d times one after another, without "
+                    "a step of progress: %.700s",
+                    round->number, FEDERATION_DEATHS_MAX, why);
+    error_advise(error, "%s",
+                 round->last_death.advice[0] != '\0'
+                     ? round->last_death.advice
+                     : "find in the system's log what ended them; the same command goes on from "
+                       "here");
+    return STATUS_UNREACHABLE;
 }
 
 static bool is_round_over(const struct federate_round *round)
@@ -579,8 +716,12 @@ enum status federate_ledger_run(struct federate_round *round, struct error *erro
     }
     TRY(begin_serving(round, error));
     while (!is_round_over(round)) {
-        enum status status = look_round(round, error);
+        enum status status = keep_serving(round, error);
 
+        status = status == STATUS_OK ? look_round(round, error) : status;
+        if ((status == STATUS_OK || status == STATUS_UNREACHABLE) && is_stuck(round)) {
+            return give_up(round, error);
+        }
         if (status == STATUS_UNREACHABLE) { /* the ledger, or a mirror: it may come back */
             log_warn(federation->context->log, "job", "%s", error->text);
             error_init(error);

@@ -17,6 +17,7 @@
 #include "proofs/rounds/round_mean.h"
 
 #define FEDERATION_CONTACT_MAX 256
+#define FEDERATION_DEATHS_MAX  8 /* of children one after another, before no more is begun */
 
 struct federation {
     struct command_context *context;
@@ -44,6 +45,9 @@ struct federate_round {
     struct job_record looks[ROUNDS_OWNERS_MAX];
     enum round_end troubles[ROUNDS_OWNERS_MAX]; /* NONE: it goes its way */
     struct digest fetched[ROUNDS_OWNERS_MAX];   /* the root of the last state that was fetched */
+    uint32_t deaths[ROUNDS_OWNERS_MAX];         /* of children about an owner since one did well */
+    uint32_t server_deaths;
+    struct error last_death;
 };
 
 /* ---- federate_round.c ---- */

@@ -213,7 +213,8 @@ enum status ranks_launch_follow(const struct ranks_launch *launch, const char *b
                                 const struct machine_options *machine, struct error *error)
 {
     const struct ranks_place *place = &launch->place;
-    struct confined_plan confined = {.machine = *machine,
+    struct confined_plan confined = {.follows = true,
+                                     .machine = *machine,
                                      .on_cuda = machine->backend == &backend_cuda,
                                      .ranks = place->rank_count,
                                      .cross_check = launch->cross_check,
@@ -222,8 +223,8 @@ enum status ranks_launch_follow(const struct ranks_launch *launch, const char *b
     struct ranks_team team = {.peers = NULL};
     enum status status;
 
-    /* Rank 0 has made the bundle before it meets anybody: this rank may write into its folder of
-     * checkpoints. */
+    /* Rank 0 has made the bundle before it meets anybody: this rank may write to files in its
+     * folder of checkpoints. */
     TRY_OUT(file_path_join(confined.folder, sizeof(confined.folder), error, bundle,
                            BUNDLE_CHECKPOINTS));
     TRY_OUT(meet_others(&team, place, error));

@@ -62,7 +62,11 @@ void confined_child_confine(const struct confined_plan *plan, const char *const 
             sandbox_add_read(&sandbox, data[i]);
         }
     }
-    sandbox_add_write(&sandbox, plan->folder); /* a reader shares the journal with its writer */
+    if (plan->follows) {
+        sandbox_add_change(&sandbox, plan->folder);
+    } else {
+        sandbox_add_write(&sandbox, plan->folder); /* a reader shares the journal with its writer */
+    }
     sandbox_begin(&sandbox);
 }
 

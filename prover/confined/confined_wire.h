@@ -23,6 +23,7 @@
 /* What a child works on, and how. */
 struct confined_plan {
     char folder[FILE_PATH_MAX]; /* the bundle's */
+    bool follows;               /* another rank: it makes no file there, and writes to some */
     struct encryption_key key;  /* of an encrypted one */
     bool has_key;
     struct machine_options machine; /* without its pointers */

@@ -2,7 +2,6 @@
 #include "prover/ranks/ranks_machine.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -577,10 +576,7 @@ static enum status save_alone(struct machine *machine, const struct machine_save
         return error_set(error, STATUS_NO_MEMORY, "no memory for a state of %llu bytes",
                          (unsigned long long)largest);
     }
-    file = open(save->path, O_WRONLY | O_CLOEXEC);
-    if (file < 0) {
-        TRY_OUT(error_set_errno(error, "cannot open '%s'", save->path));
-    }
+    TRY_OUT(ranks_save_open(&file, save->path, save->size, error));
     for (uint32_t i = 0; i < save->count; i++) {
         const uint32_t tensor = save->tensors[i];
 

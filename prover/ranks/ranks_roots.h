@@ -56,6 +56,11 @@ MUST_CHECK enum status ranks_roots_share(struct ranks_share *share, const struct
 
 /* ---- ranks_save.c: a checkpoint that all ranks write ---- */
 
+/* Opens what rank 0 has made, as it made it: a file of so many bytes, no pipe and no
+ * link. The caller closes it; -1: it is not open. */
+MUST_CHECK enum status ranks_save_open(int *file, const char *path, uint64_t size,
+                                       struct error *error);
+
 /*
  * Rank 0 has made a file under a random name, and tells it to the others. Where all see it in the
  * folder that is theirs, each writes its share and says when it is on disk. *seen: false: one of

@@ -8,6 +8,7 @@
 
 #include "base/io/file.h"
 #include "base/io/whole_file.h"
+#include "proofs/format/safetensors.h"
 #include "prover/ranks/ranks_roots.h"
 
 #define SAVE_NAME_MAX 256
@@ -87,16 +88,18 @@ static enum status hear_others(enum status *found, struct ranks_team *team, uint
 
 /* ---- the file --------------------------------------------------------------------------- */
 
-/* Opens what rank 0 has made, as it made it. */
-static enum status open_made(int *file, const char *path, uint64_t size, struct error *error)
+enum status ranks_save_open(int *file, const char *path, uint64_t size, struct error *error)
 {
     struct stat about;
 
-    *file = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    /* O_NONBLOCK: opening a pipe must not wait for a reader. */
+    *file = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (*file < 0) {
         return error_set_errno(error, "cannot open '%s'", path);
     }
     if (fstat(*file, &about) != 0 || !S_ISREG(about.st_mode) || (uint64_t)about.st_size != size) {
+        (void)close(*file);
+        *file = -1;
         return error_set(error, STATUS_IO, "'%s' is another file than rank 0 has made", path);
     }
     return STATUS_OK;
@@ -180,7 +183,7 @@ enum status ranks_save_lead(bool *seen, struct ranks_team *team, struct ranks_ro
     error_init(&why);
     TRY_OUT(say_file(team, save, error));
     TRY_OUT(hear_others(&found, team, TAG_SEEN, &why, error));
-    found = found == STATUS_OK ? open_made(&file, save->path, save->size, &why) : found;
+    found = found == STATUS_OK ? ranks_save_open(&file, save->path, save->size, &why) : found;
     write_word(&word, found, &why);
     TRY_OUT(say_others(team, TAG_GO, &word, sizeof(word), error));
     *seen = found == STATUS_OK;
@@ -222,14 +225,35 @@ static enum status say_first(struct ranks_team *team, uint32_t tag, enum status 
     return move_bytes(team, 0, tag, true, &word, sizeof(word), error);
 }
 
+/* The most bytes of a checkpoint of this tape. */
+static uint64_t size_most(const struct tape *tape)
+{
+    uint64_t size = SAFETENSORS_HEADER_MAX + sizeof(uint64_t);
+
+    for (uint32_t i = 0; i < tape->state_count; i++) {
+        size += tensor_size(&tape->tensors[tape->states[i].before]);
+    }
+    return size;
+}
+
+/* Whatever rank 0 says, a finished checkpoint is never written to, nor a file beyond its size. */
 static enum status open_told(int *file, char path[FILE_PATH_MAX], const char *folder,
-                             const struct save_file *told, struct error *error)
+                             const struct save_file *told, const struct tape *tape,
+                             struct error *error)
 {
     if (folder == NULL) {
         return error_set(error, STATUS_IO, "it sees no folder of checkpoints");
     }
+    if (!whole_file_is_part(told->name)) {
+        return error_set(error, STATUS_REFUSED, "'%s' is no file that is being written",
+                         told->name);
+    }
+    if (told->size > size_most(tape)) {
+        return error_set(error, STATUS_REFUSED, "'%s' is larger than a checkpoint of this job",
+                         told->name);
+    }
     TRY(file_path_join(path, FILE_PATH_MAX, error, folder, told->name));
-    return open_made(file, path, told->size, error);
+    return ranks_save_open(file, path, told->size, error);
 }
 
 static enum status follow_file(struct ranks_team *team, struct ranks_roots *roots,
@@ -245,7 +269,7 @@ static enum status follow_file(struct ranks_team *team, struct ranks_roots *root
     enum status status;
 
     error_init(&why);
-    own = open_told(&file, path, folder, told, &why);
+    own = open_told(&file, path, folder, told, roots->step->whole, &why);
     TRY_OUT(say_first(team, TAG_SEEN, own, &why, error));
     TRY_OUT(move_bytes(team, 0, TAG_GO, false, &word, sizeof(word), error));
     if (word.status == STATUS_OK && own == STATUS_OK) {

@@ -158,7 +158,8 @@ static enum status file_content(struct serve_content *content, const char *path,
                                 const struct digest *root, struct error *error)
 {
     struct stat facts;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    /* O_NONBLOCK: opening a pipe must not wait for a writer. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 
     if (descriptor < 0) {
         return error_set_errno(error, "cannot open %s", path);

@@ -2,7 +2,8 @@
 paid in full, the mean of their two states is right to the bit, the record gives the reasons of the other
 two, and anybody proves it offline and asks the ledger; a client that invents a reason is found. Where
 nobody may be left out, the job of a convicted solver waits for another one, and is not paid twice; a void
-job is opened again; solvers fetch what a second round begins with.
+job is opened again; solvers fetch what a second round begins with. An owner whose state nobody serves,
+or about whom each child dies, holds up no other; a server that dies is begun again.
 Method: client, solvers and a verifier's node, each a program, in a town (town.py) of an embedded ledger, and
 the first play also on a chain.
 The client dies at chosen calls and goes on. Adapters beside a frozen base, since they are what travels."""
@@ -11,6 +12,7 @@ import fnmatch
 import json
 import os
 import shutil
+import signal
 import struct
 import sys
 import time
@@ -19,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "../support")]
 sys.dont_write_bytecode = True
 
+import processes  # noqa: E402
 import tiny_llama  # noqa: E402
 import town as stage  # noqa: E402
 from endpoint import Endpoint  # noqa: E402
@@ -65,11 +68,15 @@ def plan(town, owners):
     return town.path("plan.json")
 
 
+def start_client(town, *more, deaths=(), environment=None):
+    return town.start("client", "job", "federate", town.path("plan.json"), "--out", town.path("fed"), "--yes",
+                      "--poll", "1s", "--threads", "1", *more, deaths=deaths, more=environment)
+
+
 def federate(town, owners, *more, deaths=()):
     """The client's process, and the keys of the jobs."""
-    client = town.start("client", "job", "federate", plan(town, owners), "--out", town.path("fed"), "--yes",
-                        "--poll", "1s", "--serve", "127.0.0.1:%d" % stage.free_port(), "--threads", "1", *more,
-                        deaths=deaths)
+    plan(town, owners)
+    client = start_client(town, "--serve", "127.0.0.1:%d" % stage.free_port(), *more, deaths=deaths)
     town.until_count(len(owners), "opened")
     return client, {who: town.until(lambda at=at: key_of(town, at), "the client keeps the key")
                     for at, who in enumerate(owners)}
@@ -350,9 +357,92 @@ def void_is_opened_again_and_two_rounds():
         assert node.stop() == 0, node.said()
 
 
-# ---- kills while a void job is opened again ----------------------------------------------------------
+# ---- one owner's trouble, and the others ---------------------------------------------------------------
 
 CHILD_DIED = "it ended with code 137"  # by SIGKILL
+
+
+def gave_state(town, at):
+    with open(town.path("fed/round-001/owner-%02d.json" % (at + 1)), encoding="ascii") as file:
+        return "state" in json.load(file)
+
+
+def kill_server(town, client):
+    """The client's child that serves; the client misses it."""
+    def seen():
+        return client.said().count("job serve: %s" % CHILD_DIED)
+
+    before = seen()
+    os.kill(town.until(lambda: processes.child_of(client.process, b"serve"), "the client serves"), signal.SIGKILL)
+    town.until(lambda: seen() > before, "the client misses its server")
+
+
+def a_state_that_nobody_serves_holds_up_no_other():
+    """bob, whose job comes first, names a place where nobody is; the verifier alone knows where he serves.
+    Then ada's job is final, and her state counts. Meanwhile the client's own server is killed."""
+    with Town(["client", "bob", "ada", "verifier"]) as town:
+        hidden = "127.0.0.1:%d" % stage.free_port()
+        client, keys = federate(town, ("bob", "ada"))
+        kill_server(town, client)
+        node = town.verifier("--extra", "0", "--mirror", "http://" + hidden)
+        town.until_count(2, "enlisted")
+        town.pass_time(PERIOD_S + 1)
+        solve(town, "bob", "bob", keys["bob"], "--serve", hidden, contact=stage.NOBODY)
+        town.until_count(SEGMENTS, "committed", keys["bob"])
+        town.until(lambda: town.count("sealed a verdict", keys["bob"]) >= SEGMENTS, "all seats seal")
+        solve(town, "ada", "ada", keys["ada"])
+        judged(town, {who: keys[who] for who in ("bob", "ada")})
+        town.until(lambda: gave_state(town, 1), "ada's state counts")
+        assert not gave_state(town, 0) and client.code() is None, client.said()
+        town.until(lambda: " bob: " in client.said(), "the client says whose state it misses")
+        assert client.stop() == 2, client.said()
+        town.start("bob", "prover", "serve", town.path("bob.run"), "--serve", hidden, "--threads", "1")
+        client = start_client(town, "--mirror", "http://" + hidden)
+        town.until(lambda: client.code() is not None, "the client ends the round")
+        assert client.code() == 0, client.said()[-900:]
+        see_mean(town, ("bob", "ada"))
+        assert node.stop() == 0, node.said()
+
+
+def a_child_that_always_dies_is_begun_no_more():
+    """Each child that opens bob's job is killed, as by a system without memory. ada's job is opened and trained
+    meanwhile; then the client ends, and the same command goes on."""
+    with Town(["client", "bob", "ada", "verifier"]) as town:
+        plan(town, ("bob", "ada"))
+        client = start_client(town, "--serve", "127.0.0.1:%d" % stage.free_port(), environment={
+            "SUDDEN_IN": "open", "SUDDEN_OF": "owner-01.job", "SUDDEN_DEATH": "1"})
+        town.until_count(1, "opened")
+        key = town.until(lambda: key_of(town, 1), "the client keeps ada's key")
+        node = enlist(town, 1)
+        solve(town, "ada", "ada", key)
+        judged(town, {"ada": key})
+        town.until(lambda: client.code() is not None, "the client gives up")
+        said = client.said()
+        assert client.code() == 2 and gave_state(town, 1), said
+        assert said.count("death 8 in a row, and no more is begun") == 1, said
+        assert "died 8 times one after another, without a step of progress: bob: " + CHILD_DIED in said, said
+        assert "whether memory ran out" in said, said
+        assert town.count("opened") == 1, town.events("opened")
+        client = start_client(town)
+        town.until_count(2, "opened")
+        assert client.stop() == 2, client.said()
+        assert node.stop() == 0, node.said()
+
+
+def a_server_that_always_dies_is_begun_no_more():
+    with Town(["client"]) as town:
+        plan(town, ("bob",))
+        client = start_client(town, "--serve", "127.0.0.1:%d" % stage.free_port())
+        town.until_count(1, "opened")
+        for _ in range(8):
+            kill_server(town, client)
+        town.until(lambda: client.code() is not None, "the client gives up")
+        said = client.said().split("died 8 times one after another, without a step of progress: ")
+        assert client.code() == 2 and len(said) == 2 and "job serve" in said[1], client.said()
+
+
+# ---- kills while a void job is opened again ----------------------------------------------------------
+
 MOVES = ("collect", "close", "open")  # the children with the key; each dies at its own calls
 
 
@@ -372,8 +462,7 @@ def prepare_void(town):
 
 def go_on(town, **more):
     """The client goes on with the same command, until it dies or has opened bob's job again."""
-    client = town.start("client", "job", "federate", town.path("plan.json"), "--out", town.path("fed"), "--yes",
-                        "--poll", "1s", "--threads", "1", more={"SUDDEN_DISK": "1", **more})
+    client = start_client(town, environment={"SUDDEN_DISK": "1", **more})
     end = time.monotonic() + stage.WAIT_MAX_S
     while client.code() is None and not reopened(town) and CHILD_DIED not in client.said():
         assert time.monotonic() < end, "neither died nor opened bob's job again: " + client.said()
@@ -443,5 +532,6 @@ def put_back(town, kept):
 
 
 TESTS = [one_lies_and_one_vanishes, another_solver_takes_over, void_is_opened_again_and_two_rounds,
-         killed_while_a_void_job_is_opened_again]
+         killed_while_a_void_job_is_opened_again, a_state_that_nobody_serves_holds_up_no_other,
+         a_child_that_always_dies_is_begun_no_more, a_server_that_always_dies_is_begun_no_more]
 sys.exit(stage.main(TESTS, [one_lies_and_one_vanishes_on_a_chain]))

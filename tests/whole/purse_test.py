@@ -1,5 +1,5 @@
 """Goal: a user who cannot pay hears it at once, with balance and need, before anything is made; a
-node says so and lives on. Method: a solver and a node with empty purses, on an embedded ledger and
+node says so and lives on. Who asks for the segments of a run has twenty of them, or all. Method: a solver and a node with empty purses, on an embedded ledger and
 on the pinned anvil."""
 
 import os
@@ -48,10 +48,45 @@ def an_empty_purse_is_told_at_once():
         see_refusals(town, "5 eth")
 
 
+def a_long_list_of_segments_is_cut_unless_all_are_wanted():
+    """24 segments, of which the first two become final."""
+    with Town(PEOPLE) as town:
+        job = town.new_job("long.job", "--steps", "24", "--segment-steps", "1")
+        town.open_job(job, "--seats", "0")
+        bundle = town.train("honest", job, "long.run")
+        place = ["--ledger", town.place["LOCKSTEP_LEDGER"]]
+
+        def commit(count):
+            town.change_ledger("CREATE TRIGGER stuck BEFORE INSERT ON moves WHEN NEW.name LIKE '%% commit %d "
+                               "generation %%' BEGIN SELECT RAISE(ABORT, 'stuck'); END" % count)
+            one = town.start("honest", "prover", "commit", bundle, *place, "--poll", "1s")
+            town.until_count(count, "committed")
+            one.kill()
+            town.change_ledger("DROP TRIGGER stuck")
+
+        def listed(*more):
+            said = town.run("honest", "bundle", "status", bundle, *place, *more)
+            return [int(number) for number in re.findall(r"^ {2,}(\d+) {4}\S", said, re.M)], said
+
+        def waiting(*more):
+            said = town.ask("honest", "bundle", "status", bundle, *place, *more)["ledger"]
+            return [one["segment"] for one in said["waiting"]]
+
+        commit(2)
+        assert listed()[0] == list(range(20)) and "... and 4 more (--all)" in listed()[1], listed()
+        assert listed("--all")[0] == list(range(24)) and "more (--all)" not in listed("--all")[1]
+        town.pass_time(3 * stage.PERIOD_S)
+        commit(3)
+        town.until_count(2, "finalized")
+        assert listed()[0] == list(range(2, 22)) and "... and 2 more (--all)" in listed()[1], listed()
+        assert waiting() == list(range(2, 24)), waiting()
+        assert listed("--all")[0] == waiting("--all") == list(range(24)), listed("--all")
+
+
 def the_same_on_a_chain():
     with Town(PEOPLE, on_chain=True) as town:
         see_refusals(town, r"up to 5\.\d+ eth with the gas")
 
 
-TESTS = [an_empty_purse_is_told_at_once]
+TESTS = [an_empty_purse_is_told_at_once, a_long_list_of_segments_is_cut_unless_all_are_wanted]
 sys.exit(stage.main(TESTS, [the_same_on_a_chain]))

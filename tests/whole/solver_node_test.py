@@ -171,6 +171,40 @@ def a_job_is_measured_once_for_all_its_openings():
         assert one.stop() == 0
 
 
+def stakes_of_all_jobs_together_have_a_limit():
+    """Two slots, and room for one stake: the second job waits until the first one is closed."""
+    with Town(["client", "greedy"]) as town:
+        os.makedirs(town.path("greedy"), exist_ok=True)
+        os.mkdir(town.path("jobs"))
+        keys = [town.open_job(town.new_job("jobs/%d.job" % number, "--seed", str(number + 1)), "--seats", "0", *SOON)
+                for number in range(2)]
+
+        def start(most):
+            return town.start("greedy", "prover", "node", "--jobs", town.path("jobs"), "--data", DATA, "--threads",
+                              "1", "--measure", "0.05", "--poll", "1s", "--clock-min", "0s", "--stakes-max",
+                              "%dwei" % most, more={"LOCKSTEP_LOCKS": town.path("greedy")})
+
+        def why():
+            return {offer["job"]: offer["why"] for offer in jobs_of(town, "greedy").get("offers", ())}
+
+        one = start(STAKE - 1)
+        town.until(lambda: all("more than 4.99" in why().get(key, "") and "(--stakes-max)" in why()[key]
+                               for key in keys), "it takes none")
+        assert town.count("accepted") == 0 and one.stop() == 0, one.said()
+        one = start(2 * STAKE - 1)
+        town.until_count(1, "accepted")
+        first = town.events("accepted")[0]["job"]
+        (second,) = set(keys) - {first}
+        town.until(lambda: "(--stakes-max)" in why().get(second, ""), "the second is refused")
+        town.until(lambda: town.count("committed", first) == 3, "the first is trained")
+        assert town.count("accepted") == 1, town.events("accepted")
+        town.pass_time(120)
+        town.until(lambda: town.count("closed", second) == 1, "the second is done after the first")
+        kinds = [(event["event"], event["job"]) for event in town.events()]
+        assert kinds.index(("closed", first)) < kinds.index(("accepted", second)), kinds
+        assert one.stop() == 0, one.said()
+
+
 def nothing_is_staked_where_nobody_could_fetch():
     """A panel that cannot fetch votes a segment void, however right it is."""
     with Town(["client", "greedy", "verifier"]) as town:
@@ -464,6 +498,7 @@ def a_job_whose_training_fails_is_given_back():
 
 if __name__ == "__main__":
     sys.exit(main([two_nodes_empty_a_board, a_job_is_measured_once_for_all_its_openings,
+                   stakes_of_all_jobs_together_have_a_limit,
                    nothing_is_staked_where_nobody_could_fetch,
                    a_device_trains_one_job_at_a_time,
                    what_trains_a_strangers_program_is_confined,

@@ -9,7 +9,8 @@
  * calls about files count. SUDDEN_FULL=FILE: while FILE exists, writing says that the disk is full.
  * All are about the process itself and not about its children. A child for checks, whose first
  * argument begins with --, is spared. SUDDEN_IN=WORD: all are about the process of which WORD is
- * the first or the second argument, however deep it stands.
+ * the first or the second argument, however deep it stands; with SUDDEN_OF=TEXT of those alone of
+ * which an argument holds TEXT.
  *
  * Not one of tests/support: linked into a program it would be that program's own write().
  */
@@ -32,6 +33,16 @@ static uint64_t fatal;
 static const char *full;
 static bool disk_alone;
 
+static bool is_about(const char *text, int count, char **arguments)
+{
+    bool found = text == NULL;
+
+    for (int i = 1; i < count && !found; i++) {
+        found = strstr(arguments[i], text) != NULL;
+    }
+    return found;
+}
+
 static bool is_meant(int count, char **arguments)
 {
     const char *word = getenv("SUDDEN_IN");
@@ -39,8 +50,9 @@ static bool is_meant(int count, char **arguments)
     if (word == NULL) {
         return count < 2 || strncmp(arguments[1], "--", 2) != 0;
     }
-    return (count > 1 && strcmp(arguments[1], word) == 0) ||
-           (count > 2 && strcmp(arguments[2], word) == 0);
+    return is_about(getenv("SUDDEN_OF"), count, arguments) &&
+           ((count > 1 && strcmp(arguments[1], word) == 0) ||
+            (count > 2 && strcmp(arguments[2], word) == 0));
 }
 
 /* GNU: a constructor is given what main() is. */

@@ -204,129 +204,133 @@ json_t *audit_view_json(const struct audit_view *view)
 
 /* ---- text ---------------------------------------------------------------- */
 
-static void print_value(FILE *out, const char *whose, const struct fault_location *location,
-                        uint32_t bits)
+static void print_value(struct sheet *sheet, const char *whose,
+                        const struct fault_location *location, uint32_t bits)
 {
     char value[FAULT_LOCATION_VALUE_MAX];
     char hex[FAULT_LOCATION_VALUE_MAX];
 
     fault_location_value(value, location->dtype, bits);
     fault_location_bits(hex, location->dtype, bits);
-    fprintf(out, "    %-8s %s (%s)\n", whose, value, hex);
+    sheet_print(sheet, "    %-8s %s (%s)\n", whose, value, hex);
 }
 
-static void print_finding(FILE *out, const struct audit_view *view)
+static void print_finding(struct sheet *sheet, const struct audit_view *view)
 {
     const struct fault_location *location = &view->result.location;
     char place[FAULT_LOCATION_TEXT_MAX];
 
     if (location->tensor_known) {
         fault_location_place(place, location);
-        fprintf(out, "  differs  %s", place);
+        sheet_print(sheet, "  differs  %s", place);
         if (location->op_known) {
-            fprintf(out, ", made by operation %u (%s)%s%s", location->op, location->op_name,
-                    location->instance[0] == '\0' ? "" : ", ", location->instance);
+            sheet_print(sheet, ", made by operation %u (%s)%s%s", location->op, location->op_name,
+                        location->instance[0] == '\0' ? "" : ", ", location->instance);
         }
-        fprintf(out, "\n");
+        sheet_print(sheet, "\n");
     }
     if (location->element_known) {
-        print_value(out, "solver", location, location->found);
+        print_value(sheet, "solver", location, location->found);
         if (location->wanted_known) {
-            print_value(out, "truth", location, location->wanted);
+            print_value(sheet, "truth", location, location->wanted);
         }
     }
     if (view->evidence[0] != '\0') {
-        fprintf(out,
-                "  evidence %s (%s, %zu bytes): judge it with 'lockstep audit --verify-evidence', "
-                "take it "
-                "to the ledger with 'lockstep verifier claim JOB --evidence'\n",
-                view->evidence, fault_location_kind_name(location->kind), location->evidence_size);
+        sheet_print(
+            sheet,
+            "  evidence %s (%s, %zu bytes): judge it with 'lockstep audit --verify-evidence', "
+            "take it "
+            "to the ledger with 'lockstep verifier claim JOB --evidence'\n",
+            view->evidence, fault_location_kind_name(location->kind), location->evidence_size);
     }
     if (location->lacking[0] != '\0') {
-        fprintf(out, "  lacking  %s\n", location->lacking);
+        sheet_print(sheet, "  lacking  %s\n", location->lacking);
     }
 }
 
-static void print_refuted(FILE *out, const struct audit_view *view)
+static void print_refuted(struct sheet *sheet, const struct audit_view *view)
 {
     const struct audit_result *result = &view->result;
     char text[HEX_SIZE(DIGEST_SIZE)];
     char signature[HEX_SIZE(BUNDLE_SIGNATURE_MAX)];
 
-    fprintf(out, "  step %" PRIu64 " %s; two replays agree on it\n", result->wrong_step,
-            check_flaw_words(result->flaw));
+    sheet_print(sheet, "  step %" PRIu64 " %s; two replays agree on it\n", result->wrong_step,
+                check_flaw_words(result->flaw));
     hex_encode(text, result->wrong_root.bytes, DIGEST_SIZE);
-    fprintf(out, "  journal  %s\n", text);
+    sheet_print(sheet, "  journal  %s\n", text);
     hex_encode(text, result->true_root.bytes, DIGEST_SIZE);
-    fprintf(out, "  truth    %s\n", text);
+    sheet_print(sheet, "  truth    %s\n", text);
     if (result->signature_size > 0) {
         hex_encode(signature, result->signature, result->signature_size);
-        fprintf(out, "  signed   segment %" PRIu64 ": %s\n", result->wrong_segment, signature);
+        sheet_print(sheet, "  signed   segment %" PRIu64 ": %s\n", result->wrong_segment,
+                    signature);
     }
-    print_finding(out, view);
+    print_finding(sheet, view);
 }
 
-static void print_checkpoints(FILE *out, const struct audit_result *result)
+static void print_checkpoints(struct sheet *sheet, const struct audit_result *result)
 {
     const struct checkpoint_audit *checkpoints = &result->checkpoints;
 
     if (checkpoints->checked > 0) {
-        fprintf(out, "  checkpoints with the state that was committed to: %" PRIu64 "\n",
-                checkpoints->checked);
+        sheet_print(sheet, "  checkpoints with the state that was committed to: %" PRIu64 "\n",
+                    checkpoints->checked);
     }
     if (checkpoints->locked > 0) {
-        fprintf(out, "  not checked: %" PRIu64 " checkpoints, which are encrypted\n",
-                checkpoints->locked);
+        sheet_print(sheet, "  not checked: %" PRIu64 " checkpoints, which are encrypted\n",
+                    checkpoints->locked);
     }
     for (size_t i = 0; i < listed_count(checkpoints); i++) {
-        fprintf(out, "  broken   checkpoint %s: %s\n", checkpoints->broken[i].name,
-                checkpoints->broken[i].why);
+        sheet_print(sheet, "  broken   checkpoint %s: %s\n", checkpoints->broken[i].name,
+                    checkpoints->broken[i].why);
     }
     if (checkpoints->broken_count > listed_count(checkpoints)) {
-        fprintf(out, "  broken   %" PRIu64 " more checkpoints\n",
-                checkpoints->broken_count - listed_count(checkpoints));
+        sheet_print(sheet, "  broken   %" PRIu64 " more checkpoints\n",
+                    checkpoints->broken_count - listed_count(checkpoints));
     }
     if (checkpoints->last.name[0] != '\0' && result->answer == AUDIT_REFUTED) {
-        fprintf(out, "  broken   the last checkpoint %s: %s\n", checkpoints->last.name,
-                checkpoints->last.why);
+        sheet_print(sheet, "  broken   the last checkpoint %s: %s\n", checkpoints->last.name,
+                    checkpoints->last.why);
     }
 }
 
-static void print_answer(FILE *out, const struct audit_view *view)
+static void print_answer(struct sheet *sheet, const struct audit_view *view)
 {
     const struct audit_result *result = &view->result;
 
     switch (result->answer) {
     case AUDIT_PROVEN:
-        fprintf(out, "  %" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits\n",
-                result->steps_checked, result->steps_of_job);
+        sheet_print(sheet,
+                    "  %" PRIu64 " of %" PRIu64 " steps were run again and gave the same bits\n",
+                    result->steps_checked, result->steps_of_job);
         if (result->steps_checked < result->steps_of_job) {
-            fprintf(out, "  not checked: %" PRIu64 " steps, %" PRIu64 " of them not run yet\n",
-                    result->steps_of_job - result->steps_checked,
-                    result->steps_of_job - result->steps_journaled);
+            sheet_print(sheet,
+                        "  not checked: %" PRIu64 " steps, %" PRIu64 " of them not run yet\n",
+                        result->steps_of_job - result->steps_checked,
+                        result->steps_of_job - result->steps_journaled);
         }
         if (result->ended[0] != '\0') {
-            fprintf(out, "  %s%s\n", result->ended,
-                    result->steps_checked < result->steps_journaled
-                        ? "; so say the journal's figures, of which not all were found again"
-                        : "");
+            sheet_print(sheet, "  %s%s\n", result->ended,
+                        result->steps_checked < result->steps_journaled
+                            ? "; so say the journal's figures, of which not all were found again"
+                            : "");
         }
         return;
     case AUDIT_REFUTED:
-        print_refuted(out, view);
+        print_refuted(sheet, view);
         return;
     case AUDIT_CANNOT_TELL:
-        fprintf(out, "  %s\n", result->reason.text);
+        sheet_print(sheet, "  %s\n", result->reason.text);
         if (result->reason.advice[0] != '\0') {
-            fprintf(out, "  try: %s\n", result->reason.advice);
+            sheet_print(sheet, "  try: %s\n", result->reason.advice);
         }
         return;
     }
 }
 
-void audit_view_print(FILE *out, const struct audit_view *view)
+void audit_view_show(struct sheet *sheet, const struct audit_view *view)
 {
-    fprintf(out, "%s: %s\n", view->path, audit_answer_name(view->result.answer));
-    print_answer(out, view);
-    print_checkpoints(out, &view->result);
+    sheet_print(sheet, "%s: %s\n", view->path, audit_answer_name(view->result.answer));
+    print_answer(sheet, view);
+    print_checkpoints(sheet, &view->result);
 }

@@ -5,9 +5,9 @@
 #define VERIFIER_AUDIT_AUDIT_VIEWS_H
 
 #include <jansson.h>
-#include <stdio.h>
 
 #include "base/io/file.h"
+#include "base/sheet/sheet.h"
 #include "verifier/audit/audit.h"
 
 /* One bundle. */
@@ -22,6 +22,6 @@ struct audit_view {
 void audit_view_keep(struct audit_view *view, const char *folder);
 
 json_t *audit_view_json(const struct audit_view *view); /* NULL: no memory */
-void audit_view_print(FILE *out, const struct audit_view *view);
+void audit_view_show(struct sheet *sheet, const struct audit_view *view);
 
 #endif /* VERIFIER_AUDIT_AUDIT_VIEWS_H */

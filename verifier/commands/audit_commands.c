@@ -244,7 +244,19 @@ static void ask_ledger(struct audits *audits, struct audit_view *view)
     bundle_close(bundle);
 }
 
-/* Prints the result of one bundle. */
+/* Shows the result of one bundle to people, at once: an audit may take hours. */
+static int show_one(struct audits *audits, const struct audit_view *view)
+{
+    struct sheet sheet;
+
+    if (command_people(audits->context) == NULL) {
+        return COMMAND_OK;
+    }
+    sheet_init(&sheet);
+    audit_view_show(&sheet, view);
+    return command_show(audits->context, &sheet);
+}
+
 static void tell_one(struct audits *audits, size_t index)
 {
     struct command_context *context = audits->context;
@@ -261,9 +273,7 @@ static void tell_one(struct audits *audits, size_t index)
     }
     audits->code = audit_worse_code(audits->code, audit_code_of(view->result.answer));
     (void)json_array_append_new(audits->json, audit_view_json(view));
-    if (command_people(context) != NULL) { /* at once: an audit may take hours */
-        audit_view_print(command_people(context), view);
-    }
+    audits->code = audit_worse_code(audits->code, show_one(audits, view));
 }
 
 /* One after another; prints each when it ends. */

@@ -81,6 +81,14 @@ enum status node_setup_limits(struct node_options *options, const struct command
     }
     options->disk_max = options_number(given, "disk-max");
     options->bandwidth_max = options_number(given, "bandwidth-max");
+    if (options->bandwidth_max > 0 &&
+        options->bandwidth_max < options->checks_max + NODE_PLACES_BESIDE) {
+        return error_set(error, STATUS_USAGE,
+                         "--bandwidth-max %llu: %u children share it, and each needs a byte a "
+                         "second",
+                         (unsigned long long)options->bandwidth_max,
+                         options->checks_max + NODE_PLACES_BESIDE);
+    }
     options->mirror_timeout_s = (uint32_t)options_number(given, "mirror-timeout");
     options->check_time_s = (uint32_t)options_number(given, "check-time");
     options->reach = (uint32_t)options_number(given, "reach");

@@ -20,6 +20,8 @@
 #define LENGTH 24
 #define HEADS  4
 
+#define OTHER_SETS 135 /* percent of the table that a set without AVX plans at most */
+
 /* ---- the emulated device -------------------------------------------------------- */
 
 static enum status open_on_fake(struct machine **machine, const struct tape *tape,
@@ -169,6 +171,56 @@ static char *read_table(void)
     return text;
 }
 
+/* What the table says of a length, in MiB. */
+static void read_row(struct memory_plan *cpu, struct memory_plan *gpu, const char *table,
+                     uint32_t length)
+{
+    uint64_t *const columns[] = {&cpu->whole, &cpu->kept, &cpu->again,
+                                 &gpu->whole, &gpu->kept, &gpu->again};
+    char first[32];
+    const char *at;
+
+    (void)snprintf(first, sizeof(first), length < 1000 ? "\n| %u |" : "\n| %u,%03u |",
+                   length < 1000 ? length : length / 1000, length % 1000);
+    at = strstr(table, first);
+    assert_non_null(at);
+    at += strlen(first);
+    for (int i = 0; i < 6; i++) {
+        *columns[i] = 0;
+        for (; *at != '|'; at++) {
+            *columns[i] =
+                *at >= '0' && *at <= '9' ? *columns[i] * 10 + (uint64_t)(*at - '0') : *columns[i];
+        }
+        at++;
+    }
+}
+
+static bool is_near(uint64_t found, uint64_t told, uint64_t percent)
+{
+    return found * 100 <= told * percent && told * 100 <= found * percent;
+}
+
+static bool is_plan(const struct memory_plan *found, const struct memory_plan *told,
+                    uint64_t percent)
+{
+    return is_near(found->whole, told->whole, percent) &&
+           is_near(found->kept, told->kept, percent) && is_near(found->again, told->again, percent);
+}
+
+/* The table is of the sets of AVX; what others plan is near it. */
+static bool is_true_of(enum isa isa, const struct tape *tape, uint32_t length,
+                       const struct memory_plan *cpu, const struct memory_plan *gpu)
+{
+    const struct memory_plan own = memory_plan_of(tape, &backend_cpu, isa);
+    const struct memory_plan device = memory_plan_of(tape, &backend_cuda, isa);
+    char row[MEMORY_PLAN_TEXT];
+
+    memory_plan_text(row, length, &own, &device);
+    print_message("%s: %s\n", isa_name(isa), row);
+    return is_plan(&own, cpu, isa == ISA_AVX2 || isa == ISA_AVX512 ? 100 : OTHER_SETS) &&
+           is_plan(&device, gpu, 100);
+}
+
 static void test_the_table_says_what_124m_takes(void **state)
 {
     char *table = read_table();
@@ -177,16 +229,17 @@ static void test_the_table_says_what_124m_takes(void **state)
     (void)state;
     for (int i = 0; i < MEMORY_PLAN_LENGTHS; i++) {
         const uint32_t length = memory_plan_lengths[i];
-        char row[MEMORY_PLAN_TEXT];
+        struct memory_plan cpu;
+        struct memory_plan gpu;
         struct model model;
 
+        read_row(&cpu, &gpu, table, length);
         memory_plan_model(&model, 1, length);
-        const struct memory_plan cpu = memory_plan_of(model.tape, &backend_cpu);
-        const struct memory_plan gpu = memory_plan_of(model.tape, &backend_cuda);
-
-        memory_plan_text(row, length, &cpu, &gpu);
-        print_message("%s\n", row);
-        same = same && strstr(table, row) != NULL;
+        for (int isa = ISA_SCALAR; isa < ISA_COUNT; isa++) {
+            if (isa_available((enum isa)isa)) {
+                same = is_true_of((enum isa)isa, model.tape, length, &cpu, &gpu) && same;
+            }
+        }
         model_release(&model);
     }
     free(table);

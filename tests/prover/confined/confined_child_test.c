@@ -53,6 +53,7 @@ static int misbehave(const char *word)
     char *const arguments[] = {(char *)(uintptr_t) "true", NULL};
     const char *passphrase = getenv("LOCKSTEP_PASSPHRASE");
     const char *secret = getenv("LOCKSTEP_RANKS_SECRET");
+    char path[FILE_PATH_MAX];
     pthread_t thread;
 
     if (strcmp(word, "data") == 0) {
@@ -60,6 +61,16 @@ static int misbehave(const char *word)
     }
     if (strcmp(word, "bundle") == 0) {
         return open_and_close("run/new", O_WRONLY | O_CREAT);
+    }
+    if (strcmp(word, "file there") == 0) {
+        return open_and_close("run/there", O_RDWR);
+    }
+    if (strcmp(word, "name") == 0) {
+        (void)snprintf(path, sizeof(path), "%s", at("run/there"));
+        return rename(path, at("run/elsewhere")) == 0 ? DONE : DENIED;
+    }
+    if (strcmp(word, "removal") == 0) {
+        return unlink(at("run/there")) == 0 ? DONE : DENIED;
     }
     if (strcmp(word, "thread") == 0) {
         return pthread_create(&thread, NULL, do_nothing, NULL) == 0 &&
@@ -94,10 +105,11 @@ static int misbehave(const char *word)
     return DONE;
 }
 
-/* How a child ended that was confined and then tried it. */
-static int tried(const char *word)
+/* How a child ended that was confined and then tried it. follows: as another rank. */
+static int tried_as(const char *word, bool follows)
 {
-    struct confined_plan plan = {.machine.memory_max = (uint64_t)1 << 32, .data_count = 1};
+    struct confined_plan plan = {
+        .machine.memory_max = (uint64_t)1 << 32, .data_count = 1, .follows = follows};
     char data[FILE_PATH_MAX];
     const char *const paths[] = {data};
     pid_t child;
@@ -113,6 +125,11 @@ static int tried(const char *word)
     }
     assert_int_equal(waitpid(child, &how, 0), child);
     return WIFSIGNALED(how) ? -WTERMSIG(how) : WEXITSTATUS(how);
+}
+
+static int tried(const char *word)
+{
+    return tried_as(word, false);
 }
 
 static void test_what_is_confined_has_its_files_and_threads(void **state)
@@ -134,6 +151,24 @@ static void test_what_is_confined_has_no_other_file_and_no_passphrase(void **sta
     assert_int_equal(tried("key"), DENIED);
     assert_int_equal(tried("outside"), DENIED);
     assert_int_equal(tried("data to write"), DENIED);
+}
+
+/* It writes to the files that rank 0 has made. */
+static void test_another_rank_makes_and_removes_no_checkpoint(void **state)
+{
+    static const char *const words[] = {"bundle", "name", "removal"};
+
+    (void)state;
+    if (!sandbox_means().files) {
+        skip();
+    }
+    assert_int_equal(file_write(at("run/there"), NULL, "state", 5, 0600), STATUS_OK);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        (void)unlink(at("run/new"));
+        assert_int_equal(tried_as(words[i], true), DENIED);
+    }
+    assert_int_equal(tried_as("file there", true), DONE);
+    assert_int_equal(tried("removal"), DONE);
 }
 
 static void test_what_is_confined_has_no_socket_program_or_signal(void **state)
@@ -184,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_confined_has_its_files_and_threads),
         cmocka_unit_test(test_what_is_confined_has_no_other_file_and_no_passphrase),
+        cmocka_unit_test(test_another_rank_makes_and_removes_no_checkpoint),
         cmocka_unit_test(test_what_is_confined_has_no_socket_program_or_signal),
         cmocka_unit_test(test_what_a_child_says_is_bounded),
     };

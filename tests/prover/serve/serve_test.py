@@ -201,6 +201,19 @@ def what_is_not_there_is_not_found():
             assert folder.encode() not in content, content
 
 
+def a_pipe_in_place_of_a_checkpoint_holds_nobody_up():
+    name = "checkpoints/%012d.safetensors" % 22
+    with Server() as server:
+        job = json.loads(server.get("/v1/jobs.json")[1])["jobs"][0]["job"]
+        os.rename(path("run/" + name), path("kept"))
+        os.mkfifo(path("run/" + name))
+        try:
+            assert server.get("/v1/jobs/%s/%s" % (job, name))[0] == 404
+        finally:
+            os.rename(path("kept"), path("run/" + name))
+        assert server.get("/v1/jobs/%s/%s" % (job, name))[0] == 200
+
+
 def only_reading_is_served_and_vouches_are_taken_in():
     """A bundle that stands on no ledger has no keeper."""
     with Server() as server:
@@ -407,6 +420,7 @@ TESTS = [
     a_tensor_of_a_named_file_is_served_alone,
     a_browser_finds_a_page,
     what_is_not_there_is_not_found,
+    a_pipe_in_place_of_a_checkpoint_holds_nobody_up,
     only_reading_is_served_and_vouches_are_taken_in,
     ranges_are_parts,
     queries_about_any_step_are_answered,

@@ -34,9 +34,10 @@ void memory_plan_model(struct model *model, uint32_t batch, uint32_t length)
     must(model_build(model, &options, &error), &error);
 }
 
-struct memory_plan memory_plan_of(const struct tape *tape, const struct backend *backend)
+struct memory_plan memory_plan_of(const struct tape *tape, const struct backend *backend,
+                                  enum isa isa)
 {
-    struct machine_options options = {.backend = backend, .isa = isa_best(), .thread_count = 2};
+    struct machine_options options = {.backend = backend, .isa = isa, .thread_count = 2};
     struct memory_plan plan;
     struct error error;
 

@@ -20,9 +20,11 @@ struct memory_plan {
     uint64_t again; /* with --recompute */
 };
 
-/* A failure ends the program with its error. */
+/* A failure ends the program with its error. isa: of the processor; a GPU's plan has
+ * none. */
 void memory_plan_model(struct model *model, uint32_t batch, uint32_t length);
-struct memory_plan memory_plan_of(const struct tape *tape, const struct backend *backend);
+struct memory_plan memory_plan_of(const struct tape *tape, const struct backend *backend,
+                                  enum isa isa);
 
 /* A row of the table. */
 void memory_plan_text(char text[MEMORY_PLAN_TEXT], uint32_t length, const struct memory_plan *cpu,

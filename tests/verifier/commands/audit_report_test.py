@@ -1,10 +1,12 @@
 """Goal: a report can be cited: the text, the page and the JSON name the job's title, model,
-hyperparameters, roots and held-out figures, and not a byte can be changed.
+hyperparameters, roots and held-out figures, and not a byte can be changed. Programs read JSON alone, and
+no terminal is steered by what a stranger wrote.
 Method: runs the built program on a small job with held-out data and a title that a page must not
 believe; the figures against the journal and the last checkpoint; every byte of a field changed."""
 
 import json
 import os
+import shutil
 import struct
 import sys
 
@@ -90,6 +92,40 @@ def figures_of_steps_that_were_not_run_are_the_solvers_words():
     assert seen == {False, True}
 
 
+def alone(*words, wanted=0):
+    """With --json one line comes on stdout; progress goes to stderr."""
+    said = call(*words, "--json", wanted=wanted)
+    lines = said.stdout.decode().splitlines()
+    assert len(lines) == 1 and lines[0].isascii(), (words, said.stdout)
+    return json.loads(lines[0])
+
+
+def json_is_alone_on_stdout():
+    call("prover", "run", path("a.job"), "--data", DATA, "--data", path("held.u8"), "--bundle", path("false.run"),
+         "--threads", "1", "--falsify", "7", "--offline")
+    both = alone("audit", path("a.run"), path("false.run"), "--evidence-folder", path(""), wanted=1)["audits"]
+    assert [one["answer"] for one in both] == ["proven", "refuted"], both
+    for more in (["--report", path("c.html")], ["--report", path("c.json")], ["--workers", "2"], ["--sample", "1"]):
+        (one,) = alone("audit", path("a.run"), *more)["audits"]
+        assert one["answer"] == "proven", one
+    (one,) = alone("audit", path("none.run"), wanted=2)["audits"]
+    assert one["answer"] == "cannot-tell" and "none.run" in one["reason"], one
+    assert alone("audit", "--verify-report", path("c.json"), wanted=2)["reports"]
+    assert alone("audit", "--verify-evidence", both[1]["evidence"]["file"], wanted=1)
+    # For people each bundle comes as it ends, and nothing of JSON.
+    said = call("audit", path("a.run"), path("false.run"), "--evidence-folder", path(""), wanted=1).stdout.decode()
+    assert path("a.run") + ": proven\n" in said and path("false.run") + ": refuted\n" in said, said
+    assert "  12 of 12 steps were run again and gave the same bits\n" in said and '"answer"' not in said, said
+
+
+def no_name_of_a_stranger_steers_a_terminal():
+    name = path("odd\x1b[2J.run")
+    shutil.copytree(path("a.run"), name)
+    said = call("audit", name)
+    assert b"\x1b" not in said.stdout + said.stderr, said.stdout
+    assert b"odd\\u001b[2J.run: proven\n" in said.stdout, said.stdout
+
+
 def what_is_not_so_written_is_refused():
     with open(path("a.json"), "rb") as file:
         whole = file.read()
@@ -110,5 +146,7 @@ sys.exit(main([
     the_json_says_all_that_a_citation_needs,
     the_text_and_the_page_say_the_same,
     figures_of_steps_that_were_not_run_are_the_solvers_words,
+    json_is_alone_on_stdout,
+    no_name_of_a_stranger_steers_a_terminal,
     what_is_not_so_written_is_refused,
 ]))

@@ -134,6 +134,9 @@ check "what is checked besides is a fraction" 3 'says err "a fraction"'
 
 run "$L" verifier node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --page x
 check "a place to serve the status is one" 3 'says err "is no place to listen at"'
+run "$L" verifier node --ledger "local:$dir/try.ledger" --passphrase-file "$dir/pass" --checks 3 --bandwidth-max 4
+check "a bandwidth that is less than a byte for each child is refused" 3 \
+    'says err "--bandwidth-max 4: 5 children share it"'
 command -v python3 >/dev/null 2>&1 && {
     # A service manager of one socket; the node must tell it, and go on SIGTERM. A socket holds few
     # messages: it is emptied before the last one.

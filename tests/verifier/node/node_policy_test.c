@@ -1,7 +1,7 @@
 /*
  * Goal: what a node's bonds lock is counted once: entries that are sent and on the ledger, claims,
  * also where the limit is a share of what the account has; and a bond that has come back makes room
- * for another.
+ * for another. What its children fetch at once is together no more than its bandwidth.
  * Method: the real node on an embedded ledger, with room for two bonds of an entry, or for one of a
  * claim, and with jobs that want more. tests/attacks/honeypot_test.c has what is lost.
  */
@@ -15,6 +15,7 @@
 #include "tests/support/dispute/cheat.h"
 #include "tests/support/game/market.h"
 #include "verifier/dispute/dispute_child.h"
+#include "verifier/node/node_children.h"
 
 enum {
     STEPS = 12,
@@ -298,6 +299,97 @@ static void test_a_node_departs_where_it_is_too_slow(void **state)
     market_close(&market);
 }
 
+/* ---- bandwidth --------------------------------------------------------------------------- */
+
+struct started {
+    uint64_t bandwidth; /* of all together */
+    uint32_t count;
+};
+
+static enum status count_start(void *context, uint64_t number, const struct check_request *request,
+                               struct error *error)
+{
+    struct started *started = context;
+
+    (void)number;
+    (void)error;
+    assert_true(request->bandwidth_max > 0); /* no limit */
+    started->bandwidth += request->bandwidth_max;
+    started->count++;
+    return STATUS_OK;
+}
+
+/* Starts children of one kind until none is free. */
+static void start_all(struct market_node *node, const struct store_segment *segment, bool states,
+                      const struct hash32 *claim)
+{
+    static int64_t number = 1000;
+    struct check_request *request;
+    struct error error;
+    enum status status = STATUS_OK;
+
+    error_init(&error);
+    while (status == STATUS_OK) {
+        assert_int_equal(node_request(&node->node, &request, segment, &error), STATUS_OK);
+        request->states = states;
+        status = node_start(&node->node, number++, claim, request, &error);
+    }
+    assert_int_equal(status, STATUS_NOT_FOUND);
+}
+
+static void see_shares(struct market_node *node, const struct hash32 *job, uint32_t checks,
+                       uint64_t bandwidth)
+{
+    struct started started = {0};
+    struct store_segment segment;
+    struct store_job found;
+    struct check_request *trial;
+    struct error error;
+
+    error_init(&error);
+    node->node.options.checks_max = checks;
+    node->node.options.bandwidth_max = bandwidth;
+    node->node.ports.checks.context = &started;
+    node->node.ports.checks.start = count_start;
+    memset(node->node.running, 0, sizeof(node->node.running));
+    node->node.running_count = 0;
+    assert_int_equal(store_segment(&node->store, &segment, job, 0, &error), STATUS_OK);
+    start_all(node, &segment, false, NULL);
+    start_all(node, &segment, true, NULL);
+    start_all(node, &segment, false, job);
+    assert_true(started.count > checks);
+    assert_true(started.bandwidth <= bandwidth);
+    assert_true(started.bandwidth + started.count > bandwidth); /* and nothing is left unused */
+    assert_int_equal(store_job(&node->store, &found, job, &error), STATUS_OK);
+    assert_int_equal(node_trial_request(&node->node, &trial, &found, &error), STATUS_OK);
+    assert_true(trial->bandwidth_max * started.count <= bandwidth);
+    free(trial);
+}
+
+/* What the most children that run at once may fetch is together no more than the node may. */
+static void test_all_children_share_the_bandwidth(void **state)
+{
+    const char *path = make_run("bandwidth", 11, CHEAT_NOT);
+    struct market_node node;
+    struct market market;
+    struct hash32 job;
+
+    (void)state;
+    market_open(&market, true, "bandwidth");
+    job = market_commit(&market, path);
+    market_node_defaults(&node, &market, path);
+    node.options.mode = NODE_OBSERVE;
+    market_node_open(&node);
+    market_node_settle(&node);
+    see_shares(&node, &job, 1, 1 << 20);
+    see_shares(&node, &job, 3, (1 << 20) + 4);
+    see_shares(&node, &job, 5, 7);
+    memset(node.node.running, 0, sizeof(node.node.running));
+    node.node.running_count = 0;
+    market_node_close(&node);
+    market_close(&market);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +398,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bonds_that_are_sent_make_nobody_richer),
         cmocka_unit_test(test_a_claim_that_finds_no_room_is_made_later),
         cmocka_unit_test(test_a_node_departs_where_it_is_too_slow),
+        cmocka_unit_test(test_all_children_share_the_bandwidth),
     };
 
     if (workers_asked(argc, argv)) {
