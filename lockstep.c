@@ -5,6 +5,7 @@
 
 #include "base/cli/program.h"
 #include "base/host.h"
+#include "base/io/spawn.h"
 #include "chain/commands/commands.h"
 #include "client/base/base_commands.h"
 #include "client/commands.h"
@@ -41,6 +42,7 @@ int main(int argc, char **argv)
 {
     char trouble[128];
 
+    spawn_hold_standard();
     host_wait_quietly(argv);
     if (workers_asked(argc, argv)) {
         return workers_serve(argv, &dispute_child); /* a child of a verifier's node */

@@ -57,7 +57,7 @@ bool host_has_armsha(const struct host_hwcap *hwcap);
  * GNU's OpenMP lets a waiting thread spin for milliseconds. On a shared machine the spinning keeps
  * the thread that is waited for off its core: steps take five times as long. The library reads its
  * environment when it is loaded, so this restarts the program once with a short spin, unless the
- * user has chosen one. Call it first in main().
+ * user has chosen one. Call it early in main().
  */
 void host_wait_quietly(char **argv);
 

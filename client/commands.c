@@ -73,12 +73,10 @@ static const struct command commands[] = {
      .summary = "offer a job file and its data to solvers and verifiers",
      .description =
          "Serves the job file, the data and a first state that is given by their roots, so that "
-         "'prover run KEY' and 'verifier "
-         "run' find them with nothing but the ledger, where 'job open --contact URL' has told the "
-         "address. With --push-token it also takes in and serves what solvers behind a router "
-         "push ('prover publish --push'). With --keeper-of it is the job's keeper too. A folder "
-         "stands "
-         "for all files NAME.job in it.",
+         "'prover run KEY' and 'verifier node' find them with nothing but the ledger, where "
+         "'job open --contact URL' has told the address. With --push-token it also takes in and "
+         "serves what solvers behind a router push ('prover publish --push'). With --keeper-of it "
+         "is the job's keeper too. A folder stands for all files NAME.job in it.",
      .arguments = "JOB",
      .example =
          "lockstep job serve text.job --data text.u8 --serve 0.0.0.0:" PORT_JOB_SERVE "\n"

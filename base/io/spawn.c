@@ -15,6 +15,15 @@ enum {
     LOOK_MS = 10,
 };
 
+void spawn_hold_standard(void)
+{
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+        if (fcntl(file, F_GETFD) < 0) { /* the lowest that is free, so open() takes this one */
+            (void)open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 /* ---- in the child: only calls that are safe after fork() with threads --------------------- */
 
 static bool put_file(int file, int place)

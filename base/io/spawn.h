@@ -20,6 +20,11 @@
 #define SPAWN_FURTHER      9
 #define SPAWN_FURTHER_PATH "/dev/fd/9"
 
+/* A standard file that this process was started without gets one that neither reads nor writes, so
+ * that nothing which is opened later stands in its place: a file, or a pipe to a child, would get
+ * our log. Call it first in main(). */
+void spawn_hold_standard(void);
+
 /* Borrows descriptors of the caller, none of them a standard one; -1: none, which reads as an empty
  * file and takes all that is written. */
 struct spawn_files {

@@ -13,7 +13,7 @@
 /* "alive_ms" is a name for a program; "alive" is one for people. */
 static int plain_length(const char *name)
 {
-    static const char *const units[] = {"_ms", "_ns", "_s"};
+    static const char *const units[] = {"_ms", "_ns", "_bytes_s", "_s"};
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (text_ends_with(name, units[i])) {
@@ -46,6 +46,8 @@ static void number_text(char text[CELL_MAX], const char *name, json_int_t number
 {
     if (text_ends_with(name, "_ns")) {
         (void)snprintf(text, CELL_MAX, "%.1f s", (double)number / 1e9);
+    } else if (text_ends_with(name, "_bytes_s")) { /* no time: so many in each second */
+        (void)snprintf(text, CELL_MAX, "%.1f MB/s", (double)number / 1e6);
     } else if (number > 0 && text_ends_with(name, "_ms")) {
         time_text(text, number / 1000);
     } else if (number > 0 && text_ends_with(name, "_s")) {

@@ -1,5 +1,6 @@
 """Goal: each option is used by a test, and what texts tell a reader to type exists: a sentence of the
-program or of a document that names a command with an option names one that the command has.
+program or of a document that names a command with an option names one that the command has, and a
+command that stands alone between quotes is there.
 Method: the table of words, the texts of all tests, the manual pages that the program writes, the strings
 of the product and the code of the documents."""
 
@@ -82,6 +83,8 @@ def told(name):
 
 def what_a_text_says_to_type_exists():
     known = commands()
+    verbs = {name.split()[0] for name in known if " " in name}
+    named = re.compile(r"(?: *lockstep )?(%s) ([a-z][a-z-]*)(?=[' ]|$)" % "|".join(sorted(verbs)))
     asked = re.compile(r"(?<![\w/-])(?:lockstep )?(%s)((?: +(?!lockstep )[^\s'`;|&()]+)*)" % "|".join(
         sorted(map(re.escape, known), key=len, reverse=True)))
     seen, wrong = 0, []
@@ -89,6 +92,10 @@ def what_a_text_says_to_type_exists():
         if not name.endswith((".c", ".h", ".md")) or name.startswith(("docs/history/", "base/cli/renamed")):
             continue
         for piece in told(name):
+            for quoted in re.findall(r"'[^']*'", piece) if name.endswith((".c", ".h")) else [piece]:
+                match = named.match(quoted.strip("'"))
+                if match and "%s %s" % match.groups() not in known:
+                    wrong.append("%s: '%s %s'" % (name, *match.groups()))
             for command, rest in asked.findall(piece):
                 for option in re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*)", rest.split("--launch", 1)[0]):
                     seen += 1

@@ -153,7 +153,8 @@ static const struct {
      " attempts > (state = :task_running)) ORDER BY number DESC"},
     {"passed_over", NULL,
      "SELECT s.job, s.idx AS segment, c.reason FROM segments s JOIN choices c ON c.segment = s.hash"
-     " WHERE c.choice = :passed_over ORDER BY s.number DESC"},
+     " WHERE c.choice = :passed_over AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.segment = s.hash"
+     " AND t.kind = :checks) ORDER BY s.number DESC"},
     {"panels", NULL,
      "SELECT j.key AS job, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours = 1"
      " AND e.gone = 0) AS entries, (SELECT count(*) FROM entries e WHERE e.job = j.key AND e.ours ="

@@ -195,6 +195,16 @@ check "a_file_that_may_not_grow_is_an_error_and_no_signal" 0 \
     'says out "File too large" && says out "code 2"'
 run env HOME=here XDG_STATE_HOME= "$L" verifier status
 check "a_home_that_is_no_path_is_named_with_advice" 3 'says err "HOME" && says err "try: export HOME="'
+standard_files() { readlink "/proc/$1/fd/0" "/proc/$1/fd/1" "/proc/$1/fd/2" | tr '\n' ' '; }
+"$L" verifier node --self-test <&- >&- 2>&- &
+process=$!
+for _ in $(seq 200); do
+    [ "$(standard_files "$process")" != '/dev/null /dev/null /dev/null ' ] || break
+    sleep 0.1
+done
+holds "no_file_takes_the_place_of_a_closed_one" test "$(standard_files "$process")" = '/dev/null /dev/null /dev/null '
+kill "$process"
+wait "$process" 2>/dev/null
 escape=$(printf '\033')
 run "$L" "$(printf 'evil\033[2J\nline')"
 check "strange_bytes_do_not_reach_the_terminal" 3 'lines err 1 && ! says err "$escape"'

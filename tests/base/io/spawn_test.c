@@ -1,7 +1,8 @@
 /*
  * Goal: a child has the files it is given, where it looks for them, and our environment; it has
  * neither our input nor the signals that we blocked; a program that is not there is an error. A
- * child yields and goes with us where that is asked; its end is told once.
+ * child yields and goes with us where that is asked; its end is told once. Nothing that is opened
+ * takes the place of a standard file that we were started without.
  * Method: /bin/sh as the child, files in memory.
  */
 #include "base/io/spawn.h"
@@ -247,6 +248,34 @@ static void test_a_child_that_hears_nothing_is_killed(void **state)
     (void)close(files.output);
 }
 
+static void test_nothing_takes_the_place_of_a_closed_file(void **state)
+{
+    for (int closed = 1; closed < 8; closed++) { /* each choice of the three */
+        int how = 0;
+        pid_t process = fork();
+
+        if (process == 0) {
+            bool right = true;
+
+            for (int file = 0; file < 3; file++) {
+                right = right && ((closed >> file & 1) == 0 || close(file) == 0);
+            }
+            spawn_hold_standard();
+            right = right && open("/dev/zero", O_RDWR | O_CLOEXEC) > STDERR_FILENO;
+            for (int file = 0; file < 3; file++) { /* what was closed still fails */
+                char byte = 0;
+
+                right = right && ((closed >> file & 1) == 0 ||
+                                  (file == 0 ? read(file, &byte, 1) : write(file, &byte, 1)) < 0);
+            }
+            _exit(right ? 0 : 1);
+        }
+        assert_int_equal(waitpid(process, &how, 0), process);
+        assert_int_equal(spawn_code(how), 0);
+    }
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +287,7 @@ int main(void)
         cmocka_unit_test(test_a_child_can_yield_and_goes_with_us),
         cmocka_unit_test(test_the_end_of_a_child_is_told_once),
         cmocka_unit_test(test_a_child_that_hears_nothing_is_killed),
+        cmocka_unit_test(test_nothing_takes_the_place_of_a_closed_file),
     };
 
     return cmocka_run_group_tests_name("spawn", tests, NULL, NULL);

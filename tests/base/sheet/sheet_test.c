@@ -77,11 +77,13 @@ static void test_facts_have_their_units(void **state)
     assert_rows(sheet_row_facts, "facts",
                 "[{\"name\": \"alive_ms\", \"value\": 1795295772448},"
                 " {\"name\": \"compute_ns\", \"value\": 24185185627},"
+                " {\"name\": \"line_bytes_s\", \"value\": 18304132},"
                 " {\"name\": \"rounds_s\", \"value\": 0},"
                 " {\"name\": \"steps\", \"value\": 450}]",
                 "facts\n"
                 "  alive    2026-11-21 21:16:12 UTC\n"
                 "  compute  24.2 s\n"
+                "  line     18.3 MB/s\n"
                 "  rounds   0\n"
                 "  steps    450\n");
 }

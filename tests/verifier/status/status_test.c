@@ -262,7 +262,8 @@ static void page_of(struct buffer *page, const struct node_snapshot *snapshot)
     sheet_release(&sheet);
 }
 
-/* The first attempt counts from its start: a segment whose check runs is not one without answer. */
+/* The first attempt counts from its start: a segment whose check runs is not one without answer,
+ * nor one that is passed over, even if the node's secret sample left it out. */
 static void test_a_segment_whose_check_runs_is_being_checked(void **state)
 {
     struct store store;
@@ -270,12 +271,18 @@ static void test_a_segment_whose_check_runs_is_being_checked(void **state)
     struct buffer page;
     struct error error;
     struct sheet view;
+    struct store_segment segment;
+    struct hash32 key = key_of(1);
     json_t *job;
 
     (void)state;
     error_init(&error);
     make_store(&store, small_path("running.db"));
     begin_check(&store, 1, 31);
+    for (uint32_t index = 31; index <= 33; index += 2) {
+        OK(store_segment(&store, &segment, &key, index, &error));
+        OK(store_choose(&store, &segment.hash, STORE_CHOICE_PASS, "not drawn", &error));
+    }
     snapshot = look(&store);
     assert_int_equal(snapshot->job[0].cells[31].mark, NODE_SNAPSHOT_CHECKING);
     assert_int_equal(snapshot->job[0].cells[17].mark, NODE_SNAPSHOT_UNTOLD);
@@ -290,6 +297,7 @@ static void test_a_segment_whose_check_runs_is_being_checked(void **state)
     assert_int_equal(json_array_size(json_object_get(view.facts, "unanswered")), 1); /* 17 */
     job = json_array_get(json_object_get(view.facts, "jobs"), 1);
     assert_int_equal(json_integer_value(json_object_get(job, "being_checked")), 1);
+    assert_int_equal(json_array_size(json_object_get(view.facts, "passed_over")), 1); /* 33 */
     sheet_release(&view);
     store_close(&store);
 }
