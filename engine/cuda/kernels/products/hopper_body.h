@@ -285,8 +285,8 @@ static RULE inline void hopper_products(int32_t *sums, const struct contract_arg
                                         uint32_t slot_b, bool more, uint32_t columns)
 {
     const uint32_t group = thread_index() / HOPPER_GROUP - 1;
-    const uint8_t *lines_a = place->slots + slot_a * HOPPER_SLOT_SIZE +
-                             (group * (HOPPER_ROWS / 2) << args->line_log);
+    const uint8_t *lines_a =
+        place->slots + slot_a * HOPPER_SLOT_SIZE + (group * (HOPPER_ROWS / 2) << args->line_log);
     const uint8_t *lines_b = place->slots + slot_b * HOPPER_SLOT_SIZE + HOPPER_OPERAND_SIZE;
     const uint64_t a = hopper_descriptor(lines_a, args->line_log);
     const uint64_t b = hopper_descriptor(lines_b, args->line_log);
