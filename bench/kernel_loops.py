@@ -23,15 +23,17 @@ SHUFFLE = {0x189}
 CONVERSION = {0x105, 0x106}
 SPILL = {0x183, 0x187}
 MOVE, MULTIPLY_ADD, BRANCH = 0x002, 0x024, 0x147
+ALWAYS = 7  # the predicate of an instruction that has none
 ZERO = 0xFF
 COLUMNS = ["loop", "products", "moves", "memory barriers", "block barriers", "shuffles", "conversions", "spills",
            "by 128", "by 512"]
 # The elements of a block whose sums stay in 32 bits, and the blocks that a kernel takes.
 REACHES = {"kernel_contract_narrow": 2048, "kernel_contract_wide": 256, "kernel_contract_three": 128,
            "kernel_halves_short": 256, "kernel_halves_long": 1024, "kernel_halves_wide": 256, "kernel_halves_three": 128,
-           "kernel_hopper_narrow": 2048, "kernel_hopper_narrow_half": 2048}
+           "kernel_hopper_narrow": 256, "kernel_hopper_narrow_half": 256}
 TAKES = {"kernel_halves_short": [128], "kernel_halves_long": [512]}
-STAGE, PARTS, LINE = 64, 3, 128  # of k: a turn of mma's loop; of wgmma: planes, and a slot's elements
+STAGE = 64  # of k: a turn of mma's loop
+PASSES, LINE = 4, 128  # of wgmma: over a run (sums are raised, left, added and added); a slot's elements
 
 
 def sections(path):
@@ -95,6 +97,23 @@ def loops_of(code):
     return [(first, end) for _, _, first, end in sorted(found)]
 
 
+def ways_of(code, at, end):
+    """How many instructions lie on each way from one place on to another, without a branch back."""
+    targets = dict(branches(code))
+    found, open_ways = set(), [(at, 0)]
+    while open_ways:
+        at, length = open_ways.pop()
+        if at == end:
+            found.add(length)
+        elif at < end:
+            to = targets.get(at, 0)
+            if at < to <= end:
+                open_ways.append((to, length + 1))
+            if not (at < to and code[at][0] >> 12 & 0xF == ALWAYS):
+                open_ways.append((at + 1, length + 1))
+    return found
+
+
 def executed(name, code, block):
     """Instructions for 512 elements of k; 0: not counted."""
     if name not in REACHES or block not in TAKES.get(name, [128, 512]):
@@ -102,10 +121,15 @@ def executed(name, code, block):
     runs = 512 // min(block, REACHES[name])
     loops, products = loops_of(code), products_before(code)
     first, end = loops[0]
-    if name.startswith("kernel_hopper"):  # a loop over slots, and one over parts around it
+    if name.startswith("kernel_hopper"):  # a loop over slots, and one over passes around it
         around = next((a, b) for a, b in loops if a < first and b > end)
         inner = end - first
-        return PARTS * (runs * (around[1] - around[0] - inner) + 512 // LINE * inner)
+        ways = sorted(ways_of(code, end, around[1]))
+        if len(ways) != 3:
+            sys.exit(f"kernel_loops: {name}: {len(ways)} ways behind the products, not known here")
+        nothing, raised, added = ways
+        products_made = PASSES * (runs * (first - around[0]) + 512 // LINE * (end - first))
+        return products_made + runs * (nothing + raised + 2 * added)
     skipped = [to - at - 1 for at, to in branches(code)
                if first <= at < to <= end and products[to] == products[at]]
     sums = [length for length in skipped if length == max(skipped)]

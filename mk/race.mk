@@ -11,7 +11,7 @@ race_objects := $(addprefix $(BUILD)/race/,$(race_sources:.c=.o) $(race_watched:
 race_others := $(addprefix $(BUILD)/,$(filter-out %/emulator.o %/emulator_halves.o %/emulator_hopper.o \
     %/fake_device.o,$(test_support)))
 # What runs kernels; of the others no call reaches one.
-race_names := $(filter-out %/loader_test %/rewrite_test,$(filter \
+race_names := $(filter-out %/limbs_test %/loader_test %/rewrite_test,$(filter \
     tests/engine/cuda/%_test,$(test_names)))
 race_tests := $(addprefix $(BUILD)/race/,$(race_names))
 RACE_SECONDS ?= 1800

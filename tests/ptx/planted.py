@@ -26,6 +26,8 @@ FAULTS = [
      r"(wgmma\.mma_async\.sync\.aligned\.m64n64k32\.s32)\.s8\.s8", r"\1.u8.s8"),
     ("kernel_hopper_narrow_half", "wgmma", 90, "a copy of fewer bytes than are awaited", 1,
      r"(mbarrier\.expect_tx[^;]*\], )(%r\d+);", r"\g<1>1616;"),
+    ("kernel_hopper_narrow_half", "wgmma", 90, "a sum that is raised by one bit less", 1,
+     r"(shl\.b32 \t%r\d+, %r\d+, )7;", r"\g<1>6;"),
     ("kernel_hopper_narrow_half", "wgmma", 90, "no fence before products", 1,
      r"wgmma\.fence\.sync\.aligned;", ""),
     ("kernel_hopper_narrow_half", "wgmma", 90, "products that are not awaited", 1,

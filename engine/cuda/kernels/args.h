@@ -536,9 +536,9 @@ enum limb_kind {
 #define EPILOGUE_STAGE_SIZE (EPILOGUE_ROWS * EPILOGUE_PITCH * 4 + 2 * EPILOGUE_AHEAD_SIZE)
 
 /*
- * Tiles and shared memory of the contraction by wgmma: hopper_body.h. A slot holds 128 rows of A
- * and as many of B, of lines of up to 128 bytes. Behind the slots lie their control data, and then
- * the patches of the multiplying warps.
+ * Tiles and shared memory of the contraction by wgmma: hopper_body.h. A slot holds 128 rows of one
+ * plane of A and as many of B, of lines of up to 128 bytes. Behind the slots lie their control
+ * data, and then the patches of the multiplying warps.
  */
 #define HOPPER_CAPABILITY   90  /* of the devices that have them */
 #define HOPPER_GROUP        128 /* threads: one group brings, two multiply */
@@ -548,8 +548,9 @@ enum limb_kind {
 #define HOPPER_OPERAND_SIZE (HOPPER_ROWS * 128)
 #define HOPPER_SLOT_SIZE    (2 * HOPPER_OPERAND_SIZE)
 #define HOPPER_SLOTS        6
-#define HOPPER_RUNS         4 /* runs whose shifts are kept: hopper_body.h says why that many */
-#define HOPPER_CONTROL_SIZE (HOPPER_RUNS * 13 * HOPPER_COLUMNS + 16 * HOPPER_SLOTS + 8)
+#define HOPPER_REACH        256 /* elements of a run, at most: it lies in four slots */
+#define HOPPER_RUNS         4   /* runs whose shifts are kept: hopper_body.h says why that many */
+#define HOPPER_CONTROL_SIZE (HOPPER_RUNS * 5 * HOPPER_COLUMNS + 16 * HOPPER_SLOTS + 8)
 #define HOPPER_STAGES       ((HOPPER_CONTROL_SIZE + 15) / 16 * 16) /* behind the slots */
 #define HOPPER_SHARED                                                                              \
     (1024 + HOPPER_SLOTS * HOPPER_SLOT_SIZE + HOPPER_STAGES +                                      \

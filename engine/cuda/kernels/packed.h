@@ -18,7 +18,8 @@
  *   l = 1 .. 63. So h + l is in 0 .. 63 where h = 64, at least -63 where h = -64, and in
  *   -127 .. 126 elsewhere: it fits a signed byte, and three products do (Karatsuba):
  *   q q' = hh' 2^14 + ((h+l)(h'+l') - hh' - ll') 2^7 + ll'.
- *   The planes are h, l and h + l.
+ *   The planes are h and l. mma and halves make h + l in registers; wgmma, which reads limbs where
+ *   copies left them, makes four products: hl' + lh' in place of the difference.
  * 15 and 16 bits: q = 256 h + l with h = q >> 8 signed and l = q & 255 unsigned: four products,
  *   q q' = hh' 2^16 + (hl' + lh') 2^8 + ll'.
  * 22 bits: q = 65536 h + 256 m + l, h signed (-32 .. 31), m and l unsigned.
@@ -37,18 +38,19 @@
  *   15, 16 bits, 256 products: 256 hh <= 2^8 * 2^14 * 2^8 = 2^30, |mid| < 2^16 * 2^8 = 2^24.
  *   22 bits: a piece (fragments_body.h), since the low part fills its 32 bits.
  *
- * wgmma has one 32-bit sum at a time and adds hh' (2^14 - 2^7), ll' (1 - 2^7) and (h+l)(h'+l') 2^7
- * by themselves, each times 2^shift of its row and of its column: a 32-bit sum, with as much of the
- * row's shift as it has room for, times a 32-bit factor, with the rest and the column's shift. Let
- * a run be R = 2^r products of one block, R from 2^7 to 2^11. Shifts are above 0 only where there
- * are two blocks, so k > R, ceil(log2 k) >= r + 1, and each is at most the window (contraction.h)
+ * wgmma has one 32-bit sum at a time. Of a run of R = 2^r products of one block (hopper_body.h) it
+ * makes hi = 128 hh' + (hl' + lh'), where the sum of hh' is raised by 7 bits and then goes on, and
+ * ll'. Each is added by itself, times 2^shift of its row and of its column: the 32-bit sum, with as
+ * much of the row's shift as it has room for, times a 32-bit factor, with the rest, the column's
+ * shift and, for hi, 2^7. Shifts are above 0 only where there are two blocks, so k > R,
+ * ceil(log2 k) >= r + 1, and each is at most the window (contraction.h)
  *   W = floor((62 - 26 - ceil(log2 k)) / 2), so that 2 W <= 35 - r.
- *   hh' and ll' sum to 2^(12 + r) at most: with room = 18 - r they make 2^30. What is left of the
- *   row's shift is at most W - 18 + r, or nothing; with the column's, 2 W - 18 + r <= 17: the
- *   factor is at most 16256 * 2^17 = 2,130,706,432 < 2^31.
- *   (h+l)(h'+l') sums to 127^2 2^r: with room = 17 - r, 127^2 * 2^17 = 2,114,060,288 < 2^31. Then
- *   2 W - 17 + r <= 18, and the factor is at most 2^(7 + 18) = 2^25.
- * Where nothing is left of the row's shift, the column's alone is W <= 14 < 17.
+ *   Of one product |hi| < 2^19: where both high limbs are 64 in magnitude, their low limbs, of the
+ *   other sign, leave at most 128 * 64 * 64 - 128; elsewhere it is at most 128 * 64 * 63 + 64 * 64
+ *   + 64 * 63 = 524,224. So with room = 12 - r, hi stays below 2^(19 + r + 12 - r) = 2^31; and
+ *   ll', which is 2^12 at most, below 2^25.
+ *   What is left of the row's shift is at most W - 12 + r, or nothing. With the column's and the 7
+ *   bits of hi that is 2 W - 5 + r <= 30 bits, or W + 7 <= 21: the factor is at most 2^30.
  *
  * Products by halves (binary16) with sums in binary32: bytes become halves in registers. All
  * operands are integers of at most 255 in magnitude, which a half holds, so all products are
@@ -95,7 +97,6 @@ struct packed {
     uint64_t lowest;      /* offset of lowest[] */
     uint64_t size;        /* bytes of all */
     uint32_t line_log;    /* a line has 2^line_log elements */
-    int32_t planes;
 };
 
 /* Plain functions of both sides; nvcc compiles them for the processor too. */
@@ -108,6 +109,11 @@ struct packed {
 static PACKED_BOTH inline uint64_t packed_round_up(uint64_t value, uint64_t unit)
 {
     return (value + unit - 1) / unit * unit;
+}
+
+static PACKED_BOTH inline uint32_t packed_planes(int bits)
+{
+    return bits == 22 ? 3 : 2;
 }
 
 static PACKED_BOTH inline struct packed packed_of(int bits, uint64_t rows, uint64_t k,
@@ -123,8 +129,7 @@ static PACKED_BOTH inline struct packed packed_of(int bits, uint64_t rows, uint6
     packed.strip_size = packed.atoms * PACKED_ATOM_ROWS * line;
     packed.plane_size =
         packed_round_up((k + line - 1) / line * packed.strip_size, PACKED_ALIGNMENT);
-    packed.planes = bits == 14 || bits == 22 ? 3 : 2;
-    packed.shifts = (uint64_t)packed.planes * packed.plane_size;
+    packed.shifts = packed_planes(bits) * packed.plane_size;
     /* A tile's shifts are copied by 16 bytes that begin anywhere: one piece more than there is. */
     packed.shift_pitch = packed_round_up(rows + 16, 16);
     packed.lowest = packed_round_up(packed.shifts + blocks * packed.shift_pitch, PACKED_ALIGNMENT);
@@ -147,10 +152,10 @@ static PACKED_BOTH inline uint64_t packed_reach_of_halves(int bits)
     return bits == 14 ? 1024 : bits == 22 ? 128 : 256;
 }
 
-/* The bits of a row's shift that a sum of 2^reach_log products of 14 bits has room for. */
-static PACKED_BOTH inline uint32_t packed_room(uint32_t reach_log, bool both)
+/* The bits of a row's shift that wgmma's sums of a run of 2^run_log products have room for. */
+static PACKED_BOTH inline uint32_t packed_room(uint32_t run_log)
 {
-    return (both ? 17 : 18) - reach_log;
+    return 12 - run_log;
 }
 
 /* Where 16 bytes of a line lie in it: the swizzle, on bits 4 to 6 (5) of an address. */
@@ -178,7 +183,6 @@ static PACKED_BOTH inline void packed_split(uint8_t limbs[PACKED_PLANES_MAX], in
 
         limbs[0] = (uint8_t)high;
         limbs[1] = (uint8_t)(q - high * 128);
-        limbs[2] = (uint8_t)(q - high * 127); /* h + l */
     } else if (bits == 22) {
         limbs[0] = (uint8_t)(q >> 16);
         limbs[1] = (uint8_t)(q >> 8);

@@ -219,12 +219,12 @@ static RULE inline void write_limbs(uint8_t *planes, uint64_t plane_size, uint64
         uint8_t limbs[PACKED_PLANES_MAX];
 
         packed_split(limbs, q[i], bits);
-        for (int plane = 0; plane < PACKED_PLANES_MAX; plane++) {
+        for (uint32_t plane = 0; plane < PACKED_PLANES_MAX; plane++) {
             words[plane] |= (uint32_t)limbs[plane] << (8 * i);
         }
     }
-    for (int plane = 0; plane < PACKED_PLANES_MAX; plane++) {
-        if (plane < 2 || bits == 14 || bits == 22) {
+    for (uint32_t plane = 0; plane < PACKED_PLANES_MAX; plane++) {
+        if (plane < packed_planes(bits)) {
             *(uint32_t *)(planes + (uint64_t)plane * plane_size + place) = words[plane];
         }
     }

@@ -64,8 +64,9 @@ enum kernel_variant contract_variant_of(const struct launcher *launcher,
 
 uint32_t contract_reach_log(const struct contraction_shape *shape, enum kernel_variant variant)
 {
-    const uint64_t reach =
-        variant == VARIANT_HALF ? packed_reach_of_halves(shape->bits) : packed_reach(shape->bits);
+    const uint64_t reach = variant == VARIANT_HALF    ? packed_reach_of_halves(shape->bits)
+                           : variant == VARIANT_WGMMA ? HOPPER_REACH
+                                                      : packed_reach(shape->bits);
     const bool is_short = shape->blocks > 1 && (uint64_t)shape->block < reach;
 
     return (uint32_t)ceil_log2(is_short ? (uint64_t)shape->block : reach);
@@ -144,7 +145,7 @@ void contract_wgmma_selftest(struct selftest_tape *tape, uint32_t part)
 {
     static const struct product_case products[WGMMA_SELFTESTS] = {
         {14, 128, 130, 70, 300, 0, false},
-        {14, 128, 133, 40, 390, 0, false},
+        {14, 256, 133, 40, 390, 0, false},
         {14, 0, 70, 40, 64, 70, false},
         {14, 128, 50, 20, 1200, 0, true},
     };

@@ -266,15 +266,10 @@ static uint64_t operand_bytes(const struct packed_operand *operand, uint64_t row
     return planes * operand->plane_size + blocks * operand->shift_pitch + 4 * rows;
 }
 
-static void count_contract(struct traffic *traffic, uint32_t kernel,
-                           const struct contract_args *args)
+static void count_contract(struct traffic *traffic, const struct contract_args *args)
 {
     const uint64_t results = args->batches * args->m * args->n;
-    const uint64_t planes = args->bits == 22 ? 3
-                            : args->bits == 14 && (kernel == KERNEL_HOPPER_NARROW ||
-                                                   kernel == KERNEL_HOPPER_NARROW_HALF)
-                                ? 3
-                                : 2;
+    const uint64_t planes = packed_planes(args->bits);
 
     if (args->batch_first != 0) {
         return;
@@ -342,7 +337,7 @@ static void count_strip_columns(struct traffic *traffic, const struct strip_colu
 
 static void count_sums(struct traffic *traffic, uint32_t kernel, const struct sums_args *args)
 {
-    const uint64_t planes = args->bits == 22 ? 3 : 2;
+    const uint64_t planes = packed_planes(args->bits);
 
     switch (kernel) {
     case KERNEL_ONEHOT_LINK:
@@ -366,7 +361,7 @@ static void count_sums(struct traffic *traffic, uint32_t kernel, const struct su
 
 static void count_dots(struct traffic *traffic, const struct dots_args *args)
 {
-    const uint64_t planes = args->bits == 22 ? 3 : 2;
+    const uint64_t planes = packed_planes(args->bits);
     const bool twice = args->b.planes != NULL && args->b.planes != args->a.planes;
 
     traffic->read += (1 + twice) * planes * args->a.plane_size;
@@ -376,7 +371,7 @@ static void count_dots(struct traffic *traffic, const struct dots_args *args)
 /* As if every operand were read once. */
 static void count_chosen(struct traffic *traffic, const struct chosen_args *args)
 {
-    const uint64_t planes = args->bits == 22 ? 3 : 2;
+    const uint64_t planes = packed_planes(args->bits);
     const uint64_t results = args->rows * args->columns * (args->apart != 0 ? args->experts : 1);
 
     traffic->read += planes * (args->a.plane_size + args->b.plane_size) +
@@ -429,7 +424,7 @@ static void count_products(struct traffic *traffic, uint32_t kernel, const void 
         (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_COLUMNS_HALVES_WIDE)) {
         count_strips(traffic, kernel, args);
     } else {
-        count_contract(traffic, kernel, args);
+        count_contract(traffic, args);
     }
 }
 

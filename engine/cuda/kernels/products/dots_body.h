@@ -21,7 +21,7 @@ static RULE inline struct dot_quad dot_elements(const struct packed_operand *ope
     struct dot_quad quad;
     uint32_t words[PACKED_PLANES_MAX] = {0, 0, 0};
 
-    for (int plane = 0; plane < (bits == 22 ? 3 : 2); plane++) {
+    for (uint32_t plane = 0; plane < packed_planes(bits); plane++) {
         words[plane] =
             *(const uint32_t *)(operand->planes + (uint64_t)plane * operand->plane_size + place);
     }

@@ -5,39 +5,37 @@
  * A block of threads stays on its multiprocessor and makes tile after tile of 128 rows of A by 128
  * (or 64) of B. Four warps bring operands: a slot of shared memory holds 128 elements of k of one
  * plane of both operands, each one run of memory (packed.h), brought by one bulk copy and laid as
- * wgmma reads it. Two groups of four warps make 64 rows each: the products of one plane over a run
- * in 32 bits, then their addition to the 64-bit sums, in turn, so that one group adds while the
- * tensor cores work for the other. A run is what one block has of k, as far as packed_reach(); its
- * slots come plane by plane, so that the 64-bit sums are added three times a run.
+ * wgmma reads it. Two groups of four warps make 64 rows each: products in 32 bits, then their
+ * addition to the 64-bit sums, in turn, so that one group adds while the tensor cores work for the
+ * other.
+ *
+ * A run is what one block has of k, up to HOPPER_REACH. Its slots are those of h, then those of l.
+ * They stay until all four products of limbs are made, so that each plane is read once from memory:
+ *   hh', raised by 7 bits; hl' and lh' added to it, and this sum to the 64-bit sums; then ll'.
+ * So the 64-bit sums are added twice a run. A longer run has no room in shared memory.
  *
  * What bounds it, per piece of 128 elements of a tile of 128 x 128, in clocks of a multiprocessor
- * (docs/history/cuda.md has the whole account): tensor cores 3 products of 512 at their full rate;
- * shared memory 1,900, of 128 bytes a clock; and per run, of which a block of 512 has one where it
- * had four, 64-bit sums: 3 x 2 shifts (16,384 results by 64 lanes for one: 1,536 together) beside
- * 3 wide multiplications with addition (768 to 1,536). All three
- * 32-bit sums at once would need 320 registers for this tile, and a smaller tile more of the L2
- * cache than it gives. So there is one 32-bit sum at a time: 64 registers, and 128 for the 64-bit
- * sums.
+ * (docs/history/cuda.md has the whole account): tensor cores 4 products of 512 at their full rate;
+ * shared memory 2,200 to 2,600, of 128 bytes a clock; and per run the 64-bit sums, of 16,384
+ * results by 64 lanes: 2 x 2 shifts (1,024 together) beside 2 wide multiplications with addition
+ * and one that raises (768 to 1,280). Two 32-bit sums at once would need 256 registers for this
+ * tile, and a smaller tile more of the L2 cache than it gives. So there is one at a time: 64
+ * registers, and 128 for the 64-bit sums.
  *
- * The parts of a sum, each product of limbs times its factor:
- *   hh' (2^14 - 2^7), ll' (1 - 2^7), (h+l)(h'+l') 2^7.
- * Each part is shifted by its row and by its column before it is added. Where k is one block, no
- * shift is above 0. A column's shift is in its factor. A row's goes into the 32-bit sum as far as
- * that has room (packed_room), and the rest into the factor: packed.h shows that both are 32 bits
- * wide for every length of a run, so that their product is exact in 64. Between the parts a 64-bit
- * sum may wrap around; when all are there it is what contraction.h says.
+ * A sum is shifted by its row and by its column before it is added. Where k is one block, no shift
+ * is above 0. A column's shift is in its factor. A row's goes into the 32-bit sum as far as that
+ * has room (packed_room), and the rest into the factor: packed.h shows that both are 32 bits wide,
+ * so that their product is exact in 64. Between the two a 64-bit sum may wrap around; when both are
+ * there it is what contraction.h says.
  */
 
-#define HOPPER_PARTS 3 /* of a run, and planes of limbs */
-
-static RULE inline int32_t hopper_factor(uint32_t part)
-{
-    return part == 0 ? 16256 : part == 1 ? -127 : 128;
-}
+#define HOPPER_PLANES 2
+#define HOPPER_PASSES 4 /* over a run: plane pass / 2 of A by plane pass % 2 of B */
+#define HOPPER_RAISED 7 /* h counts 2^7 */
 
 /*
  * What shared memory holds, from a multiple of 1,024 on: slots, then this. A run's entry is
- * written when its first slot is free again, and is read until its last part was added: a warp
+ * written when its first slot is free again, and is read until its last sum was added: a warp
  * gives back the next run's first slot after that, and (HOPPER_RUNS - 1) runs have at least as many
  * slots as there are, since each has one of every plane.
  */
@@ -45,15 +43,17 @@ struct hopper_control {
     uint64_t full[HOPPER_SLOTS];
     uint64_t empty[HOPPER_SLOTS];
     struct {
-        int32_t factors[HOPPER_PARTS][HOPPER_COLUMNS]; /* times 2^shift: hopper_factor_place() */
+        uint32_t factors[HOPPER_COLUMNS]; /* 2^shift, at hopper_factor_place() */
         uint8_t row_shifts[HOPPER_ROWS];
     } runs[HOPPER_RUNS];
     uint32_t before[2]; /* splits that were done, for each group */
 };
 
 static_assert(sizeof(struct hopper_control) == HOPPER_CONTROL_SIZE, "as args.h has it");
-static_assert((HOPPER_RUNS - 1) * HOPPER_PARTS >= HOPPER_SLOTS,
+static_assert((HOPPER_RUNS - 1) * HOPPER_PLANES >= HOPPER_SLOTS,
               "entries of runs outlive their readers");
+static_assert(HOPPER_PLANES * (HOPPER_REACH / PACKED_LINE_MAX) < HOPPER_SLOTS,
+              "a run lies in slots, and the next one can begin to come");
 static_assert(offsetof(struct hopper_control, runs) % 16 == 0 &&
                   sizeof(((struct hopper_control *)0)->runs[0]) % 16 == 0,
               "four factors are read at once");
@@ -219,11 +219,7 @@ static RULE inline void hopper_write_run(const struct contract_args *args,
 
     place->control->runs[at].row_shifts[thread] =
         (uint8_t)hopper_shift(&args->a, args->batches * args->m, unit->row_a + thread, block);
-    UNROLL
-    for (uint32_t part = 0; part < HOPPER_PARTS; part++) {
-        place->control->runs[at].factors[part][hopper_factor_place(thread)] =
-            (int32_t)((uint32_t)hopper_factor(part) << column);
-    }
+    place->control->runs[at].factors[hopper_factor_place(thread)] = UINT32_C(1) << column;
 }
 
 /* One slot, when it is free; the first of a run comes with the run's entry. */
@@ -261,7 +257,7 @@ static RULE inline void hopper_bring(const struct contract_args *args, struct ho
         }
         for (uint64_t first = unit.first_k; first < unit.end_k; first = end) {
             end = hopper_run_end(args, first, unit.end_k);
-            for (uint32_t plane = 0; plane < HOPPER_PARTS; plane++) {
+            for (uint32_t plane = 0; plane < HOPPER_PLANES; plane++) {
                 for (uint64_t k = first; k < end; k += line) {
                     hopper_bring_slot(args, &place, &unit, plane, k, plane == 0 && k == first,
                                       columns);
@@ -283,16 +279,17 @@ static RULE inline uint64_t hopper_descriptor(const uint8_t *at, uint32_t line_l
            (uint64_t)(PACKED_ATOM_ROWS << line_log >> 4) << 32 | layout << 62;
 }
 
-/* A group's sums over one slot's lines; more: added to those that it has of the run. */
+/* A group's sums of A's lines in a slot by B's in a slot; more: added to those that it has. */
 static RULE inline void hopper_products(int32_t *sums, const struct contract_args *args,
-                                        const struct hopper_place *place, uint32_t slot, bool more,
-                                        uint32_t columns)
+                                        const struct hopper_place *place, uint32_t slot_a,
+                                        uint32_t slot_b, bool more, uint32_t columns)
 {
     const uint32_t group = thread_index() / HOPPER_GROUP - 1;
-    const uint8_t *lines = place->slots + slot * HOPPER_SLOT_SIZE;
-    const uint64_t a =
-        hopper_descriptor(lines + (group * (HOPPER_ROWS / 2) << args->line_log), args->line_log);
-    const uint64_t b = hopper_descriptor(lines + HOPPER_OPERAND_SIZE, args->line_log);
+    const uint8_t *lines_a =
+        place->slots + slot_a * HOPPER_SLOT_SIZE + (group * (HOPPER_ROWS / 2) << args->line_log);
+    const uint8_t *lines_b = place->slots + slot_b * HOPPER_SLOT_SIZE + HOPPER_OPERAND_SIZE;
+    const uint64_t a = hopper_descriptor(lines_a, args->line_log);
+    const uint64_t b = hopper_descriptor(lines_b, args->line_log);
     const uint64_t step = PACKED_STEP >> 4;
 
     group_multiply(sums, a, b, more, columns);
@@ -303,27 +300,36 @@ static RULE inline void hopper_products(int32_t *sums, const struct contract_arg
     }
 }
 
-/* Adds part `part` of a run to the 64-bit sums. */
+/* The sums of hh' as hl' and lh' count. */
+static RULE inline void hopper_raise(int32_t *sums, uint32_t columns)
+{
+    UNROLL
+    for (uint32_t i = 0; i < columns / 2; i++) {
+        sums[i] = (int32_t)((uint32_t)sums[i] << HOPPER_RAISED);
+    }
+}
+
+/* Adds a run's sums, times 2^raised, to the 64-bit sums. */
 static RULE inline void hopper_add(int64_t *wide, const int32_t *sums,
                                    const struct contract_args *args,
-                                   const struct hopper_place *place, uint32_t part,
+                                   const struct hopper_place *place, uint32_t raised,
                                    uint32_t columns)
 {
     const uint32_t thread = thread_index() - HOPPER_GROUP;
     const uint8_t *row_shifts = place->control->runs[place->run].row_shifts +
                                 thread / CUDA_WARP * 16 + thread % CUDA_WARP / 4;
-    const int32_t *factors = place->control->runs[place->run].factors[part] + thread % 4 * 4;
-    const uint32_t room = packed_room(args->reach_log, part == 2);
+    const uint32_t *factors = place->control->runs[place->run].factors + thread % 4 * 4;
+    const uint32_t room = packed_room(args->reach_log);
     uint32_t into_sums[2];
     uint32_t into_factors[2];
 
-    /* Loaded again for each part: registers are scarcer than loads. */
+    /* Loaded again for each sum: registers are scarcer than loads. */
     UNROLL
     for (uint32_t half = 0; half < 2; half++) {
         const uint32_t shift = row_shifts[half * 8];
 
         into_sums[half] = shift < room ? shift : room;
-        into_factors[half] = shift - into_sums[half];
+        into_factors[half] = shift - into_sums[half] + raised;
     }
     UNROLL
     for (uint32_t first = 0; first < columns / 2; first += 8) {
@@ -350,38 +356,53 @@ static RULE inline void hopper_release(const struct hopper_place *place, uint32_
     }
 }
 
-/* The next slot, when it is full. */
-static RULE inline uint32_t hopper_await(const struct contract_args *args,
-                                         struct hopper_place *place)
+/* Waits for the next slot. */
+static RULE inline void hopper_await(const struct contract_args *args, struct hopper_place *place)
 {
-    const uint32_t slot = place->slot;
-
-    bring_wait(&place->control->full[slot], place->parity, args->gives_up);
-    warp_barrier(); /* wgmma wants whole warps */
+    bring_wait(&place->control->full[place->slot], place->parity, args->gives_up);
     hopper_next(place);
-    return slot;
+}
+
+static RULE inline uint32_t hopper_slot(uint32_t first, uint32_t at)
+{
+    return first + at < HOPPER_SLOTS ? first + at : first + at - HOPPER_SLOTS;
 }
 
 /*
- * One run of so many pieces: part p multiplies plane p of both operands. The parts are a loop in
- * machine code too (bench/results/kernel-loops.md); side by side they were 1,438 instructions, with
- * 161 accesses to spilled registers.
+ * One run of so many pieces. The passes are a loop in machine code too (kernel-loops.md): side by
+ * side they would spill registers. The first two wait for the slots of their planes of B, the last
+ * two give them back.
  */
 static RULE inline void hopper_run(int64_t *wide, int32_t *sums, const struct contract_args *args,
                                    struct hopper_place *place, uint32_t pieces, uint32_t columns)
 {
+    const uint32_t first = place->slot;
+
     ROLLED
-    for (uint32_t part = 0; part < HOPPER_PARTS; part++) {
+    for (uint32_t pass = 0; pass < HOPPER_PASSES; pass++) {
+        const bool more = pass == 1 || pass == 2;
+
         ROLLED
         for (uint32_t piece = 0; piece < pieces; piece++) {
-            const uint32_t slot = hopper_await(args, place);
+            const uint32_t slot_a = hopper_slot(first, pass / HOPPER_PLANES * pieces + piece);
+            const uint32_t slot_b = hopper_slot(first, pass % HOPPER_PLANES * pieces + piece);
 
+            if (pass < HOPPER_PLANES) {
+                hopper_await(args, place);
+            }
+            warp_barrier(); /* wgmma wants whole warps */
             group_begin(sums, columns);
-            hopper_products(sums, args, place, slot, piece > 0, columns);
+            hopper_products(sums, args, place, slot_a, slot_b, more || piece > 0, columns);
             group_end(sums, columns);
-            hopper_release(place, slot);
+            if (pass >= HOPPER_PLANES) {
+                hopper_release(place, slot_b);
+            }
         }
-        hopper_add(wide, sums, args, place, part, columns);
+        if (pass >= HOPPER_PLANES) {
+            hopper_add(wide, sums, args, place, pass == 2 ? HOPPER_RAISED : 0, columns);
+        } else if (pass == 0) {
+            hopper_raise(sums, columns);
+        }
     }
     place->run = (place->run + 1) % HOPPER_RUNS;
 }
