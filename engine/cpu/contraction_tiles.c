@@ -172,6 +172,10 @@ static bool open_finish(struct finish_call *call, float *values, const struct pr
         call->out[r] = direct ? tile->out + tile->places[r] + tile->n : values + r * TILE_COLUMNS;
         call->out[r] = tile->visible[r] > 0 ? call->out[r] : NULL;
         call->visible[r] = tile->visible[r] - tile->n;
+        /* The lines come from memory while the tile adds its products. */
+        for (int c = 0; direct && !call->stream && call->out[r] != NULL && c < call->panels; c++) {
+            __builtin_prefetch(call->out[r] + c * PANEL_ROWS, 1);
+        }
     }
     return direct;
 }

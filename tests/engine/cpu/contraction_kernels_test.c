@@ -624,7 +624,7 @@ static void test_extremes_sums_beside_a_tie(void **state)
 /* ---- rounding ---- */
 
 /* A tie between two integers of a block whose exponent is `exponent`, one step of binary32 beside
- * it, a zero of either sign, or a subnormal: below 2^exponent, and drawn anew where it is not. */
+ * it, a zero of either sign, or a subnormal. Its magnitude is below 2^exponent. */
 static float beside_tie(uint64_t *seed, int exponent, int bits)
 {
     const double below = ldexp(1, exponent);
