@@ -468,31 +468,51 @@ static void span_move(const struct kernel_call *call, size_t begin, size_t end)
     }
 }
 
+/* Elements of 4 bytes; of 2 in slices of a chain, which puts exponents together. */
+static size_t size_of_place(const struct kernel_call *call)
+{
+    return dtype_size(call->tensors[call->op->outputs[0]].dtype);
+}
+
+static void copy_element(uint8_t *to, const uint8_t *from, size_t size)
+{
+    if (size == sizeof(uint32_t)) {
+        memcpy(to, from, sizeof(uint32_t));
+    } else {
+        memcpy(to, from, sizeof(uint16_t));
+    }
+}
+
 static void span_base(const struct kernel_call *call, size_t begin, size_t end)
 {
-    const uint32_t *base = call->inputs[1];
-    uint32_t *y = call->outputs[0];
+    const size_t size = size_of_place(call);
+    const uint8_t *base = call->inputs[1];
+    uint8_t *y = call->outputs[0];
 
-    if (input_tensor(call, 1)->count == 1) {
-        for (size_t i = begin; i < end; i++) {
-            y[i] = base[0];
-        }
-    } else if (base != y) {
-        memcpy(y + begin, base + begin, (end - begin) * sizeof(*y));
+    if (input_tensor(call, 1)->count != 1) {
+        copy_part(y + begin * size, base + begin * size, (end - begin) * size);
+        return;
+    }
+    for (size_t i = begin; i < end; i++) {
+        copy_element(y + i * size, base, size);
     }
 }
 
 static void span_place(const struct kernel_call *call, size_t begin, size_t end)
 {
-    const uint32_t *x = call->inputs[0];
-    uint32_t *y = call->outputs[0];
+    const size_t size = size_of_place(call);
+    const uint8_t *x = call->inputs[0];
+    uint8_t *y = call->outputs[0];
 
     for (size_t i = begin; i < end;) {
         struct move_run run = move_run_at(call->op, i, end);
-        uint32_t *to = y + run.place;
 
-        for (uint64_t k = 0; k < run.count; k++) {
-            to[(int64_t)k * run.stride] = x[i + k];
+        if (run.stride == 1) {
+            memcpy(y + run.place * (int64_t)size, x + i * size, run.count * size);
+        }
+        for (uint64_t k = 0; run.stride != 1 && k < run.count; k++) {
+            copy_element(y + (run.place + (int64_t)k * run.stride) * (int64_t)size,
+                         x + (i + k) * size, size);
         }
         i += run.count;
     }

@@ -256,7 +256,9 @@ SIMD_INLINE void step_cross_entropy_grad(struct row_pass row, size_t i, size_t l
 
 static void span_cross_entropy_grad(const struct kernel_call *call, size_t begin, size_t end)
 {
-    size_t columns = columns_of(call);
+    const size_t columns = columns_of(call);
+    const size_t first = (size_t)call->op->attributes[CROSS_ENTROPY_FIRST];
+    const size_t length = columns + (size_t)call->op->attributes[CROSS_ENTROPY_REST];
     const uint32_t *targets = call->inputs[1];
 
     if (call->outputs[0] == NULL) {
@@ -275,15 +277,19 @@ static void span_cross_entropy_grad(const struct kernel_call *call, size_t begin
             .slope = simd_set(dloss),
         };
 
-        if (target >= columns) {
+        if (target >= length) {
             fill_range(row.y, without_target(target), 0, columns);
             continue;
         }
         /* dx may be x itself: the target's own x is read before the pass. */
-        float wanted = row.x[target];
+        const bool here = target >= first && target - first < columns;
+        const size_t at = here ? target - first : 0;
+        float wanted = row.x[at];
 
         map_row(row, columns, step_cross_entropy_grad);
-        row.y[target] = real_stored((scalar_exp(wanted - most) * inverse - 1.0f) * dloss);
+        if (here) {
+            row.y[at] = real_stored((scalar_exp(wanted - most) * inverse - 1.0f) * dloss);
+        }
     }
 }
 

@@ -779,7 +779,7 @@ static enum status cpu_diverged(struct machine *machine, bool *diverged, struct 
 
 const struct backend backend_cpu = {
     .name = "cpu",
-    .slices = {.room = CHAIN_ROOM},
+    .slices = {.room = CHAIN_ROOM, .losses = true},
     .open = cpu_open,
     .size = cpu_size,
     .close = cpu_close,

@@ -18,7 +18,8 @@ struct rewriting {
     uint64_t least;       /* its bytes */
 };
 
-/* Slices of rows that a GPU keeps on chip take less memory and many launches more. */
+/* Slices of rows that a GPU keeps on chip take less memory and many launches more. A loss in slices
+ * takes time for memory too. */
 static struct chain_limits limits_of(const struct machine_options *options,
                                      const struct backend *backend)
 {
@@ -27,6 +28,7 @@ static struct chain_limits limits_of(const struct machine_options *options,
     if (options->recompute || options->device_memory != 0) {
         limits.columns = 0;
     }
+    limits.losses = limits.losses && options->recompute;
     return limits;
 }
 

@@ -23,6 +23,8 @@ struct chain_rewriter {
     struct chain *chains;
     uint32_t chain_count;
     uint32_t *owner; /* per operation: the chain whose own it is, or CHAIN_NONE */
+    uint32_t *waits; /* per operation: the chain in whose way it stands, behind which it is put */
+    bool *late;      /* per tensor: what a chain makes, and what such operations make of it */
     uint32_t *now;   /* per tensor: the one that stands for it in the chain being written */
     uint32_t *whole; /* per tensor: the one that has the slices so far, or TENSOR_NONE */
     struct copied copies[CHAIN_OPS_MAX * OP_INPUTS_MAX]; /* of one slice */
@@ -35,7 +37,7 @@ struct chain_rewriter {
 
 static uint64_t all_slices(const struct chain *chain)
 {
-    return chain_slices(&chain->levels[0]) * chain_slices(&chain->levels[1]);
+    return chain_cut_slices(&chain->levels[0]) * chain_cut_slices(&chain->levels[1]);
 }
 
 static bool is_made_in(const struct chain_rewriter *rewriter, const struct chain *chain,
@@ -68,7 +70,103 @@ static void count_slices(struct chain_rewriter *rewriter, const struct chain *ch
     rewriter->tensors += all_slices(chain) * (tensors + ops);
 }
 
-/* Adds chains that belong together, unless the tape would be longer than machines take one. */
+/* ---- what stands in a chain's way ---------------------------------------------- */
+
+static bool reads_late(const struct chain_rewriter *rewriter, const struct op *op)
+{
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        if (rewriter->late[op->inputs[i]]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An operation of others between the first and the last of a chain. What reads nothing that the
+ * chain makes is there before it; the rest waits for it. False: it cannot. */
+static bool let_wait(struct chain_rewriter *rewriter, const struct chain *chain, uint32_t number,
+                     uint32_t at)
+{
+    const struct tape *tape = rewriter->tape;
+
+    if (rewriter->waits[at] != CHAIN_NONE) {
+        return false; /* for another chain */
+    }
+    if (!reads_late(rewriter, &tape->ops[at])) {
+        return true;
+    }
+    rewriter->waits[at] = number;
+    return tape_loop_of(tape, at) == tape_loop_of(tape, chain->first);
+}
+
+/* Is what an own operation of a chain reads there, before the chain or in it? */
+static bool is_ready(const struct chain_rewriter *rewriter, uint32_t at)
+{
+    const struct op *op = &rewriter->tape->ops[at];
+    bool ready = rewriter->waits[at] == CHAIN_NONE;
+
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const uint32_t maker = rewriter->finder.makers[op->inputs[i]];
+
+        ready = ready && (maker == CHAIN_NONE || rewriter->waits[maker] == CHAIN_NONE);
+    }
+    return ready;
+}
+
+static void mark_late(struct chain_rewriter *rewriter, uint32_t at, bool late)
+{
+    const struct op *op = &rewriter->tape->ops[at];
+
+    for (uint32_t o = 0; o < op->output_count; o++) {
+        rewriter->late[op->outputs[o]] = late;
+    }
+}
+
+/* Notes what waits for a chain. False: the chain reads some of it, or crosses another one. */
+static bool note_waits(struct chain_rewriter *rewriter, const struct chain *chain, uint32_t number)
+{
+    bool crosses = false;
+    bool waited = false;
+    bool sound = true;
+
+    for (uint32_t at = chain->first; sound && at <= chain->last; at++) {
+        const uint32_t place = chain_place(chain, at);
+        const bool own = place != CHAIN_NONE && chain->parts[place] == CHAIN_OWN;
+
+        sound = own ? is_ready(rewriter, at) : let_wait(rewriter, chain, number, at);
+        crosses = crosses || (!own && rewriter->owner[at] != CHAIN_NONE);
+        waited = waited || rewriter->waits[at] == number;
+        if (own || rewriter->waits[at] == number) {
+            mark_late(rewriter, at, true);
+        }
+    }
+    for (uint32_t at = chain->first; at <= chain->last; at++) {
+        mark_late(rewriter, at, false);
+    }
+    return sound && !(waited && crosses);
+}
+
+/* Nothing waits where one of the chains would have to be left. */
+static bool all_wait(struct chain_rewriter *rewriter, const struct chain *chains, uint32_t count)
+{
+    const uint32_t number = rewriter->chain_count;
+    bool sound = true;
+
+    for (uint32_t i = 0; sound && i < count; i++) {
+        sound = note_waits(rewriter, &chains[i], number + i);
+    }
+    for (uint32_t at = 0; !sound && at < rewriter->tape->op_count; at++) {
+        if (rewriter->waits[at] != CHAIN_NONE && rewriter->waits[at] >= number) {
+            rewriter->waits[at] = CHAIN_NONE;
+        }
+    }
+    return sound;
+}
+
+/* ---- which chains, continued ------------------------------------------------------ */
+
+/* Adds chains that belong together, unless the tape would be longer than machines take one, or its
+ * order forbids it. */
 static bool keep_chains(struct chain_rewriter *rewriter, const struct chain *chains, uint32_t count)
 {
     const uint64_t ops = rewriter->ops;
@@ -77,7 +175,8 @@ static bool keep_chains(struct chain_rewriter *rewriter, const struct chain *cha
     for (uint32_t i = 0; i < count; i++) {
         count_slices(rewriter, &chains[i]);
     }
-    if (rewriter->ops > REPEAT_OPS_MAX || rewriter->tensors > REPEAT_TENSORS_MAX) {
+    if (rewriter->ops > REPEAT_OPS_MAX || rewriter->tensors > REPEAT_TENSORS_MAX ||
+        !all_wait(rewriter, chains, count)) {
         rewriter->ops = ops;
         rewriter->tensors = tensors;
         return true;
@@ -113,11 +212,14 @@ static bool find_all(struct chain_rewriter *rewriter, const struct tape *tape,
     rewriter->ops = tape->op_count;
     rewriter->tensors = tape->tensor_count;
     rewriter->owner = malloc(((size_t)tape->op_count + 1) * sizeof(*rewriter->owner));
+    rewriter->waits = malloc(((size_t)tape->op_count + 1) * sizeof(*rewriter->waits));
+    rewriter->late = calloc(tensors, sizeof(*rewriter->late));
     rewriter->now = malloc(tensors * sizeof(*rewriter->now));
     rewriter->whole = malloc(tensors * sizeof(*rewriter->whole));
-    done = done && rewriter->owner != NULL && rewriter->now != NULL && rewriter->whole != NULL;
+    done = done && rewriter->owner != NULL && rewriter->waits != NULL && rewriter->late != NULL &&
+           rewriter->now != NULL && rewriter->whole != NULL;
     for (uint32_t at = 0; done && at < tape->op_count; at++) {
-        rewriter->owner[at] = CHAIN_NONE;
+        rewriter->owner[at] = rewriter->waits[at] = CHAIN_NONE;
     }
     for (uint32_t id = 0; done && id < tape->tensor_count; id++) {
         rewriter->now[id] = id;
@@ -136,6 +238,8 @@ static void release_rewriter(struct chain_rewriter *rewriter)
     chain_finder_close(&rewriter->finder);
     free(rewriter->chains);
     free(rewriter->owner);
+    free(rewriter->waits);
+    free(rewriter->late);
     free(rewriter->now);
     free(rewriter->whole);
 }
@@ -296,7 +400,7 @@ static bool copy_part(uint32_t *part, struct chain_rewriter *rewriter, uint32_t 
     return true;
 }
 
-/* A tensor of one zero, over which the first slice is put. */
+/* A tensor of one zero, over which the first slice is put: of numbers or of exponents. */
 static bool put_zero(uint32_t *zero, struct chain_rewriter *rewriter, uint32_t item)
 {
     struct op op = {.kind = OP_FILL, .output_count = 1, .attribute_count = FILL_ATTRIBUTES};
@@ -367,7 +471,7 @@ static bool put_slice(struct chain_rewriter *rewriter, const struct chain *chain
         struct slice_view views[SLICE_TENSORS_MAX];
         struct slice part;
 
-        chain_cut(&part, views, chain, rewriter->tape, place, i, j);
+        chain_cut_part(&part, views, chain, rewriter->tape, place, i, j);
         if (!put_part(rewriter, chain, place, &part, views)) {
             return false;
         }
@@ -386,8 +490,8 @@ static bool put_slice(struct chain_rewriter *rewriter, const struct chain *chain
 
 static bool put_chain(struct chain_rewriter *rewriter, const struct chain *chain)
 {
-    const uint64_t rows = chain_slices(&chain->levels[0]);
-    const uint64_t columns = chain_slices(&chain->levels[1]);
+    const uint64_t rows = chain_cut_slices(&chain->levels[0]);
+    const uint64_t columns = chain_cut_slices(&chain->levels[1]);
 
     for (uint64_t i = 0; i < rows; i++) {
         for (uint64_t j = 0; j < columns; j++) {
@@ -400,14 +504,28 @@ static bool put_chain(struct chain_rewriter *rewriter, const struct chain *chain
     return true;
 }
 
+/* Puts what stood in the way of a chain behind it. */
+static bool put_waiting(struct chain_rewriter *rewriter, uint32_t number)
+{
+    const struct chain *chain = &rewriter->chains[number];
+
+    for (uint32_t at = chain->first; at < chain->last; at++) {
+        if (rewriter->waits[at] == number && !keep_op(rewriter, at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool write_slices(struct chain_rewriter *rewriter, uint32_t at)
 {
     const uint32_t number = rewriter->owner[at];
 
     if (number == CHAIN_NONE) {
-        return keep_op(rewriter, at);
+        return rewriter->waits[at] != CHAIN_NONE || keep_op(rewriter, at);
     }
-    return rewriter->chains[number].last != at || put_chain(rewriter, &rewriter->chains[number]);
+    return rewriter->chains[number].last != at ||
+           (put_chain(rewriter, &rewriter->chains[number]) && put_waiting(rewriter, number));
 }
 
 enum status chain_slice(struct tape **derived, const struct tape *tape,

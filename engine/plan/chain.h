@@ -13,12 +13,19 @@
  * it is where one of its operations has no axis to be cut along (dropout of the shares), and where
  * all of it is small.
  *
+ * A loss over many ids is such a chain too, where chain_limits asks for it: logits and their
+ * gradient are made for some tokens at a time. The gradient of the words is a sum over all tokens,
+ * which is rounded once; so it is made for some ids at a time, of columns of the logits that are made
+ * again, by the maxima and sums of their rows that the first chain has left. A step then makes one
+ * product of the words in addition to three. What the losses give the rest of the step waits for the
+ * first chain. A loss whose gradient reads the losses, or more of the logits than a row's
+ * cross-entropy, stays as it is.
+ *
  * One head's square is left. A block of its rows is no operation: no kind says at which row of a
  * causal mask it begins. And the gradients of keys and values sum over all rows: the integers of a
  * column depend, by the window, on the largest exponent of the whole column, and the sum of a
  * column is rounded once. So blocks of rows would be made three times: for the exponents, for the
- * integers, for the sums, which no tensor of a tape can hold in parts. Up to 8,192 tokens it would
- * gain GPT-2 nothing: its logits are what a step's memory is full of. What a causal mask hides is
+ * integers, for the sums, which no tensor of a tape can hold in parts. What a causal mask hides is
  * kept as zeros: a tensor is a rectangle, and half of one square is not worth another layout.
  */
 #ifndef ENGINE_PLAN_CHAIN_H

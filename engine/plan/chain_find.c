@@ -6,6 +6,9 @@
 
 #include "engine/plan/derived.h"
 
+/* Lines of logits are a multiple of so many in a slice, where so many fit: kernels like it. */
+#define LINES_TOGETHER 64
+
 /* ---- who makes and reads what --------------------------------------------- */
 
 static void note_readers(struct chain_finder *finder)
@@ -88,20 +91,22 @@ void chain_finder_close(struct chain_finder *finder)
     *finder = (struct chain_finder){.tape = NULL};
 }
 
-uint32_t chain_place(const struct chain *chain, uint32_t op)
-{
-    for (uint32_t place = 0; place < chain->count; place++) {
-        if (chain->ops[place] == op) {
-            return place;
-        }
-    }
-    return CHAIN_NONE;
-}
-
 /* Does MOVE take elements of this type? */
 static bool is_copied(enum dtype dtype)
 {
     return dtype == DTYPE_F32 || dtype == DTYPE_U32;
+}
+
+/* Can parts be put together? Of numbers, and of exponents where losses are cut: those of a row's
+ * gradient tell how tokens are shifted. */
+static bool is_placed(const struct chain_finder *finder, uint32_t id)
+{
+    const struct tape *tape = finder->tape;
+    const uint32_t maker = finder->makers[id];
+
+    return tape->tensors[id].dtype == DTYPE_F32 ||
+           (finder->limits.losses && maker != CHAIN_NONE && tape->ops[maker].kind == OP_QUANTIZE &&
+            tape->ops[maker].outputs[1] == id);
 }
 
 static bool is_own(const struct chain *chain, uint32_t op)
@@ -116,7 +121,7 @@ bool chain_leaves(const struct chain *chain, const struct chain_finder *finder, 
     const struct tensor *tensor = &finder->tape->tensors[id];
     bool outside = finder->lasting[id];
 
-    if (tensor->dtype != DTYPE_F32 || (!outside && tensor->count == chain->elements)) {
+    if (!is_placed(finder, id) || (!outside && tensor->count == chain->elements)) {
         return false; /* later chains make it again */
     }
     for (uint32_t i = finder->reader_from[id]; i < finder->reader_from[id + 1]; i++) {
@@ -250,7 +255,7 @@ static bool add_op(struct chain *chain, uint32_t op, enum chain_part part)
     return true;
 }
 
-/* Parts of numbers can be put together; parts of integers and exponents stay inside. */
+/* What cannot be put together stays inside. */
 static bool outputs_fit(const struct chain_finder *finder, const struct joined *joined, uint32_t at)
 {
     const struct op *op = &finder->tape->ops[at];
@@ -259,7 +264,7 @@ static bool outputs_fit(const struct chain_finder *finder, const struct joined *
     for (uint32_t o = 0; o < op->output_count; o++) {
         const uint32_t id = op->outputs[o];
 
-        if (finder->tape->tensors[id].dtype == DTYPE_F32) {
+        if (is_placed(finder, id)) {
             continue;
         }
         fit = fit && !finder->lasting[id];
@@ -293,9 +298,29 @@ static bool take_own(struct chain *chain, const struct chain_finder *finder,
     return true;
 }
 
-/* Adds what makes the large inputs of the chain, and those that cannot be copied in parts. */
+/* Adds what makes an input of the operation at a place of the chain. */
+static bool add_maker(struct chain *chain, const struct chain_finder *finder,
+                      const struct joined *joined, uint32_t place, uint32_t id)
+{
+    const struct tape *tape = finder->tape;
+    const uint32_t maker = finder->makers[id];
+    const uint32_t found = chain_place(chain, maker);
+    const bool again = is_joined(joined, maker) || chain->parts[place] == CHAIN_AGAIN;
+
+    if (found != CHAIN_NONE) {
+        if (chain->parts[found] == CHAIN_FEED && again) {
+            chain->parts[found] = CHAIN_AGAIN;
+        }
+        return true;
+    }
+    return tape_loop_of(tape, maker) == tape_loop_of(tape, chain->first) &&
+           add_op(chain, maker, again ? CHAIN_AGAIN : CHAIN_FEED);
+}
+
+/* Adds what makes the large inputs of the chain and, if asked for, those that cannot be copied in
+ * parts. */
 static bool add_makers(struct chain *chain, const struct chain_finder *finder,
-                       const struct joined *joined)
+                       const struct joined *joined, bool integers)
 {
     const struct tape *tape = finder->tape;
 
@@ -304,20 +329,11 @@ static bool add_makers(struct chain *chain, const struct chain_finder *finder,
 
         for (uint32_t i = 0; i < op->input_count; i++) {
             const uint32_t id = op->inputs[i];
-            const uint32_t maker = finder->makers[id];
+            const bool needed =
+                is_large(finder, joined, id) || (integers && !is_copied(tape->tensors[id].dtype));
 
-            if (maker == CHAIN_NONE ||
-                (!is_large(finder, joined, id) && is_copied(tape->tensors[id].dtype))) {
-                continue;
-            }
-            const bool again = is_joined(joined, maker) || chain->parts[k] == CHAIN_AGAIN;
-            const uint32_t place = chain_place(chain, maker);
-
-            if (place != CHAIN_NONE && chain->parts[place] == CHAIN_FEED && again) {
-                chain->parts[place] = CHAIN_AGAIN;
-            } else if (place == CHAIN_NONE &&
-                       (tape_loop_of(tape, maker) != tape_loop_of(tape, chain->first) ||
-                        !add_op(chain, maker, again ? CHAIN_AGAIN : CHAIN_FEED))) {
+            if (needed && finder->makers[id] != CHAIN_NONE &&
+                !add_maker(chain, finder, joined, k, id)) {
                 return false;
             }
         }
@@ -341,171 +357,15 @@ static void sort_ops(struct chain *chain)
     }
 }
 
-/* ---- how it is cut ------------------------------------------------------------- */
-
-/* What the operations of a chain say of one tensor that the chain makes. */
-struct known_view {
-    uint32_t id;
-    struct slice_view view;
-};
-
-struct cutter {
-    const struct chain_finder *finder;
-    struct chain *chain;
-    struct chain_level *level;
-    struct slice *wholes; /* of the level, per operation */
-    bool cut[CHAIN_OPS_MAX];
-    struct known_view known[CHAIN_OPS_MAX * OP_OUTPUTS_MAX];
-    uint32_t known_count;
-};
-
-static bool is_same_view(const struct slice_view *a, const struct slice_view *b)
+/* Its first product that makes a large tensor. */
+static uint32_t seed_of(const struct chain *chain, const struct chain_finder *finder)
 {
-    return a->first == b->first && a->run == b->run && a->count == b->count &&
-           (a->count == 1 || a->stride == b->stride);
-}
-
-static uint32_t tensor_at(const struct op *op, uint32_t i)
-{
-    return i < op->input_count ? op->inputs[i] : op->outputs[i - op->input_count];
-}
-
-static const struct slice_view *known_of(const struct cutter *cutter, uint32_t id)
-{
-    for (uint32_t i = 0; i < cutter->known_count; i++) {
-        if (cutter->known[i].id == id) {
-            return &cutter->known[i].view;
+    for (uint32_t place = 0; place < chain->count; place++) {
+        if (makes_large(finder, chain->ops[place])) {
+            return place;
         }
     }
-    return NULL;
-}
-
-/* Notes the views of what the chain makes. False: another operation says otherwise, or an output is
- * not cut. */
-static bool note_views(struct cutter *cutter, uint32_t place, const struct slice_view *views)
-{
-    const struct tape *tape = cutter->finder->tape;
-    const struct op *op = &tape->ops[cutter->chain->ops[place]];
-
-    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
-        const uint32_t id = tensor_at(op, i);
-        const struct slice_view *known = known_of(cutter, id);
-
-        if (i >= op->input_count &&
-            views[i].run * views[i].count == cutter->wholes[place].tensors[i].count) {
-            return false;
-        }
-        if (known != NULL && !is_same_view(known, &views[i])) {
-            return false;
-        }
-        if (known == NULL && chain_place(cutter->chain, cutter->finder->makers[id]) != CHAIN_NONE) {
-            cutter->known[cutter->known_count++] = (struct known_view){id, views[i]};
-        }
-    }
-    return true;
-}
-
-static void take_units(struct slice_view *views, const struct cutter *cutter, uint32_t place,
-                       uint64_t first, uint64_t last)
-{
-    struct slice part;
-
-    slice_take(&part, views, &cutter->wholes[place], cutter->level->axes[place],
-               first * cutter->level->per[place], last * cutter->level->per[place]);
-}
-
-/* Looks for the axis along which tensor i of an operation has the view. */
-static bool find_axis(struct cutter *cutter, uint32_t place, uint32_t i,
-                      const struct slice_view *wanted)
-{
-    const struct slice *whole = &cutter->wholes[place];
-    uint64_t lengths[SLICE_AXES_MAX];
-    const uint32_t axes = slice_axes(lengths, whole);
-
-    for (uint32_t axis = 0; axis < axes; axis++) {
-        struct slice_view views[SLICE_TENSORS_MAX];
-        struct slice part;
-
-        slice_take(&part, views, whole, axis, 0, 1);
-        const uint64_t units = wanted->run / views[i].run;
-
-        if (units * cutter->level->length != lengths[axis] || units * views[i].run != wanted->run) {
-            continue;
-        }
-        cutter->level->axes[place] = axis;
-        cutter->level->per[place] = units;
-        take_units(views, cutter, place, 0, 1);
-        if (is_same_view(&views[i], wanted)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Cuts an operation as one of its tensors is cut already. */
-static bool cut_by_neighbour(struct cutter *cutter, uint32_t place)
-{
-    const struct op *op = &cutter->finder->tape->ops[cutter->chain->ops[place]];
-
-    for (uint32_t i = 0; i < op->input_count + op->output_count; i++) {
-        const struct slice_view *known = known_of(cutter, tensor_at(op, i));
-
-        if (known != NULL && find_axis(cutter, place, i, known)) {
-            cutter->cut[place] = true;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Do all operations agree about the units first .. last-1? */
-static bool agree_about(struct cutter *cutter, uint64_t first, uint64_t last)
-{
-    cutter->known_count = 0;
-    for (uint32_t place = 0; place < cutter->chain->count; place++) {
-        struct slice_view views[SLICE_TENSORS_MAX];
-
-        take_units(views, cutter, place, first, last);
-        if (!note_views(cutter, place, views)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* From the product on, operation by operation. */
-static bool cut_level(struct cutter *cutter, uint32_t seed, uint32_t axis)
-{
-    struct chain_level *level = cutter->level;
-    struct slice_view views[SLICE_TENSORS_MAX];
-    uint32_t cut = 1;
-
-    level->axes[seed] = axis;
-    level->per[seed] = 1;
-    cutter->cut[seed] = true;
-    take_units(views, cutter, seed, 0, 1);
-    if (!note_views(cutter, seed, views)) {
-        return false;
-    }
-    for (uint32_t before = 0; before < cut && cut < cutter->chain->count;) {
-        before = cut;
-        for (uint32_t place = 0; place < cutter->chain->count; place++) {
-            if (!cutter->cut[place] && cut_by_neighbour(cutter, place)) {
-                take_units(views, cutter, place, 0, 1);
-                if (!note_views(cutter, place, views)) {
-                    return false;
-                }
-                cut++;
-            }
-        }
-    }
-    return cut == cutter->chain->count && agree_about(cutter, 0, level->step) &&
-           agree_about(cutter, level->length - 1, level->length);
-}
-
-static bool is_cut(const struct chain_level *level)
-{
-    return level->step < level->length;
+    return CHAIN_NONE;
 }
 
 /* As many heads at a time as there is room for; several sequences where all heads of them fit. */
@@ -524,64 +384,7 @@ static bool choose_steps(struct chain *chain, const struct chain_finder *finder,
     if (chain->levels[0].step > sequences) {
         chain->levels[0].step = sequences;
     }
-    return is_cut(&chain->levels[0]) || is_cut(&chain->levels[1]);
-}
-
-/* Is a part of a part one of runs of the whole? */
-static bool views_nest(const struct chain *chain, const struct cutter *cutter)
-{
-    for (uint32_t place = 0; place < chain->count && is_cut(&chain->levels[0]); place++) {
-        const struct slice *whole = &cutter->wholes[place];
-        struct slice_view views[SLICE_TENSORS_MAX];
-
-        take_units(views, cutter, place, 0, 1);
-        for (uint32_t i = 0; i < whole->op.input_count + whole->op.output_count; i++) {
-            if (views[i].count != 1) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool cut_levels(struct chain *chain, struct cutter *cutter, uint32_t seed)
-{
-    const struct tape *tape = cutter->finder->tape;
-
-    for (uint32_t place = 0; place < chain->count; place++) {
-        slice_whole(&cutter->wholes[place], tape, chain->ops[place]);
-    }
-    for (uint32_t number = 0; number < CHAIN_LEVELS; number++) {
-        cutter->level = &chain->levels[number];
-        cutter->known_count = 0;
-        memset(cutter->cut, 0, sizeof(cutter->cut));
-        if (!is_cut(cutter->level)) {
-            continue;
-        }
-        if (!cut_level(cutter, seed, number) ||
-            (number == 0 && is_cut(&chain->levels[1]) && !views_nest(chain, cutter))) {
-            return false;
-        }
-        for (uint32_t place = 0; place < chain->count; place++) {
-            const struct slice whole = cutter->wholes[place];
-            struct slice_view views[SLICE_TENSORS_MAX];
-
-            slice_take(&cutter->wholes[place], views, &whole, cutter->level->axes[place], 0,
-                       cutter->level->step * cutter->level->per[place]);
-        }
-    }
-    return true;
-}
-
-/* Its first product that makes a large tensor. */
-static uint32_t seed_of(const struct chain *chain, const struct chain_finder *finder)
-{
-    for (uint32_t place = 0; place < chain->count; place++) {
-        if (makes_large(finder, chain->ops[place])) {
-            return place;
-        }
-    }
-    return CHAIN_NONE;
+    return chain_cut_is_cut(&chain->levels[0]) || chain_cut_is_cut(&chain->levels[1]);
 }
 
 /* Is every tensor that comes from outside in parts one that can be copied? */
@@ -594,7 +397,7 @@ static bool inputs_fit(const struct chain *chain, const struct chain_finder *fin
         struct slice_view views[SLICE_TENSORS_MAX];
         struct slice part;
 
-        chain_cut(&part, views, chain, tape, place, 0, 0);
+        chain_cut_part(&part, views, chain, tape, place, 0, 0);
         for (uint32_t i = 0; i < op->input_count; i++) {
             const struct tensor *tensor = &tape->tensors[op->inputs[i]];
 
@@ -609,19 +412,212 @@ static bool inputs_fit(const struct chain *chain, const struct chain_finder *fin
 
 static bool cut_chain(struct chain *chain, const struct chain_finder *finder)
 {
+    static const uint32_t batches[CHAIN_LEVELS] = {0, 1};
     const uint32_t seed = seed_of(chain, finder);
-    struct cutter cutter = {.finder = finder, .chain = chain};
-    bool cut = false;
 
-    if (seed == CHAIN_NONE || !choose_steps(chain, finder, seed)) {
+    return seed != CHAIN_NONE && choose_steps(chain, finder, seed) &&
+           chain_cut_levels(chain, finder->tape, seed, batches) && inputs_fit(chain, finder);
+}
+
+/* ---- losses ---------------------------------------------------------------------- */
+
+/* A product of logits that are larger than all that it reads, and than the limits leave whole. */
+static bool makes_logits(const struct chain_finder *finder, uint32_t at)
+{
+    const struct op *op = &finder->tape->ops[at];
+    const struct tensor *tensors = finder->tape->tensors;
+    const uint32_t out = op->outputs[0];
+    bool entropy = false;
+
+    if (!finder->limits.losses || op->kind != OP_CONTRACT || finder->lasting[out] ||
+        op->attributes[CONTRACT_DIMS] * op->attributes[CONTRACT_DIMS + 1] > 1 ||
+        op->attributes[CONTRACT_CAUSAL] != 0 ||
+        tensors[out].count <= tensors[op->inputs[0]].count + tensors[op->inputs[2]].count ||
+        tensor_size(&tensors[out]) <= finder->limits.room) {
         return false;
     }
-    cutter.wholes = malloc(chain->count * sizeof(*cutter.wholes));
-    if (cutter.wholes != NULL) {
-        cut = cut_levels(chain, &cutter, seed);
-        free(cutter.wholes);
+    for (uint32_t i = finder->reader_from[out]; i < finder->reader_from[out + 1]; i++) {
+        const enum op_kind kind = finder->tape->ops[finder->readers[i]].kind;
+
+        entropy = entropy || kind == OP_CROSS_ENTROPY || kind == OP_CROSS_ENTROPY_GRAD;
     }
-    return cut && inputs_fit(chain, finder);
+    return entropy;
+}
+
+static uint32_t logits_of(const struct chain *chain, const struct chain_finder *finder)
+{
+    for (uint32_t place = 0; place < chain->count; place++) {
+        if (makes_logits(finder, chain->ops[place])) {
+            return place;
+        }
+    }
+    return CHAIN_NONE;
+}
+
+/* Cuts the product of logits: m, the tokens, or n, the ids. Returns the axis. */
+static uint32_t choose_lines(struct chain *chain, const struct chain_finder *finder, uint32_t seed,
+                             bool ids)
+{
+    const struct op *op = &finder->tape->ops[chain->ops[seed]];
+    const int64_t *dims = &op->attributes[CONTRACT_DIMS];
+    const uint32_t first = ids ? 4 : 2;
+    const uint32_t axis = dims[first] > 1 ? first : first + 1;
+    const uint64_t length = (uint64_t)dims[axis];
+    const uint64_t line = tensor_size(&finder->tape->tensors[op->outputs[0]]) / length;
+    uint64_t step = finder->limits.room / line;
+
+    step = step == 0 ? 1 : step > LINES_TOGETHER ? step - step % LINES_TOGETHER : step;
+    chain->levels[0] =
+        (struct chain_level){.length = length, .step = step < length ? step : length};
+    chain->levels[1] = (struct chain_level){.length = 1, .step = 1};
+    return axis;
+}
+
+/* Adds what makes integers that come in parts. */
+static bool add_feeds(struct chain *chain, const struct chain_finder *finder,
+                      const struct joined *joined)
+{
+    const struct tape *tape = finder->tape;
+    const uint32_t count = chain->count;
+
+    for (uint32_t place = 0; place < count; place++) {
+        const struct op *op = &tape->ops[chain->ops[place]];
+        struct slice_view views[SLICE_TENSORS_MAX];
+        struct slice part;
+
+        chain_cut_part(&part, views, chain, tape, place, 0, 0);
+        for (uint32_t i = 0; i < op->input_count; i++) {
+            const struct tensor *tensor = &tape->tensors[op->inputs[i]];
+
+            if (part.tensors[i].count != tensor->count && !is_copied(tensor->dtype) &&
+                (finder->makers[op->inputs[i]] == CHAIN_NONE ||
+                 !add_maker(chain, finder, joined, place, op->inputs[i]))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Cuts a chain by tokens or by ids, with the integers that its slices need. */
+static bool cut_loss(struct chain *chain, const struct chain_finder *finder,
+                     const struct joined *joined, bool ids)
+{
+    uint32_t count = 0;
+
+    if (chain->count == 0 || !add_makers(chain, finder, joined, false)) {
+        return false;
+    }
+    while (count != chain->count) {
+        count = chain->count;
+        sort_ops(chain);
+        const uint32_t seed = logits_of(chain, finder);
+
+        if (seed == CHAIN_NONE) {
+            return false;
+        }
+        const uint32_t axes[CHAIN_LEVELS] = {choose_lines(chain, finder, seed, ids), 0};
+
+        if (!chain_cut_is_cut(&chain->levels[0]) ||
+            !chain_cut_levels(chain, finder->tape, seed, axes) ||
+            !add_feeds(chain, finder, joined)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The chain of those of the joined operations that are chosen, or of the others. */
+static bool own_chosen(struct chain *chain, const struct chain_finder *finder,
+                       const struct joined *joined, const bool *chosen, bool value)
+{
+    *chain = (struct chain){.first = CHAIN_NONE, .elements = joined->elements};
+    for (uint32_t k = 0; k < joined->count; k++) {
+        const uint32_t at = joined->ops[k];
+
+        if (chosen[k] != value) {
+            continue;
+        }
+        chain->first = chain->count == 0 ? at : chain->first;
+        chain->last = at;
+        if (!outputs_fit(finder, joined, at) || !add_op(chain, at, CHAIN_OWN)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Is what an operation makes read by others that are chosen, or by such as are not joined? */
+static bool is_useful(const struct chain_finder *finder, const struct joined *joined,
+                      const bool *chosen, uint32_t at)
+{
+    const struct op *op = &finder->tape->ops[at];
+
+    for (uint32_t o = 0; o < op->output_count; o++) {
+        const uint32_t id = op->outputs[o];
+
+        if (finder->lasting[id]) {
+            return true;
+        }
+        for (uint32_t i = finder->reader_from[id]; i < finder->reader_from[id + 1]; i++) {
+            const uint32_t *found = bsearch(&finder->readers[i], joined->ops, joined->count,
+                                            sizeof(*joined->ops), compare_ops);
+
+            if (found == NULL || chosen[found - joined->ops]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* What can be cut by tokens stays chosen, but for what only the others read. */
+static bool choose_tokens(bool *chosen, struct chain *all, const struct chain_finder *finder,
+                          const struct joined *joined)
+{
+    const uint32_t seed = logits_of(all, finder);
+    const uint32_t axis = choose_lines(all, finder, seed, false);
+
+    if (!chain_cut_reach(chosen, all, finder->tape, seed, axis)) {
+        return false;
+    }
+    for (uint32_t k = joined->count; k-- > 0;) {
+        chosen[k] = chosen[k] && is_useful(finder, joined, chosen, joined->ops[k]);
+    }
+    return true;
+}
+
+/*
+ * A loss is one chain by tokens: logits, what the cross-entropy makes of a row, its gradient and
+ * the gradient of what the logits were made of. The gradient of the words sums over all tokens, so
+ * it is another chain, by ids: it makes its columns of the logits and of their gradient again, of
+ * the maxima and sums that the first one has left. A chain that has been remade is one of these.
+ */
+static uint32_t losses_of(struct chain *chains, const struct chain_finder *finder,
+                          const struct joined *joined)
+{
+    bool chosen[CHAIN_OPS_MAX];
+
+    memset(chosen, true, sizeof(chosen));
+    for (int ids = 0; ids < 2; ids++) {
+        if (joined->count > CHAIN_OPS_MAX ||
+            !own_chosen(&chains[0], finder, joined, chosen, true)) {
+            return 0;
+        }
+        if (cut_loss(&chains[0], finder, joined, ids == 1)) {
+            return 1;
+        }
+    }
+    if (!own_chosen(&chains[0], finder, joined, chosen, true) ||
+        !choose_tokens(chosen, &chains[0], finder, joined)) {
+        return 0;
+    }
+    return own_chosen(&chains[0], finder, joined, chosen, true) &&
+                   own_chosen(&chains[1], finder, joined, chosen, false) &&
+                   cut_loss(&chains[0], finder, joined, false) &&
+                   cut_loss(&chains[1], finder, joined, true) && chains[0].last < chains[1].first
+               ? 2
+               : 0;
 }
 
 /* ---- all chains ----------------------------------------------------------------- */
@@ -633,7 +629,7 @@ static uint32_t chains_of(struct chain *chains, const struct chain_finder *finde
 
     for (uint32_t next = 0; next < joined->count; count++) {
         if (count == CHAINS_MAX || !take_own(&chains[count], finder, joined, &next) ||
-            !add_makers(&chains[count], finder, joined)) {
+            !add_makers(&chains[count], finder, joined, true)) {
             return 0;
         }
         sort_ops(&chains[count]);
@@ -650,52 +646,18 @@ uint32_t chain_find(struct chain chains[CHAINS_MAX], struct chain_finder *finder
         const uint32_t seed = (*at)++;
         struct joined joined;
 
-        if (finder->seen[seed] || !makes_large(finder, seed) || !join_ops(&joined, finder, seed)) {
+        const bool logits = makes_logits(finder, seed);
+
+        if (finder->seen[seed] || (!logits && !makes_large(finder, seed)) ||
+            !join_ops(&joined, finder, seed)) {
             continue;
         }
-        const uint32_t count = chains_of(chains, finder, &joined);
+        const uint32_t count =
+            logits ? losses_of(chains, finder, &joined) : chains_of(chains, finder, &joined);
 
         if (count > 0) {
             return count;
         }
     }
     return 0;
-}
-
-/* ---- slices ---------------------------------------------------------------------- */
-
-uint64_t chain_slices(const struct chain_level *level)
-{
-    return (level->length + level->step - 1) / level->step;
-}
-
-void chain_cut(struct slice *part, struct slice_view views[SLICE_TENSORS_MAX],
-               const struct chain *chain, const struct tape *tape, uint32_t place, uint64_t i,
-               uint64_t j)
-{
-    const uint64_t slices[CHAIN_LEVELS] = {i, j};
-    struct slice whole;
-
-    slice_whole(part, tape, chain->ops[place]);
-    for (uint32_t k = 0; k < SLICE_TENSORS_MAX; k++) {
-        views[k] = (struct slice_view){0, part->tensors[k].count, part->tensors[k].count, 1};
-    }
-    for (uint32_t number = 0; number < CHAIN_LEVELS; number++) {
-        const struct chain_level *level = &chain->levels[number];
-        const uint64_t first = slices[number] * level->step;
-        const uint64_t end =
-            first + level->step < level->length ? first + level->step : level->length;
-        struct slice_view inner[SLICE_TENSORS_MAX];
-
-        if (!is_cut(level)) {
-            continue;
-        }
-        whole = *part;
-        slice_take(part, inner, &whole, level->axes[place], first * level->per[place],
-                   end * level->per[place]);
-        for (uint32_t k = 0; k < whole.op.input_count + whole.op.output_count; k++) {
-            inner[k].first += views[k].first;
-            views[k] = inner[k];
-        }
-    }
 }

@@ -205,6 +205,27 @@ static uint64_t periods_of_reach(const struct slice *slice)
     return sharers * causal == (uint64_t)slice->op.attributes[ROWS] ? sharers : 1;
 }
 
+/* The gradient of a cross-entropy knows the maximum and the sum of a row, so that its columns are
+ * cut too, where there are rows. */
+static bool has_entropy_columns(const struct op *op)
+{
+    return op->kind == OP_CROSS_ENTROPY_GRAD && op->attributes[ROWS] > 1;
+}
+
+static void take_entropy_columns(struct cut *cut)
+{
+    const struct op *op = &cut->whole->op;
+    const uint64_t columns = (uint64_t)op->attributes[COLUMNS];
+    const uint64_t taken = cut->last - cut->first;
+
+    view_units(cut, 0, columns, 1);
+    view_units(cut, output_place(op, 0), columns, 1);
+    cut->part->op.attribute_count = CROSS_ENTROPY_PART;
+    cut->part->op.attributes[COLUMNS] = (int64_t)taken;
+    cut->part->op.attributes[CROSS_ENTROPY_FIRST] += (int64_t)cut->first;
+    cut->part->op.attributes[CROSS_ENTROPY_REST] += (int64_t)(columns - taken);
+}
+
 static void take_rows(struct cut *cut, uint32_t axis)
 {
     const struct op *op = &cut->whole->op;
@@ -513,6 +534,9 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
         if (reach_sharers(whole) != 0) {
             lengths[1] = periods_of_reach(whole);
             count = 2;
+        } else if (has_entropy_columns(op)) {
+            lengths[1] = (uint64_t)attributes[COLUMNS];
+            count = 2;
         }
         break;
     case FAMILY_GATHER:
@@ -576,7 +600,11 @@ static void take_axis(struct cut *cut, uint32_t axis)
         take_expansion(cut);
         break;
     case FAMILY_ROWS:
-        take_rows(cut, axis);
+        if (axis == 1 && has_entropy_columns(&cut->whole->op)) {
+            take_entropy_columns(cut);
+        } else {
+            take_rows(cut, axis);
+        }
         break;
     case FAMILY_GATHER:
         take_gather(cut, axis);

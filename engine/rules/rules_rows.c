@@ -499,16 +499,17 @@ RULE uint32_t rule_cross_entropy(const struct rule_call *call, uint64_t index)
 
 RULE uint32_t rule_cross_entropy_grad(const struct rule_call *call, uint64_t index)
 {
+    const int64_t *attributes = call->op->attributes;
     uint64_t columns = columns_of(call);
     uint64_t row = index / columns;
     uint32_t target = operand_get(&call->inputs[1], row);
 
-    if (target >= columns) {
+    if (target >= columns + (uint64_t)attributes[CROSS_ENTROPY_REST]) {
         return target == TARGET_IGNORED ? 0 : FLOAT_NAN_BITS;
     }
     float e = scalar_exp(rule_input(call, 0, index) - rule_input(call, 2, row));
     float p = e * (1.0f / rule_input(call, 3, row));
 
-    p = index % columns == target ? p - 1.0f : p;
+    p = (uint64_t)attributes[CROSS_ENTROPY_FIRST] + index % columns == target ? p - 1.0f : p;
     return real_to_bits(p * rule_input(call, 4, row));
 }

@@ -14,8 +14,6 @@
 
 #include "engine/cuda/machine/machine.h"
 #include "engine/plan/chain.h"
-#include "engine/plan/hoist.h"
-#include "engine/plan/recompute.h"
 #include "tests/support/device/fake_device.h"
 #include "tests/support/device/rewrite_check.h"
 #include "tests/support/numeric/random_op.h"
@@ -34,45 +32,11 @@ static void check(enum status status, const struct error *error)
 
 /* ---- rewrites ----------------------------------------------------------------- */
 
-/* The tape with its chains in slices, after `parts` of recompute.h (0: without); NULL: no chain. */
 static struct tape *in_slices(const struct tape *tape, uint64_t room, uint32_t parts)
 {
     const struct chain_limits limits = {.room = room};
-    struct recompute_hints hints = {.source = tape};
-    struct tape *chained = NULL;
-    struct tape *kept = NULL;
-    struct tape *sliced = NULL;
-    bool *inside;
-    struct error error;
 
-    error_init(&error);
-    check(chain_remake(&chained, tape, &limits, &error), &error);
-    if (chained == NULL) {
-        return NULL;
-    }
-    inside = calloc((size_t)chained->tensor_count + 1, sizeof(*inside));
-    assert_non_null(inside);
-    check(chain_mark_inside(inside, chained, &limits, &error), &error);
-    hints.inside = inside;
-    if (parts != 0) {
-        check(recompute_build(&kept, chained, &hints, parts, &error), &error);
-    }
-    check(chain_slice(&sliced, kept != NULL ? kept : chained, &limits, &error), &error);
-    free(inside);
-    tape_free(kept);
-    tape_free(chained);
-    return sliced;
-}
-
-static struct tape *hoisted(struct tape *tape)
-{
-    struct tape *rewrite = NULL;
-    struct error error;
-
-    error_init(&error);
-    check(hoist_build(&rewrite, tape, &error), &error);
-    tape_free(tape);
-    return rewrite;
+    return rewrite_in_slices(tape, &limits, parts);
 }
 
 /* ---- random attention ------------------------------------------------------------ */
@@ -188,60 +152,6 @@ static uint64_t head_size(const struct attention *one)
     return one->group * one->length * one->length * sizeof(float);
 }
 
-/* A sum of the bytes of each tensor of the job's tape, where it is made. */
-struct sums {
-    const struct tape *tape; /* that runs */
-    uint32_t tensor_count;   /* of the job's */
-    uint64_t *sums;
-    uint32_t compared;
-    bool compares;
-};
-
-static enum status sum_made(void *context, struct op_turn maker, uint32_t output, const void *bytes,
-                            uint64_t size, struct error *error)
-{
-    struct sums *all = context;
-    const uint32_t id = all->tape->ops[maker.op].outputs[output];
-    uint64_t sum = UINT64_C(0xcbf29ce484222325);
-
-    (void)error;
-    if (id >= all->tensor_count) {
-        return STATUS_OK;
-    }
-    for (uint64_t i = 0; i < size; i++) {
-        sum = (sum ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
-    }
-    if (all->compares && sum != all->sums[id]) {
-        fail_msg("tensor %u differs", id);
-    }
-    all->sums[id] = sum;
-    all->compared += all->compares;
-    return STATUS_OK;
-}
-
-/* A step of each in trace mode, by the looped rules and by kernels. */
-static uint32_t compare_tensors(const struct tape *tape, const struct tape *rewrite, uint64_t seed)
-{
-    struct sums all = {.tensor_count = tape->tensor_count,
-                       .sums = calloc(tape->tensor_count, sizeof(*all.sums))};
-    const struct observer observer = {.made = sum_made, .context = &all};
-
-    assert_non_null(all.sums);
-    for (int turn = 0; turn < 2; turn++) {
-        const struct machine_options options = {
-            .isa = turn == 0 ? ISA_SCALAR : isa_best(), .thread_count = 2, .trace = true};
-        struct random_machine machine;
-
-        all.tape = turn == 0 ? tape : rewrite;
-        all.compares = turn == 1;
-        random_machine_open(&machine, all.tape, &options, seed);
-        random_machine_step(&machine, &observer);
-        random_machine_close(&machine);
-    }
-    free(all.sums);
-    return all.compared;
-}
-
 /* How many products of whole score matrices a tape makes. */
 static uint32_t count_whole(const struct tape *tape, uint64_t elements)
 {
@@ -275,9 +185,9 @@ static void test_random_attention_ends_alike(void **state)
         }
         assert_int_equal(count_whole(tape, elements), 2);
         assert_int_equal(count_whole(rewrite, elements), 0);
-        rewrite = seed % 2 == 0 ? rewrite : hoisted(rewrite);
+        rewrite = seed % 2 == 0 ? rewrite : rewrite_hoisted(rewrite);
         rewrite_compare_random(tape, rewrite, seed);
-        assert_true(compare_tensors(tape, rewrite, seed) > 10);
+        assert_true(rewrite_compare_tensors(tape, rewrite, seed) > 10);
         windows += one.windows;
         tape_free(rewrite);
         tape_free(tape);
@@ -383,7 +293,7 @@ static void test_models_end_alike(void **state)
         small_model_open(&small, &options);
         rewrite = in_slices(small.model.tape, 45 * 45 * sizeof(float), turn < 8 ? 0 : 3);
         assert_non_null(rewrite);
-        rewrite = turn % 8 < 4 ? rewrite : hoisted(rewrite);
+        rewrite = turn % 8 < 4 ? rewrite : rewrite_hoisted(rewrite);
         print_message("%s, %u micro-batches: %u operations for %u\n", model_kind_name(options.kind),
                       options.accumulate, rewrite->op_count, small.model.tape->op_count);
         assert_true(rewrite->op_count > small.model.tape->op_count);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "engine/plan/hoist.h"
+#include "engine/plan/recompute.h"
 #include "tests/support/numeric/random_tape.h"
 #include "tests/support/test.h"
 
@@ -13,6 +15,48 @@ static void check(enum status status, const struct error *error)
     if (status != STATUS_OK) {
         fail_msg("%s", error->text);
     }
+}
+
+/* ---- rewriting --------------------------------------------------------------- */
+
+struct tape *rewrite_in_slices(const struct tape *tape, const struct chain_limits *limits,
+                               uint32_t parts)
+{
+    struct recompute_hints hints = {.source = tape};
+    struct tape *chained = NULL;
+    struct tape *kept = NULL;
+    struct tape *sliced = NULL;
+    bool *inside;
+    struct error error;
+
+    error_init(&error);
+    check(chain_remake(&chained, tape, limits, &error), &error);
+    if (chained == NULL) {
+        return NULL;
+    }
+    inside = calloc((size_t)chained->tensor_count + 1, sizeof(*inside));
+    assert_non_null(inside);
+    check(chain_mark_inside(inside, chained, limits, &error), &error);
+    hints.inside = inside;
+    if (parts != 0) {
+        check(recompute_build(&kept, chained, &hints, parts, &error), &error);
+    }
+    check(chain_slice(&sliced, kept != NULL ? kept : chained, limits, &error), &error);
+    free(inside);
+    tape_free(kept);
+    tape_free(chained);
+    return sliced;
+}
+
+struct tape *rewrite_hoisted(struct tape *tape)
+{
+    struct tape *rewrite = NULL;
+    struct error error;
+
+    error_init(&error);
+    check(hoist_build(&rewrite, tape, &error), &error);
+    tape_free(tape);
+    return rewrite;
 }
 
 /* ---- every tensor ----------------------------------------------------------- */
@@ -127,4 +171,57 @@ void rewrite_compare_random(const struct tape *tape, const struct tape *rewrite,
     }
     random_machine_close(&other);
     random_machine_close(&plain);
+}
+
+/* A sum of the bytes of each tensor of the job's tape, where it is made. */
+struct sums {
+    const struct tape *tape; /* that runs */
+    uint32_t tensor_count;   /* of the job's */
+    uint64_t *sums;
+    uint32_t compared;
+    bool compares;
+};
+
+static enum status sum_made(void *context, struct op_turn maker, uint32_t output, const void *bytes,
+                            uint64_t size, struct error *error)
+{
+    struct sums *all = context;
+    const uint32_t id = all->tape->ops[maker.op].outputs[output];
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+
+    (void)error;
+    if (id >= all->tensor_count) {
+        return STATUS_OK;
+    }
+    for (uint64_t i = 0; i < size; i++) {
+        sum = (sum ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    }
+    if (all->compares && sum != all->sums[id]) {
+        fail_msg("tensor %u differs", id);
+    }
+    all->sums[id] = sum;
+    all->compared += all->compares;
+    return STATUS_OK;
+}
+
+uint32_t rewrite_compare_tensors(const struct tape *tape, const struct tape *rewrite, uint64_t seed)
+{
+    struct sums all = {.tensor_count = tape->tensor_count,
+                       .sums = calloc(tape->tensor_count, sizeof(*all.sums))};
+    const struct observer observer = {.made = sum_made, .context = &all};
+
+    assert_non_null(all.sums);
+    for (int turn = 0; turn < 2; turn++) {
+        const struct machine_options options = {
+            .isa = turn == 0 ? ISA_SCALAR : isa_best(), .thread_count = 2, .trace = true};
+        struct random_machine machine;
+
+        all.tape = turn == 0 ? tape : rewrite;
+        all.compares = turn == 1;
+        random_machine_open(&machine, all.tape, &options, seed);
+        random_machine_step(&machine, &observer);
+        random_machine_close(&machine);
+    }
+    free(all.sums);
+    return all.compared;
 }
