@@ -236,7 +236,7 @@ static uint64_t size_most(const struct tape *tape)
     return size;
 }
 
-/* Whatever rank 0 says, a finished checkpoint is never written to, nor a file beyond its size. */
+/* A rank 0 that lies cannot make this rank write to a finished checkpoint, or to a huge file. */
 static enum status open_told(int *file, char path[FILE_PATH_MAX], const char *folder,
                              const struct save_file *told, const struct tape *tape,
                              struct error *error)
