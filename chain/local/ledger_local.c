@@ -1,10 +1,13 @@
 /* ledger_local.c - see ledger_local.h. */
 #include "chain/local/ledger_local.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/hex.h"
 #include "base/io/database.h"
@@ -569,23 +572,52 @@ static enum status write_meta(struct local *local, struct error *error)
                         (int64_t)time(NULL));
 }
 
+/* An empty file that nobody else makes at the same time: what fails from here on may remove it. */
+static enum status make_file(const char *path, struct error *error)
+{
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (file < 0) {
+        return errno == EEXIST
+                   ? error_set(error, STATUS_REFUSED, "there is already something at %s", path)
+                   : error_set_errno(error, "cannot make %s", path);
+    }
+    (void)close(file);
+    return STATUS_OK;
+}
+
+static void remove_file(const char *path)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    char name[FILE_PATH_MAX + sizeof("-wal")];
+
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        (void)snprintf(name, sizeof(name), "%.*s%s", FILE_PATH_MAX - 1, path, suffixes[i]);
+        (void)unlink(name);
+    }
+}
+
 enum status ledger_local_init(const char *path, struct error *error)
 {
-    struct local *local;
+    struct local *local = calloc(1, sizeof(*local));
     enum status status;
 
-    if (file_exists(path)) {
-        return error_set(error, STATUS_REFUSED, "there is already something at %s", path);
-    }
-    local = calloc(1, sizeof(*local));
     if (local == NULL) {
         return error_set(error, STATUS_NO_MEMORY, "no memory for a ledger");
     }
     error_init(&local->store_error);
+    status = make_file(path, error);
+    if (status != STATUS_OK) {
+        free(local);
+        return status;
+    }
     TRY_OUT(open_file(local, path, error));
     TRY_OUT(write_meta(local, error));
 out:
     close_local(local);
+    if (status != STATUS_OK) {
+        remove_file(path);
+    }
     return status;
 }
 

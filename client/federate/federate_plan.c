@@ -51,9 +51,11 @@ static enum status read_term(struct federate_term *term, const char *name, const
 
     if (option == NULL) {
         (void)error_set(error, STATUS_USAGE, "'terms' has no word '%.60s'", name);
-        error_advise(error, is_ours(name) ? "name it on the command line, for all owners"
-                                          : "terms are options of 'job open', without hyphens "
-                                            "before them");
+        error_advise(error, "%s",
+                     strcmp(name, "salt") == 0 ? "leave it out: each try of a round has its own"
+                     : is_ours(name)           ? "name it on the command line, for all owners"
+                                     : "terms are options of 'job open', without hyphens before "
+                                       "them");
         return STATUS_USAGE;
     }
     if (flag ? !json_is_true(value) : !json_is_string(value)) {

@@ -189,9 +189,10 @@ static enum status check_options(const struct model_options *options, struct err
                          STEPS_MAX);
     }
     if (options->accumulate == 0 || options->group > options->accumulate) {
-        return error_set(error, STATUS_USAGE,
-                         "%u micro-batches in groups of %u; there must be one or more",
-                         options->accumulate, options->group);
+        return error_set(
+            error, STATUS_USAGE,
+            "%u micro-batches in groups of %u; a step has a whole group, of one or more",
+            options->accumulate, options->group);
     }
     if (!(options->rate >= 0.0 && options->rate <= 1e6 && options->rate_min >= 0.0 &&
           options->rate_min <= 1e6)) {

@@ -46,7 +46,8 @@ def run(*words, wanted=0, more=None):
 
 
 def refusal(*words, wanted=3):
-    return json.loads(run(*words, "--json", wanted=wanted))["error"]["message"]
+    error = json.loads(run(*words, "--json", wanted=wanted))["error"]
+    return error["message"] + " " + error.get("advice", "")
 
 
 # ---- plans ------------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ def what_can_not_be_averaged_is_refused_by_name():
         said = refusal("job", "federate", usual, "--out", path("case"), "--offline", *more)
         assert words in said, (words, said)
     for change, words in (({"terms": {"reward": 1}}, "'reward' is a text"), ({"terms": {"rewart": "1"}}, "no word 'rewart'"),
-                          ({"terms": {"salt": "1"}}, "no word 'salt'"), ({"pay": "1"}, "unknown key 'pay'")):
+                          ({"terms": {"salt": "1"}}, "leave it out"), ({"pay": "1"}, "unknown key 'pay'")):
         with open(path("case.json"), "w", encoding="ascii") as file:
             json.dump({"owners": [{"name": "ada", "job": path("ada.job"), "data": [rows(0)], **change}]}, file)
         said = refusal("job", "federate", path("case.json"), "--out", path("case"), "--offline",

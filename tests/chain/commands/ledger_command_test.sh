@@ -61,6 +61,15 @@ run env LOCKSTEP_LEDGER="local:$dir/try.ledger" "$L" doctor
 check "doctor finds it" 0 'says out "good    ledger      local:$dir/try.ledger, height"'
 run "$L" ledger init "$dir/try.ledger"
 check "and not made twice" 1 'says err "already something"'
+(
+    ulimit -f 8
+    "$L" ledger init "$dir/cut.ledger"
+) >"$dir/out" 2>"$dir/err"
+code=$?
+check "on a full disk none is made, and nothing stays" 2 \
+    'says err "cut.ledger" && [ -z "$(ls "$dir" | grep cut)" ]'
+run "$L" ledger init "$dir/cut.ledger"
+check "so that it is made when there is room" 0 'says out "local:$dir/cut.ledger"'
 run "$L" ledger faucet $address 4.5ether --ledger "local:$dir/try.ledger"
 check "its money is free, and it says what it did" 0 \
     'says out "gave 4.5 eth to $address, which has 4.5 eth"'
