@@ -334,6 +334,7 @@ KERNEL(kernel_total, struct total_args)
             total = first + i == 0 ? term : real_stored(total + term);
         }
     }
+    warp_barrier(); /* the total may lie where a term did */
     if (lane == 0) {
         *args.out = total;
     }
