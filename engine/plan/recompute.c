@@ -10,7 +10,8 @@
 #define NEVER UINT32_MAX
 
 /* Operations first .. last-1, of which those from `turn` on are taken for backward ones: there the
- * most bytes live. A step without a repeat is one pass; each micro-batch is one. */
+ * most bytes live. A step without a repeat is one pass; each micro-batch is one. The tape of a rank
+ * does not name its micro-batches: there the edges of loops part them. */
 struct pass {
     uint32_t first;
     uint32_t turn;
@@ -248,14 +249,30 @@ static void cut_pass(struct rewriter *rewriter, const struct pass *pass)
     }
 }
 
+/* Where the next loop behind an operation begins, or its own ends. What stands in a loop is
+ * repeated in the same turn or not at all. *loop: the first that has not ended there. */
+static uint32_t next_edge(const struct tape *tape, uint32_t *loop, uint32_t at)
+{
+    while (*loop < tape->loop_count && tape->loops[*loop].last <= at) {
+        (*loop)++;
+    }
+    if (*loop == tape->loop_count) {
+        return tape->op_count;
+    }
+    return at < tape->loops[*loop].first ? tape->loops[*loop].first : tape->loops[*loop].last;
+}
+
 static void cut_tape(struct rewriter *rewriter)
 {
     const struct tape *tape = rewriter->tape;
     struct pass pass = {.first = 0};
+    uint32_t loop = 0;
 
     for (; pass.first < tape->op_count; pass.first = pass.last) {
+        const uint32_t edge = next_edge(tape, &loop, pass.first);
+
         pass.last = pass.first + 1;
-        while (pass.last < tape->op_count && same_pass(rewriter, pass.first, pass.last)) {
+        while (pass.last < edge && same_pass(rewriter, pass.first, pass.last)) {
             pass.last++;
         }
         find_turn(rewriter, &pass);

@@ -177,7 +177,9 @@ static void check_model(const struct model_options *wanted, uint32_t groups, uin
         check_ranks(&start, &options, ranks, whole);
     }
     check_ranks(&start, &options, groups + 2, whole); /* two are spare */
-    options.recompute = options.hoist = true;
+    options.recompute = true;
+    check_ranks(&start, &options, 2, whole);
+    options.hoist = true;
     check_ranks(&start, &options, 3, whole);
     whole->backend->close(whole);
     start_release(&start);
@@ -218,6 +220,19 @@ static void wide_options(struct model_options *options, enum optimizer optimizer
     options->length = 4;
     options->dropout = 0.0;
     options->optimizer = optimizer;
+}
+
+/* Behind the loops of two ranks stand sums of their groups, which are as large as what the loops
+ * keep: nothing of a turn is made again there. */
+static void test_what_a_loop_forgets_is_made_again_in_its_turn(void **state)
+{
+    struct model_options model;
+
+    (void)state;
+    wide_options(&model, OPTIMIZER_ADAMW);
+    model.width = 32;
+    model.heads = 1;
+    check_model(&model, 8, 3);
 }
 
 static void test_every_optimizer_is_that_of_one_machine(void **state)
@@ -435,6 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_model_is_that_of_one_machine),
         cmocka_unit_test(test_seven_ranks_of_eight_groups),
+        cmocka_unit_test(test_what_a_loop_forgets_is_made_again_in_its_turn),
         cmocka_unit_test(test_every_optimizer_is_that_of_one_machine),
         cmocka_unit_test(test_held_out_batches_are_those_of_one_machine),
         cmocka_unit_test(test_bytes_on_the_wire_are_those_of_the_formula),
