@@ -207,8 +207,7 @@ static bool columns_fit(const struct op *first, const struct op *quantize, const
 
     return product->kind == OP_CONTRACT && product->input_count == 4 &&
            product->inputs[2 * side] == quantize->outputs[2] &&
-           product->inputs[0] != product->inputs[2] &&
-           product->attributes[CONTRACT_CAUSAL] == 0 &&
+           product->inputs[0] != product->inputs[2] && product->attributes[CONTRACT_CAUSAL] == 0 &&
            product->attributes[CONTRACT_BITS] == first->attributes[CONTRACT_BITS] &&
            product_of(product, 0) == product_of(first, 0) &&
            operand_rows(product, side) == product_of(first, 4) &&
@@ -380,8 +379,8 @@ static bool add_group(struct fusion *fusion, struct readers *readers,
 static bool add_rows(struct fusion *fusion, struct readers *readers, const struct rows_match *found)
 {
     const bool written = readers->kept[found->made] || readers->count[found->made] > 1;
-    const struct attention_group group = {
-        found->ats, found->count, rows_maker(found, NULL, false, written), NEVER};
+    const struct attention_group group = {found->ats, found->count,
+                                          rows_maker(found, NULL, false, written), NEVER};
 
     return add_group(fusion, readers, &group);
 }
@@ -394,8 +393,7 @@ static bool add_remade(struct fusion *fusion, struct readers *readers,
     const struct rows_match *backward = &found->backward;
     const uint32_t ds = backward->made;
     const uint32_t first = forward->ats[forward->count - 1];
-    const bool written =
-        readers->kept[ds] || readers->count[ds] > 1 + (uint32_t)found->keys_remake;
+    const bool written = readers->kept[ds] || readers->count[ds] > 1 + (uint32_t)found->keys_remake;
     struct attention_group groups[4] = {
         {forward->ats, forward->count, rows_maker(forward, NULL, true, false), NEVER},
         {found->values.ats, 2, columns_maker(&found->values, fusion, forward, NULL), first},
@@ -428,9 +426,9 @@ static bool find_attention(struct fusion *fusion, const struct tape *tape, struc
         } else {
             found.remade = false;
         }
-        if (found.remade ? !add_remade(fusion, readers, &found)
-                         : found.forward.count == PARTS &&
-                               !add_rows(fusion, readers, &found.forward)) {
+        if (found.remade
+                ? !add_remade(fusion, readers, &found)
+                : found.forward.count == PARTS && !add_rows(fusion, readers, &found.forward)) {
             return false;
         }
     }
@@ -453,11 +451,12 @@ static struct contract_args faced_args(const struct launcher *launcher, const st
 /* What every kernel is given of the rows of a softmax, or of its gradient. */
 static struct attention_args attention_args_of(const struct op *rows)
 {
-    return (struct attention_args){.rows = {.rows = (uint64_t)rows->attributes[ROWS],
-                                            .columns = (uint64_t)rows->attributes[COLUMNS],
-                                            .causal = (uint64_t)rows->attributes[SOFTMAX_CAUSAL],
-                                            .constant = (uint32_t)rows->attributes[SOFTMAX_SCALE_BITS],
-                                            .kind = (uint32_t)rows->kind}};
+    return (struct attention_args){
+        .rows = {.rows = (uint64_t)rows->attributes[ROWS],
+                 .columns = (uint64_t)rows->attributes[COLUMNS],
+                 .causal = (uint64_t)rows->attributes[SOFTMAX_CAUSAL],
+                 .constant = (uint32_t)rows->attributes[SOFTMAX_SCALE_BITS],
+                 .kind = (uint32_t)rows->kind}};
 }
 
 /* Scores, and what the rows of the softmax have left of them. */
@@ -491,13 +490,12 @@ static enum device_result launch_strips_of(const struct launcher *launcher,
     const uint64_t k = args->product.contract.k;
     const uint32_t rows = strips_rows_of(launcher->shared_max, k);
     const uint64_t strips = (all + rows - 1) / rows;
-    const struct device_launch launch = {
-        .kernel = kernel,
-        .grid = {(uint32_t)(strips * args->scores.batches), 1, 1},
-        .block = STRIP_THREADS,
-        .shared_size = STRIP_SHARED(rows, k),
-        .arguments_size = sizeof(*args),
-        .arguments = args};
+    const struct device_launch launch = {.kernel = kernel,
+                                         .grid = {(uint32_t)(strips * args->scores.batches), 1, 1},
+                                         .block = STRIP_THREADS,
+                                         .shared_size = STRIP_SHARED(rows, k),
+                                         .arguments_size = sizeof(*args),
+                                         .arguments = args};
 
     assert(rows != 0 && launcher->packed);
     args->strip_rows = rows;
@@ -505,8 +503,8 @@ static enum device_result launch_strips_of(const struct launcher *launcher,
     return launcher->calls->launch(launcher->device, &launch);
 }
 
-static enum device_result launch_along(const struct launcher *launcher,
-                                       const struct fusion *fusion, const struct fused_group *group)
+static enum device_result launch_along(const struct launcher *launcher, const struct fusion *fusion,
+                                       const struct fused_group *group)
 {
     static const enum cuda_kernel kernels[2][2] = {
         {KERNEL_ATTENTION_WIDE, KERNEL_ATTENTION_NARROW},
@@ -533,11 +531,10 @@ static enum device_result launch_along(const struct launcher *launcher,
     if (group->count == PARTS) {
         take_product(&args.product, launcher, &group->ops[SECOND], false);
     }
-    return launch_strips_of(
-        launcher, &args,
-        kernels[contract_by_halves(launcher, UNITS_ATTENTION, args.scores.bits)]
-               [args.scores.bits == 14],
-        args.scores.m);
+    return launch_strips_of(launcher, &args,
+                            kernels[contract_by_halves(launcher, UNITS_ATTENTION, args.scores.bits)]
+                                   [args.scores.bits == 14],
+                            args.scores.m);
 }
 
 static enum device_result launch_across(const struct launcher *launcher,
@@ -558,11 +555,10 @@ static enum device_result launch_across(const struct launcher *launcher,
         rows = fusion_group(fusion, rows->again - 1);
     }
     take_scores(&args, launcher, rows);
-    return launch_strips_of(
-        launcher, &args,
-        kernels[contract_by_halves(launcher, UNITS_ATTENTION, args.scores.bits)]
-               [args.scores.bits == 14],
-        args.scores.n);
+    return launch_strips_of(launcher, &args,
+                            kernels[contract_by_halves(launcher, UNITS_ATTENTION, args.scores.bits)]
+                                   [args.scores.bits == 14],
+                            args.scores.n);
 }
 
 static enum device_result launch_attention(const struct launcher *launcher,
@@ -616,8 +612,7 @@ static void add_columns(struct selftest_tape *tape, const struct attention_shape
     const int64_t n = shape->keys;
     const int64_t by_a[3] = {shape->heads, n, shape->d};
     const int64_t by_b[3] = {shape->heads, shape->d, n};
-    const struct op *held =
-        selftest_quantize(tape, x, shape->heads, n, m, shape->bits, 128, false);
+    const struct op *held = selftest_quantize(tape, x, shape->heads, n, m, shape->bits, 128, false);
     const struct op *free =
         selftest_quantize(tape, other, shape->heads, shape->d, m, shape->bits, 128, false);
 
@@ -677,9 +672,11 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
 /* A strip to each multiprocessor. */
 static void add_timed(struct selftest_tape *tape, int bits, int64_t processors)
 {
-    const struct attention_shape shape = {processors, STRIP_ROWS,
+    const struct attention_shape shape = {processors,
+                                          STRIP_ROWS,
                                           selftest_timed_k(processors, STRIP_K_MAX),
-                                          selftest_timed_k(processors, ATTENTION_D_MAX / 2), bits,
+                                          selftest_timed_k(processors, ATTENTION_D_MAX / 2),
+                                          bits,
                                           true};
 
     add_attention(tape, &shape, false);

@@ -333,7 +333,7 @@ struct strip_columns_args {
  * operation along the rows only what has an output.
  */
 struct attention_args {
-    struct rows_args rows;        /* inputs[0]: p, where scores have no planes; else nothing is read */
+    struct rows_args rows; /* inputs[0]: p, where scores have no planes; else nothing is read */
     struct contract_args scores;  /* queries (A) by keys (B); no planes of A: p lies in memory */
     struct contract_args slopes;  /* dout (A) by values (B); no planes of A: p is wanted, not ds */
     struct strip_product product; /* contract.out NULL: none */

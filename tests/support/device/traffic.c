@@ -318,7 +318,8 @@ static void count_attention(struct traffic *traffic, const struct attention_args
     }
     traffic->written += made != NULL ? all : 0;
     if (product->out != NULL) {
-        traffic->read += operand_bytes(is_b ? &product->a : &product->b, others, product->blocks, 2);
+        traffic->read +=
+            operand_bytes(is_b ? &product->a : &product->b, others, product->blocks, 2);
         traffic->written += 4 * product->batches * product->m * product->n;
     }
 }

@@ -310,8 +310,7 @@ static RULE INLINED void attention_again(const struct attention *attention, uint
     attention_take(&held, attention->strip.x + row * attention->strip.pitch, p);
     HELD_EACH(&held, i, c)
     {
-        p[i] =
-            c < held.visible ? attention_share(&args->rows, p[i], maximum, inverse) : 0.0f;
+        p[i] = c < held.visible ? attention_share(&args->rows, p[i], maximum, inverse) : 0.0f;
     }
 }
 
@@ -391,8 +390,8 @@ static RULE INLINED void attend_strip(const struct attention_args *args, enum li
 
 /* p of 16 keys by 16 queries, in place of their scores; ds, where there is dp. */
 static RULE INLINED void columns_make(const struct attention *attention,
-                                      float made[FACED_COLUMNS][2],
-                                      float slopes[FACED_COLUMNS][2], uint32_t row, uint32_t column)
+                                      float made[FACED_COLUMNS][2], float slopes[FACED_COLUMNS][2],
+                                      uint32_t row, uint32_t column)
 {
     const struct attention_args *args = attention->args;
     const uint32_t queries = (uint32_t)args->scores.m;

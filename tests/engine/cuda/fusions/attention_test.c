@@ -115,8 +115,8 @@ static uint64_t columns_of(const struct attention_case *shape)
 /* Launches of rows (or columns) of either width, by bytes or by halves. */
 static uint64_t launched(bool columns, bool halves)
 {
-    const uint32_t first = (columns ? KERNEL_ATTENTION_COLUMNS_NARROW : KERNEL_ATTENTION_NARROW) +
-                           (halves ? 2 : 0);
+    const uint32_t first =
+        (columns ? KERNEL_ATTENTION_COLUMNS_NARROW : KERNEL_ATTENTION_NARROW) + (halves ? 2 : 0);
 
     return fake_device_launches(first) + fake_device_launches(first + 1);
 }
