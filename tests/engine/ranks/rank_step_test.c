@@ -232,7 +232,16 @@ static void test_what_a_loop_forgets_is_made_again_in_its_turn(void **state)
     wide_options(&model, OPTIMIZER_ADAMW);
     model.width = 32;
     model.heads = 1;
-    check_model(&model, 8, 3);
+    check_model(&model, 8, 3); /* the plan would not take it */
+    small_model_options(&model, MODEL_LLAMA);
+    model.width = 24;
+    model.heads = model.kv_heads = 4;
+    model.layers = 2;
+    model.length = 96;
+    model.batch = 1;
+    model.hidden = 64;
+    model.vocabulary = 256;
+    check_model(&model, 8, 3); /* bits would differ */
 }
 
 static void test_every_optimizer_is_that_of_one_machine(void **state)
