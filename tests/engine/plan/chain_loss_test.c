@@ -1,6 +1,6 @@
 /*
  * Goal: a loss in slices ends in the same states and makes the same tensors as one that has all
- * logits at once, whatever the slices are.
+ * logits at once, with any slices.
  *
  * Method: random losses (tokens, ids, widths, bits, blocks; with and without a mask, ignored and
  * wrong targets, words that learn, tokens that learn) in slices of one line to nearly all of them,
