@@ -1898,8 +1898,8 @@ def _atan2(g, name, out, y, x):
     made = _atan(g, name, out, g.binary("div", g.select(steep, x, y),
                                         g.select(nowhere, g.number(1), under)))
     made = g.select(nowhere, g.number(0), made)
-    side = g.select(g.binary("equal", y, 0), g.map("reciprocal", g.stop(y)), y)  # of -0 too
-    down = g.binary("less", side, 0)
+    side = y if out is None else g.select(g.binary("equal", y, 0), g.map("reciprocal", g.stop(y)), y)
+    down = g.binary("less", side, 0)  # of -0 too, but in an angle, whose 0 may come of a transform
     quarter, half = (g.select(down, g.number(-angle), g.number(angle))
                      for angle in (math.pi / 2, math.pi))
     flat = g.select(g.binary("less", x, 0), g.binary("add", made, half), made)
