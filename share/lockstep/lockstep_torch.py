@@ -26,6 +26,7 @@ import dis
 import json
 import math
 import os
+import re
 import struct
 import sys
 import warnings
@@ -267,7 +268,10 @@ class Line:
         self.words = None    # of integers as f32: gives the same as u32, or None
 
 
-LOST = object()  # of a tensor that has no line
+LOST = "a result that has no line, like the places of a pool's numbers"  # of a tensor, in place of its value
+PARTLY = "a tensor of which a part was changed in place: build it with torch.cat, torch.stack or torch.where"
+UNSEEN = ("a tensor with a gradient whose memory was changed past autograd, by detach(), .data or no_grad(): change a "
+          "clone() of it, or change it where gradients are recorded")
 WORD, SIGNED, WIDE = (0, 2 ** 32 - 1), (-2 ** 31, 2 ** 31 - 1), (-2 ** 64, 2 ** 64)
 MOVED = {"move", "place", "select", "stop", "take"}  # what they give is what they got
 
@@ -316,6 +320,8 @@ def dense_strides(sizes):
 
 def bits(number):
     number = float(number)
+    if math.isnan(number):
+        return "0x7fc00000"
     return "0x%08x" % struct.unpack("<I", struct.pack("<f", number if abs(number) < 3.4e38 or
                                                       math.isinf(number) else
                                                       math.copysign(math.inf, number)))[0]
@@ -346,9 +352,10 @@ def merged(sizes, *strides):
 
 
 def _window(value):
-    """The shorter axis of two along which a view shows elements twice, or None."""
+    """The shorter axis of two along which a view, or a tensor, shows elements twice, or None."""
+    strides, sizes = (value.strides, value.sizes) if isinstance(value, Value) else (value.stride(), value.shape)
     steps = sorted((abs(step), size, axis) for axis, (step, size) in enumerate(
-        zip(value.strides, value.sizes)) if step and size > 1)
+        zip(strides, sizes)) if step and size > 1)
     span, seen = 0, []
     for step, size, axis in steps:
         if step <= span:
@@ -373,6 +380,8 @@ class Graph:
         self.tables = {}  # of rotations, by their numbers
 
     def line(self, word, operands, numbers, sizes, kind="f32"):
+        if 0 in tuple(sizes):
+            refuse("a tensor without elements")
         made = Line(word, operands, numbers, tape_shape(sizes), kind, self.place)
         moved = [one for one in operands if one.kind == kind] if word in MOVED else []
         if kind == "u32" and moved:
@@ -679,6 +688,13 @@ class Graph:
     def stop(self, x):
         x = self.whole(x)
         return Value(self.line("stop", [x.line], [], x.line.shape), x.sizes, x.strides)
+
+    def gather(self, table, index, sizes):
+        """Rows of a table (rows, width) where an index says."""
+        line = self.dense(index)
+        if len(line.shape) + 1 > RANK:
+            line = self.dense(Value(line, (line.count,), kind=line.kind), line.count)
+        return Value(self.line("gather", [table, line], [], list(line.shape) + [table.shape[-1]]), sizes)
 
     def select(self, c, a, b):
         sizes = torch.broadcast_shapes(c.sizes, a.sizes, b.sizes)
@@ -1007,16 +1023,48 @@ WAY_OUT = {"_local_scalar_dense": "a number that depends on the batch or a weigh
                                     "step: out[torch.arange(len(out)), lengths - 1]",
            "nonzero": "how many there are depends on numbers: multiply by the mask, or use torch.where",
            "as_strided": "take the parts with narrow(), unfold() or an index that is a constant"}
+DIFFERENT = ("how many different ones there are depends on numbers: of what depends on no batch find them before the "
+             "export; else sort(), and compare each with the one before")
+COUNTS = ("compare with the edges of all bins and sum: ((x[:, None] >= edges[:-1]) & (x[:, None] < edges[1:])).sum(0); "
+          "of integers, torch.nn.functional.one_hot(x, count).sum(0)")
+GAMMA = ("above 0, by Stirling at z = x + 6: (z - 0.5) * z.log() - z + 0.9189385 + 1 / (12 * z) - 1 / (360 * z**3) - "
+         "(x * (x + 1) * (x + 2) * (x + 3) * (x + 4) * (x + 5)).log()")
+DIGAMMA = ("above 0, at z = x + 6: z.log() - 1 / (2 * z) - 1 / (12 * z**2) + 1 / (120 * z**4) - sum(1 / (x + i) for i "
+           "in range(6))")
+NUMBER = "it gives a number, and what is computed cannot leave the tensors: (a == b).all() stays one"
+EACH = "a loop over the axis: torch.maximum or torch.minimum of what came before and the next"
+WAY_OUT.update({
+    "_unique2": DIFFERENT, "unique_dim": DIFFERENT, "unique_consecutive": DIFFERENT, "_unique": DIFFERENT,
+    "histc": COUNTS, "bincount": COUNTS, "histogram": COUNTS, "lgamma": GAMMA, "mvlgamma": GAMMA, "digamma": DIGAMMA,
+    "polygamma": "of order 1 and more it is the derivative of digamma: " + DIGAMMA,
+    "linalg_matrix_exp": "scale, sum, square: a = x / 2**k with a norm below 1, then e = I + a (I + a/2 (I + a/3 (...))) "
+                         "to about 8 terms, then k times e = e @ e",
+    "equal": NUMBER, "allclose": NUMBER, "cummax": EACH, "cummin": EACH,
+    "mode": "of integers, torch.nn.functional.one_hot(x, count).sum(-2).argmax(-1)",
+    "scatter_reduce": "a mask of who goes where: torch.where(one_hot(index, count) > 0, x[..., None], -1e30).amax(0)",
+    "renorm": "x * (limit / x.norm(dim=..., keepdim=True)).clamp(max=1)",
+    "embedding_renorm": "leave max_norm out, and scale the rows that come out: e * (limit / e.norm(dim=-1, "
+                        "keepdim=True)).clamp(max=1)",
+    "norm": "x.abs().pow(p).sum(axes).pow(1 / p)", "linalg_vector_norm": "x.abs().pow(p).sum(axes).pow(1 / p)",
+    "nansum": "torch.where(x == x, x, 0.0).sum()", "nanmedian": "torch.where(x == x, x, a number).median()",
+    "signbit": "x < 0", "fmax": "torch.maximum", "fmin": "torch.minimum", "count_nonzero": "(x != 0).sum()",
+    "dist": "(a - b).norm()", "rad2deg": "x * (180 / math.pi)", "deg2rad": "x * (math.pi / 180)",
+    "isin": "(x[..., None] == those).any(-1)", "block_diag": "torch.nn.functional.pad of each, and their sum",
+    "diagonal_scatter": "torch.where(torch.eye(n) > 0, new, x)", "to_sparse": "stay with dense tensors",
+    "rrelu_with_noise": "torch.where(x < 0, x * torch.empty_like(x).uniform_(low, high), x)",
+    "_upsample_bilinear2d_aa": "leave antialias out, or take avg_pool2d first",
+    "angle": "torch.where(x < 0, math.pi, 0.0)", "_pdist_forward": "torch.cdist, and an index of its upper triangle",
+})
 WAY_OUT.update({name: "of a matrix that depends on no batch and no weight, compute it before the export and give "
                       "it as a buffer; else make it a loop of products: Newton-Schulz steps for an inverse, steps "
                       "of conjugate gradients for a system" for name in (
                           "linalg_cholesky_ex", "linalg_inv_ex", "_linalg_solve_ex", "linalg_pinv",
                           "linalg_lstsq", "linalg_solve_triangular", "linalg_lu_factor_ex", "cholesky_solve",
-                          "_linalg_det", "_linalg_slogdet")})
+                          "_linalg_det", "_linalg_slogdet", "triangular_solve")})
 WAY_OUT.update({name: "of a matrix that depends on no batch and no weight, compute it before the export and give "
                       "it as a buffer; else make it a loop of products: power iteration for the largest, "
                       "Newton-Schulz steps for what is orthogonal" for name in (
-                          "_linalg_svd", "linalg_qr", "_linalg_eigh")})
+                          "_linalg_svd", "linalg_qr", "_linalg_eigh", "linalg_eig")})
 
 
 def rule(*names):
@@ -1031,7 +1079,9 @@ def refuse(what):
 
 
 @rule(*MAPS)
-def _map(g, name, out, x):
+def _map(g, name, out, x, decimals=0):
+    if decimals:
+        refuse("decimals: round(x * 10**n) / 10**n")
     return g.map(MAPS[name], x)
 
 
@@ -1153,6 +1203,9 @@ def _added(g, name, out, a, b, alpha=1):
 def _hide(g, x, mask, number):
     """x where the constant mask is false, and a number far below elsewhere: what softmax reads."""
     x = g.real(x)
+    if x.sizes != torch.broadcast_shapes(x.sizes, mask.shape):
+        wide = torch.broadcast_shapes(x.sizes, mask.shape)
+        x = g.view(x, lambda t: t.expand(wide))
     if x.offset != 0 or g.whole(x) is not x:
         x = Value(g.dense(x), x.sizes)
     made = g.select(g.constant(Value(None, mask.shape, kind="constant", tensor=mask), "f32"),
@@ -1169,7 +1222,7 @@ def _added_mask(g, a, b):
             continue
         hides = tensor <= -1e9
         if bool(hides.any()) and bool((hides | (tensor == 0)).all()):
-            return _hide(g, x, hides, -1e30)
+            return _hide(g, x, hides, float(tensor.min()))
     return None
 
 
@@ -1316,9 +1369,15 @@ def _div(g, name, out, a, b, rounding_mode=None):
     if name == "floor_divide" or rounding_mode is not None:
         made = g.binary("div", a, b)
         return _truncated(g, made) if rounding_mode == "trunc" else g.map("floor", made)
-    if isinstance(b, (int, float)):
+    if isinstance(b, (int, float)) and b != 0 and not _is_counted(a):
         return g.scale(g.real(a), 1 / b)
     return g.binary("div", a, b)
+
+
+def _is_counted(x):
+    """Was it an integer? Then its quotient by a number is rounded once: somebody may take the floor."""
+    return isinstance(x, Value) and (x.integer or x.kind != "f32" or x.line is not None and (
+        x.line.word == "cast" or x.line.words is not None))
 
 
 def _truncated(g, x):
@@ -1345,14 +1404,16 @@ def _remainder(g, name, out, a, b):
 @rule("pow", "square")
 def _pow(g, name, out, a, b=2):
     if not isinstance(b, (int, float)):
-        if isinstance(b, Value) and b.kind == "constant":
-            return g.binary("pow", a, b)
+        if b.kind == "constant" or b.integer or b.kind != "f32":
+            return _whole_power(g, out, g.binary("pow", a, b))
         number = a if isinstance(a, (int, float)) else a.tensor.item() if a.kind == "constant" and \
             a.tensor.numel() == 1 else 0
-        power = g.scale(g.real(b), math.log(number)) if number > 0 else g.binary(
-            "mul", b, g.map("log", g.real(a)))
-        made = g.select(g.binary("equal", b, 0), g.number(1), g.map("exp", power))
-        return made if out.dtype.is_floating_point else g.map("round", made)
+        if number > 0:
+            return g.select(g.binary("equal", b, 0), g.number(1), g.map("exp", g.scale(b, math.log(number))))
+        still, a = g.stop(b), g.real(a)  # the slope of an exponent is that of exp(b log a)
+        log = g.map("log", g.select(g.binary("less", 0, a), a, g.number(1)))
+        return g.binary("mul", g.binary("pow", a, still), g.map("exp", g.binary("mul", g.binary("sub", b, still),
+                                                                                 g.stop(log))))
     x = g.whole(g.real(a))
     if b in (0.5, -0.5, -1):
         return g.map({0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}[b], x)
@@ -1361,7 +1422,12 @@ def _pow(g, name, out, a, b=2):
         for _ in range(int(b) - 1):
             made = g.binary("mul", made, x)
         return made
-    return g.binary("pow", x, g.number(b))
+    return _whole_power(g, out, g.binary("pow", x, g.number(b)))
+
+
+def _whole_power(g, out, made):
+    """Of integers the power is rounded."""
+    return g.map("round", made) if _is_integer(out) else made
 
 
 @rule("maximum", "minimum", "max.other", "min.other")
@@ -1426,7 +1492,7 @@ def _of_span(x, span):
 
 @rule("logical_not", "bitwise_not")
 def _not(g, name, out, x):
-    if out.dtype == torch.bool:
+    if name == "logical_not" or out.dtype == torch.bool:
         return g.binary("equal", x, 0, kind="bool")
     x = g.sure_words(x)
     low, high = x.line.span or WORD
@@ -1435,21 +1501,21 @@ def _not(g, name, out, x):
 
 @rule("logical_and", "bitwise_and", "__and__")
 def _and(g, name, out, a, b):
-    if out.dtype != torch.bool:
+    if out.dtype != torch.bool and name != "logical_and":
         return _bits(g, "and", out, a, b)
     return g.binary("mul", _truth(g, a), _truth(g, b), kind="bool")
 
 
 @rule("logical_or", "bitwise_or", "__or__")
 def _or(g, name, out, a, b):
-    if out.dtype != torch.bool:
+    if out.dtype != torch.bool and name != "logical_or":
         return _bits(g, "or", out, a, b)
     return g.binary("max", _truth(g, a), _truth(g, b), kind="bool")
 
 
 @rule("logical_xor", "bitwise_xor", "__xor__")
 def _xor(g, name, out, a, b):
-    if out.dtype != torch.bool:
+    if out.dtype != torch.bool and name != "logical_xor":
         return _bits(g, "xor", out, a, b)
     return g.binary("not-equal", _truth(g, a), _truth(g, b), kind="bool")
 
@@ -1496,16 +1562,23 @@ def _masked_fill(g, name, out, x, mask, number):
     if isinstance(number, Value):
         number = number.tensor.item() if number.kind == "constant" else refuse(
             "masked_fill with a computed number")
+    number = _held(number, out)
     if number <= -1e9 and mask.kind == "constant":
-        return _hide(g, x, mask.tensor, max(number, HIDDEN))
-    return g.select(g.real(mask), g.number(max(min(number, 3e38), -3e38)), g.real(x))
+        return _hide(g, x, mask.tensor, number)
+    return g.select(g.real(mask), g.number(number), g.real(x))
 
 
 @rule("fill", "zero")
 def _fill(g, name, out, x, number=0):
     if isinstance(number, Value):
-        return g.view(g.real(number), lambda t: t.expand(x.sizes))
-    return g.number(number, x.sizes)
+        number = _cast(g, name, out, g.real(number))
+        return g.view(number, lambda t: t.expand(x.sizes))
+    return g.number(_held(number, out), x.sizes)
+
+
+def _held(number, out):
+    """What a tensor of this type holds of a number that is written into it."""
+    return number if out.is_floating_point() else bool(number) if out.dtype == torch.bool else int(number)
 
 
 @rule("where")
@@ -1515,7 +1588,7 @@ def _where(g, name, out, c, a, b):
         number = fill if isinstance(fill, (int, float)) else tensor.item() \
             if tensor is not None and tensor.numel() == 1 else 0
         if number <= -1e9 and c.kind == "constant":
-            return _hide(g, x, mask(c.tensor), max(number, -1e30))
+            return _hide(g, x, mask(c.tensor), number)
     if all(isinstance(one, Value) and one.kind == "u32" for one in (a, b)):
         return g.select(g.real(c), a, b)
     return g.select(g.real(c), g.real(a), g.real(b))
@@ -1525,7 +1598,7 @@ def _where(g, name, out, c, a, b):
 def _triangle(g, name, out, x, diagonal=0):
     kept = getattr(torch.ones(x.sizes[-2:]), name)(diagonal)
     mask = Value(None, kept.shape, kind="constant", tensor=kept)
-    return g.binary("mul", x, mask)
+    return g.select(g.real(mask), g.real(x), g.number(0))
 
 
 @rule("leaky_relu")
@@ -1627,15 +1700,15 @@ def _mirrored_pad(g, name, out, x, pads):
             refuse("a padding below 0")
         size, parts = x.sizes[axis], [x]
 
-        def edge(start, count):
+        def edge(start, last, count):
             if name.startswith("reflection"):
                 return g.flipped(g.view(x, lambda t: t.narrow(axis, start, count)), [axis])
             wide = x.sizes[:axis] + (count,) + x.sizes[axis + 1:]
-            return g.view(x, lambda t: t.narrow(axis, 0 if start == 1 else size - 1, 1).expand(wide))
+            return g.view(x, lambda t: t.narrow(axis, last, 1).expand(wide))
         if before:
-            parts.insert(0, edge(1, before))
+            parts.insert(0, edge(1, 0, before))
         if after:
-            parts.append(edge(size - 1 - after, after))
+            parts.append(edge(size - 1 - after, size - 1, after))
         if len(parts) > 1:
             x = g.join(parts, axis)
     return x
@@ -1713,13 +1786,13 @@ def _embedding_bag(g, name, out, table, index, offsets, scaled=False, mode=0, sp
                    weights=None, last=False, padding=-1):
     starts = offsets.tensor.tolist() if offsets.kind == "constant" else refuse("computed offsets")
     count = len(starts) and index.sizes[0] // len(starts)
-    if mode == 2 or weights is not None or padding != -1 or last or \
+    if mode == 2 or weights is not None or padding != -1 or last or scaled or \
             starts != [i * count for i in range(len(starts))] or count * len(starts) != index.sizes[0]:
-        refuse("bags of several sizes, of largest numbers, or with weights")
+        refuse("bags of several sizes, of largest numbers, with weights, a padding or scaled gradients: "
+               "embedding() gives the rows, sum them with a mask")
     bags = g.view(g.index(index), lambda t: t.reshape(len(starts), count))
     table = g.real(table)
-    rows = Value(g.line("gather", [g.dense(table, table.sizes[-1]), g.dense(bags)], [],
-                        list(bags.sizes) + [table.sizes[-1]]), list(bags.sizes) + [table.sizes[-1]])
+    rows = g.gather(g.dense(table, table.sizes[-1]), bags, list(bags.sizes) + [table.sizes[-1]])
     made = g.mean(rows, [1]) if mode == 1 else g.sum(rows, [1])
     return made, None, None, None
 
@@ -1743,10 +1816,12 @@ def _expm1(g, name, out, x):
 
 @rule("softplus")
 def _softplus(g, name, out, x, beta=1, threshold=20):
-    y = g.scale(g.real(x), beta)
+    x = g.real(x)
+    y = g.scale(x, beta)
     above = g.binary("less", 0, y)  # of 0 the slope is a half
     tail = _log1p(g, name, out, g.map("exp", g.select(above, g.scale(y, -1), y)))
-    return g.scale(g.binary("add", g.select(above, y, g.number(0)), tail), 1 / beta)
+    made = g.scale(g.binary("add", g.select(above, y, g.number(0)), tail), 1 / beta)
+    return made if threshold >= 20 else g.select(g.binary("less", threshold, y), x, made)
 
 
 @rule("log2", "log10", "exp2")
@@ -1823,7 +1898,8 @@ def _atan2(g, name, out, y, x):
     made = _atan(g, name, out, g.binary("div", g.select(steep, x, y),
                                         g.select(nowhere, g.number(1), under)))
     made = g.select(nowhere, g.number(0), made)
-    down = g.binary("less", y, 0)
+    side = y if out is None else g.select(g.binary("equal", y, 0), g.map("reciprocal", g.stop(y)), y)
+    down = g.binary("less", side, 0)  # of -0 too, but in an angle, whose 0 may come of a transform
     quarter, half = (g.select(down, g.number(-angle), g.number(angle))
                      for angle in (math.pi / 2, math.pi))
     flat = g.select(g.binary("less", x, 0), g.binary("add", made, half), made)
@@ -2041,7 +2117,7 @@ def _diag(g, name, out, x, by=0):
 
 @rule("flip")
 def _flip(g, name, out, x, axes):
-    return g.flipped(x, [axis % len(x.sizes) for axis in axes])
+    return g.flipped(x, [axis % len(x.sizes) for axis in axes] if x.sizes else [])
 
 
 @rule("roll")
@@ -2051,7 +2127,7 @@ def _roll(g, name, out, x, shifts, dims=()):
         return g.view(x, lambda t: t.reshape(out.shape))
     for shift, axis in zip(shifts if isinstance(shifts, (list, tuple)) else [shifts],
                            dims if isinstance(dims, (list, tuple)) else [dims]):
-        cut = -shift % x.sizes[axis]
+        cut = -shift % x.sizes[axis] if x.sizes else 0
         if cut:
             x = g.join([g.view(x, lambda t: t.narrow(axis, cut, t.shape[axis] - cut)),
                         g.view(x, lambda t: t.narrow(axis, 0, cut))], axis % len(x.sizes))
@@ -2069,15 +2145,16 @@ def _repeat(g, name, out, x, times):
 
 
 @rule("embedding")
-def _embedding(g, name, out, table, index, padding=-1, *more):
+def _embedding(g, name, out, table, index, padding=-1, scaled=False, sparse=False):
+    if scaled:
+        refuse("scale_grad_by_freq: its gradient would be another; leave it out")
     if padding != -1:  # this row is read, and learns nothing
         rows = _embedding(g, name, out, table, index)
         still = Value(g.line("stop", [g.dense(rows)], [], out.shape), out.shape)
         other = g.binary("not-equal", index, padding, "bool")
         return g.select(g.view(other, lambda t: t.unsqueeze(-1)), rows, still)
     table, index = g.real(table), g.index(index)
-    return Value(g.line("gather", [g.dense(table, table.sizes[-1]), g.dense(index)], [],
-                        list(index.sizes) + [table.sizes[-1]]), out.shape)
+    return g.gather(g.dense(table, table.sizes[-1]), index, out.shape)
 
 
 @rule("index_select")
@@ -2125,9 +2202,13 @@ def _natural(index, size):
                  tensor=torch.where(tensor < 0, tensor + size, tensor))
 
 
+def _is_unsigned(index):
+    return index.kind == "u32" and (index.line.span or WORD)[0] >= 0
+
+
 def _linear(g, indexes, sizes):
     """Of an index for each of these axes: the index of all, as if they were one."""
-    if len(indexes) == 1 and indexes[0].kind in ("u32", "constant"):
+    if len(indexes) == 1 and (indexes[0].kind == "constant" or _is_unsigned(indexes[0])):
         return indexes[0]
     if math.prod(sizes) > EXACT:
         refuse("an index into %d places that is computed: at most 2^24" % math.prod(sizes))
@@ -2137,7 +2218,7 @@ def _linear(g, indexes, sizes):
             constant = constant + index.tensor * step
             continue
         one = g.real(index)
-        if index.kind != "u32":  # it may count from the end
+        if not _is_unsigned(index):  # it may count from the end
             one = g.select(g.binary("less", one, 0), g.binary("add", one, size), one)
         one = g.scale(one, step)
         rest = one if rest is None else g.binary("add", rest, one)
@@ -2171,7 +2252,7 @@ def _index(g, name, out, x, indexes):
     shape = torch.broadcast_shapes(*(one.sizes for one in indexes))
     index = g.index(index)
     index = g.view(index, lambda t: t.expand(shape))
-    made = Value(g.line("gather", [table, g.dense(index)], [], list(shape) + rest), list(shape) + rest)
+    made = g.gather(table, index, list(shape) + rest)
     if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
         return made
     lead, wide = axes[0], len(shape)  # what is indexed side by side stays in its place
@@ -2195,6 +2276,8 @@ def _index_put(g, name, out, x, indexes, value, accumulate=False):
         return g.select(g.real(mask), g.view(g.real(value), lambda t: t.reshape([])), g.real(x))
     x = g.real(x)
     axes, indexes = _spots(x, indexes)
+    if any(0 in one.sizes for one in indexes + [value]):
+        return x
     table, index, rest, order = _rows_at(g, x, axes, indexes)
     shape = torch.broadcast_shapes(*(one.sizes for one in indexes))
     front = axes != list(range(axes[0], axes[0] + len(axes)))
@@ -2216,6 +2299,30 @@ def _index_put(g, name, out, x, indexes, value, accumulate=False):
     made = Value(g.dense(made), [x.sizes[axis] for axis in order])
     back = [order.index(i) for i in range(len(order))]
     return g.view(made, lambda t: t.permute(back))
+
+
+@rule("index_copy", "index_fill")
+def _index_copy(g, name, out, x, axis, index, value):
+    value = value if isinstance(value, Value) else g.number(_held(value, out))
+    return _index_put(g, name, out, x, [None] * (axis % max(len(x.sizes), 1)) + [index], value)
+
+
+@rule("put")
+def _put(g, name, out, x, index, value, accumulate=False):
+    x, index, value = (g.view(one, lambda t: t.reshape(-1)) if one.kind != "constant" else
+                       Value(None, (one.tensor.numel(),), kind="constant", tensor=one.tensor.reshape(-1))
+                       for one in (x, index, value))
+    made = _index_put(g, name, out, x, [index], value, accumulate)
+    return g.view(made, lambda t: t.reshape(out.shape))
+
+
+@rule("masked_select")
+def _masked_select(g, name, out, x, mask):
+    if mask.kind != "constant":
+        return _spots(x, [mask])
+    wide = torch.broadcast_shapes(x.sizes, mask.sizes)
+    x = g.view(g.real(x), lambda t: t.expand(wide))
+    return _index(g, name, out, x, [Value(None, wide, kind="constant", tensor=mask.tensor.expand(wide))])
 
 
 def _sent(g, base, index, rows, adds):
@@ -2346,7 +2453,7 @@ def _taken(g, x, axis, index):
     table = g.dense(Value(g.dense(x), (math.prod(x.sizes[:kept]), width)), width)
     shape = list(index.sizes) + list(x.sizes[kept:])
     linear = g.view(linear, lambda t: t.expand(index.sizes))
-    return Value(g.line("gather", [table, g.dense(linear)], [], shape), shape)
+    return g.gather(table, linear, shape)
 
 
 @rule("take")
@@ -2368,7 +2475,7 @@ def _scatter(g, name, out, x, axis, index, source, **names):
         source = g.real(source)
         source = _cut(g, source, index.sizes, -1) if len(source.sizes) else source
     else:
-        source = g.number(source)
+        source = g.number(_held(source, out))
     source = g.view(source, lambda t: t.expand(index.sizes))
     places, _ = _rows_of(g, g.index(index), axis)
     base, again = _rows_of(g, part, axis)
@@ -2486,7 +2593,8 @@ def _flags(more, names, axis=-1):
 
 @rule("sort", "argsort")
 def _sort(g, name, out, x, *more, **names):
-    found, index = _in_order(g, g.real(x), *_flags(more, names))
+    found, index = (g.view(one, lambda t: t.reshape(x.sizes)) for one in _in_order(
+        g, g.real(x), *_flags(more, names)))
     return index if name == "argsort" else (found, index)
 
 
@@ -2695,6 +2803,9 @@ def _fourier(g, name, out, x, axes, norm, last):
 
 
 # -- sums, norms, losses
+
+SUMS = {"sum", "cumsum", "prod", "cumprod"}
+
 
 @rule("sum")
 def _sum(g, name, out, x, axes=None, keep=False, dtype=None, **names):
@@ -2964,6 +3075,8 @@ def _mse(g, name, out, a, b, reduction=1):
 
 @rule("mm", "bmm", "matmul", "mv", "dot")
 def _product(g, name, out, a, b):
+    if 0 in a.sizes:
+        return g.number(0, out.shape)
     a, b = g.real(a), g.real(b)
     if name == "dot":
         a = g.view(a, lambda t: t.unsqueeze(0))
@@ -3184,6 +3297,17 @@ DROPOUTS = {FUNCTIONAL.dropout, torch.dropout, FUNCTIONAL.dropout1d, FUNCTIONAL.
 STOPS = {torch.Tensor.detach, torch.detach, torch.Tensor.data.__get__}
 
 
+PROMOTED = set(COMPARED) | {"clamp", "clamp_min", "clamp_max", "maximum", "minimum", "div", "floor_divide", "remainder",
+                            "fmod", "pow", "where", "bitwise_and", "bitwise_or", "bitwise_xor"}
+
+
+def _is_narrowed(args):
+    """Does a wide integer of no axes take the type of a small one?"""
+    whole = [one for one in _tensors(list(args)) if not one.is_floating_point() and one.dtype != torch.bool]
+    return any(one.dtype in SMALL and one.dim() for one in whole) and any(
+        one.dtype not in SMALL and not one.dim() for one in whole)
+
+
 def _is_view(one, other):
     """Do both lie in one storage? Tensors without bytes too."""
     whole = [tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
@@ -3215,6 +3339,12 @@ def _overlap(a, b):
     places = torch.zeros(max(a_end, b_end), dtype=torch.bool)
     places.as_strided(a.shape, a.stride(), a_first).fill_(True)
     return bool(places.as_strided(b.shape, b.stride(), b_first).any())
+
+
+def _is_shifted(a, b):
+    """Do two tensors share memory, each in an order of its own?"""
+    return a is not b and _storage(a) == _storage(b) and _overlap(a, b) and (
+        a.storage_offset(), a.shape, a.stride()) != (b.storage_offset(), b.shape, b.stride())
 
 
 OURS = {}  # by the name of a file: is it this one, or one of torch?
@@ -3417,6 +3547,7 @@ class Recorder(TorchDispatchMode):
         self.number = None  # a tensor whose number is about to be an index
         self.apart = {}  # what such an index showed: PyTorch's own shares the memory
         self.nowhere = "loss" if trains else "step"  # the place of what no module does
+        self.within = []  # names of calls that are made of others now
 
     def know(self, tensor, line, kind="f32"):
         value = Value(line, _as_real(tensor).shape, kind=kind)
@@ -3426,9 +3557,10 @@ class Recorder(TorchDispatchMode):
         self.storages[_storage(tensor)] = line.numbers[0] if line.numbers else "a tensor"
 
     def bind(self, tensor, value, stopped):
+        if not tensor.numel():  # it depends on nothing
+            return
         if value is None:
-            if tensor.numel():
-                self.table[id(tensor)] = tensor, LOST
+            self.table[id(tensor)] = tensor, LOST
             return
         if tuple(value.sizes) != tuple(tensor.shape):
             raise AssertionError("%s: a value of %s for %s" % (value.line.word, value.sizes,
@@ -3440,6 +3572,8 @@ class Recorder(TorchDispatchMode):
             self.shared.setdefault(_storage(tensor), {})[id(tensor)] = tensor
             return
         value.integer = not tensor.is_floating_point()
+        if tensor.dtype == torch.bool and value.kind == "f32":
+            value.kind = "bool"
         if value.integer and value.kind == "f32" and tensor.numel() and \
                 int(tensor.abs().max()) >= EXACT:
             words = self.graph.words(value)
@@ -3461,11 +3595,8 @@ class Recorder(TorchDispatchMode):
                 refuse("memory of %s, read past autograd" % self.storages[_storage(tensor)])
             return None
         _, value = entry
-        if value is LOST:
-            refuse("a result that has no line, like the places of a pool's numbers")
-        if value is None:
-            refuse("a tensor of which a part was changed in place: build it with torch.cat, "
-                   "torch.stack or torch.where")
+        if isinstance(value, str):
+            refuse(value)
         if value.stopped and torch.is_grad_enabled():
             if tensor.requires_grad and not tensor.is_leaf:
                 refuse("an autograd.Function, or requires_grad of what no_grad made: its gradient "
@@ -3483,13 +3614,22 @@ class Recorder(TorchDispatchMode):
         for other in list(self.shared.get(key, {}).values()):
             if other is tensor or not _overlap(tensor, other):
                 continue
-            known = self.table[id(other)][1]
-            if known is None or entry is None or entry[1] is None or not _holds(other, tensor) or \
-                    isinstance(known, Pair) != isinstance(entry[1], Pair):
-                self.table[id(other)] = other, None
-                continue
-            value = self.placed(other, known, tensor, entry[1])
-            self.bind(other, value, value.stopped)
+            known, why = self.table[id(other)][1], PARTLY
+            value = None
+            if entry is not None and not isinstance(known, str) and not isinstance(entry[1], str):
+                if self.is_unseen(tensor, entry[1], other):
+                    why = UNSEEN
+                elif _holds(other, tensor) and isinstance(known, Pair) == isinstance(entry[1], Pair):
+                    value = self.placed(other, known, tensor, entry[1])
+            if value is None:
+                self.table[id(other)] = other, why
+            else:
+                self.bind(other, value, value.stopped)
+
+    def is_unseen(self, tensor, value, other):
+        """Is the other one's gradient what it was before this change?"""
+        return self.trains and other.requires_grad and not other.is_leaf and (
+            value.stopped or not tensor.requires_grad)
 
     def placed(self, whole, base, part, value):
         """The whole with a part of it, which views its memory, changed."""
@@ -3551,6 +3691,11 @@ class Recorder(TorchDispatchMode):
                                              "; " + WAY_OUT[name]))
             told.told = True
             raise told from None
+        except Exception as error:  # noqa: B902 - the program itself has run before
+            told = Refused("%s: %s: this form of it has no line of a graph (%s: %s)" % (
+                place, func._schema.name.split("::")[1], type(error).__name__, str(error).split("\n")[0]))
+            told.told = True
+            raise told from error
 
     def record(self, func, args, kwargs, place):
         whole = func._schema.name.split("::")[1]
@@ -3583,8 +3728,18 @@ class Recorder(TorchDispatchMode):
             return self.outside(func, name, args, kwargs) if inside else self.decompose(
                 func, args, kwargs)
         self.graph.place = place
+        if inside and name not in VIEWS and _window(args[0]) is not None:
+            refuse("a change through windows that overlap: of each place the last one would stay; add them up with "
+                   "F.fold or index_add")
+        if inside and any(_is_shifted(args[0], one) for one in everything[1:]):
+            refuse("a change of memory that it reads at another place: in which order, PyTorch leaves open; clone() "
+                   "what is read")
         if inside and id(args[0]) in self.apart:
             refuse("a change at a place that is computed: use torch.where, index_put or index_add")
+        if inside and name.startswith("logical") and args[0].requires_grad and self.trains:
+            refuse("in place it would leave the gradient as it was: use torch.%s" % name)
+        if name in PROMOTED and _is_narrowed(args):
+            refuse("an integer of no axes beside integers of 8 or 16 bits: it would take their type; cast one of them")
         before = args
         if inside and self.find(args[0]) is None:
             self.know_base(args[0])
@@ -3593,6 +3748,8 @@ class Recorder(TorchDispatchMode):
         names = {key: _mapped(self.operand, value) for key, value in kwargs.items()
                  if key not in IGNORED_NAMES}
         out = func(*args, **kwargs)
+        if not any(one.numel() for one in _tensors(out)):
+            return out
         made = self.make(function, name, func, out, operands, names)
         stopped = not torch.is_grad_enabled()
         if inside:
@@ -3681,6 +3838,15 @@ class Recorder(TorchDispatchMode):
 
     def outside(self, func, name, args, kwargs):
         """What changes a tensor, as what makes another and a copy."""
+        if name in self.within:  # the other one would copy and change the copy
+            refuse("it has no line of a graph" + _way_out(name))
+        self.within.append(name)
+        try:
+            return self.changed_by_copy(func, name, args, kwargs)
+        finally:
+            self.within.pop()
+
+    def changed_by_copy(self, func, name, args, kwargs):
         packet = getattr(torch.ops.aten, name, None)
         other = getattr(packet, func._overloadname, None) or getattr(packet, "default", None)
         if other is None:
@@ -3745,14 +3911,19 @@ class Recorder(TorchDispatchMode):
         g = self.graph
         if name == "copy":
             x = operands[1] if operands[1].kind == "u32" else g.real(operands[1])
+            x = _cast(g, name, out, x) if x.kind != "f32" or not out.is_floating_point() else x
             return g.view(x, lambda t: t.expand(out.shape))
+        if name == "view" and func._overloadname == "dtype":
+            refuse("bits that are read as another type: to() makes numbers of another type")
         if name in ("view", "_unsafe_view", "_reshape_alias"):
             return g.view(operands[0], lambda t: t.view(out.shape))
         if name in VIEWS:
             return g.view(operands[0], lambda t: func(t, *operands[1:], **names))
         if name in SAME:
             return operands[0]
-        names.pop("dtype", None)
+        if names.pop("dtype", None) is not None and isinstance(out, torch.Tensor) and _is_integer(out) and \
+                name in SUMS and operands[0].kind == "f32" and not operands[0].integer:
+            operands[0] = _truncated(g, operands[0])
         made = function(g, name, out, *operands, **names)
         if name in ("add", "sub", "rsub", "mul", "neg") and isinstance(out, torch.Tensor):
             made = _wrapped(g, made, out.dtype)
@@ -3765,10 +3936,12 @@ class Recorder(TorchDispatchMode):
                 return table[func](*args, **kwargs)
             made = func.decompose(*args, **kwargs)
         if made is NotImplemented:
-            refuse("it has no line of a graph" + (
-                "" if func._schema.name.split("::")[1] in WAY_OUT else
-                ": write it by sums, products and comparisons"))
+            refuse("it has no line of a graph" + _way_out(func._schema.name.split("::")[1]))
         return made
+
+
+def _way_out(name):
+    return "" if name in WAY_OUT else ": write it by sums, products and comparisons"
 
 
 def _smoothed(func, x, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
@@ -3852,7 +4025,10 @@ def _ctc_loss(recorder, logs, targets, input_lengths, target_lengths, blank=0, r
     return found.sum() if reduction == "sum" else found.squeeze(0) if alone else found
 
 
-READ_OUT = {torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__}
+READ_OUT = {torch.Tensor.numpy, torch.Tensor.tolist, torch.Tensor.__array__, torch.Tensor.__float__,
+            torch.Tensor.__repr__}
+OTHER_DATA = {torch.Tensor.data.__set__}
+COPIED = {torch.tensor, torch.as_tensor, torch.Tensor.new_tensor}  # of a tensor, without its gradient
 
 
 class Calls(TorchFunctionMode):
@@ -3880,6 +4056,10 @@ class Calls(TorchFunctionMode):
             self.no_hook(args[0])
         if func in READ_OUT and self.recorder is not None:
             self.no_numbers(func, args[0])
+        if func in OTHER_DATA and self.recorder is not None:
+            self.no_other_data(*args)
+        if func in COPIED and self.recorder is not None:
+            self.no_elements(func, args[1 if func is torch.Tensor.new_tensor else 0:][:1])
         if func in DROPOUTS:
             return self.dropout(func, *args, **kwargs)
         if func is FUNCTIONAL.gumbel_softmax and self.recorder is not None:
@@ -3894,13 +4074,25 @@ class Calls(TorchFunctionMode):
                 self.recorder is not None:
             return _smoothed(func, *args, **kwargs)
         out = func(*args, **kwargs)
-        return self.stopped(out) if func in STOPS else out
+        return self.stopped(out) if func in STOPS or func in COPIED - {torch.as_tensor} else out
 
     def no_numbers(self, func, tensor):
         """Below autograd nothing is seen of it, and a batch in another order may give the same."""
         if self.recorder.find(tensor) is not None:
             raise Refused("%s: %s: %s" % (self.recorder.where(), func.__name__,
                                           WAY_OUT["_local_scalar_dense"]))
+
+    def no_elements(self, func, data):
+        """A list is read below where the recorder looks."""
+        if data and not isinstance(data[0], torch.Tensor) and any(
+                self.recorder.find(one) is not None for one in _tensors(data[0])):
+            raise Refused("%s: %s() of what is computed: its numbers would become constants; torch.stack keeps "
+                          "them" % (self.recorder.where(), func.__name__))
+
+    def no_other_data(self, tensor, data):
+        if self.recorder.find(tensor) is not None or self.recorder.find(data) is not None:
+            raise Refused("%s: other data for a tensor: give the new one a name, or copy_() it where no gradient "
+                          "is recorded" % self.recorder.where())
 
     def no_hook(self, tensor):
         """It changes a gradient where no line is: the reverse pass of the job is its own."""
@@ -3986,7 +4178,7 @@ class Reference(TorchDispatchMode):
                 kwargs["dtype"] = WIDER[kwargs["dtype"]]
             if name == "embedding_dense_backward" and self.lean:  # a table as large as the module
                 args = (args[0].float(),) + tuple(args[1:])
-            elif not inside and name not in VIEWS and (self.names_types or any(
+            elif not inside and not any(one.alias_info for one in func._schema.returns) and (self.names_types or any(
                     t.dtype == torch.float64 for t in _tensors(list(args)))):
                 args = _mapped(_as_wide, list(args))
         if name not in DRAWN:
@@ -4004,20 +4196,24 @@ class Reference(TorchDispatchMode):
 
 class _Borrowed:
     """The module with buffers of its own and without gradients, double in binary64, and wide with its
-    parameters too; afterwards all is as before."""
+    parameters too, or with other numbers in those that are named; afterwards all is as before."""
 
-    def __init__(self, module, double=False, wide=False):
-        self.module, self.double, self.wide = module, double, wide
+    def __init__(self, module, double=False, wide=False, others=()):
+        self.module, self.double, self.wide, self.others = module, double, wide, others
 
     def __enter__(self):
         self.gradients = [(one, one.grad) for one in self.module.parameters()]
         for one, _ in self.gradients:
             one.grad = None
         self.data = [(one, one.data) for one in self.module.parameters()] if self.wide else []
+        for name, one in self.module.named_parameters():
+            if name in self.others:
+                self.data.append((one, one.data))
+                one.data = _other(one.data)
         self.buffers = [(part, key, one) for part in self.module.modules()
                         for key, one in part._buffers.items() if one is not None]
         made = {}
-        for one, data in self.data:
+        for one, data in self.data if self.wide else ():
             if data.dtype in WIDER:
                 one.data = _as_wide(data)
         for part, key, one in self.buffers:
@@ -4158,7 +4354,8 @@ def _find_training(module, loss, batch):
             for name, one in module.named_parameters():
                 if _sum_of_bits(one) != weights.get(name):
                     raise Refused("%s: a parameter that the step itself changes: make it a buffer, "
-                                  "which is a state of the job" % name)
+                                  "which is a state of the job; what max_norm of an embedding "
+                                  "does, do to the rows that come out" % name)
             states = {}
             for name, one in module.named_buffers():
                 old = before.get(name)
@@ -4169,7 +4366,15 @@ def _find_training(module, loss, batch):
                     states[name] = _measure(one)
             return float(out), gradients, states
     large = sum(one.numel() for one in module.parameters()) >= LEAN_FROM
-    return _found(program, ((True, False),) * large + ((True, True), (False, False)))
+    try:
+        return _found(program, ((True, False),) * large + ((True, True), (False, False)))
+    except (NotImplementedError, RuntimeError) as error:
+        name = re.search(r"derivative for '?(?:aten::)?(\w+)[^']*'? is not implemented", str(error))
+        if name is None:
+            raise
+        _record(module, loss, batch, {}, {}, False, {})  # says where, if the call has no line
+        raise Refused("%s: PyTorch has no derivative of it%s" % (name[1], (
+            "; " + WAY_OUT[name[1]] if name[1] in WAY_OUT else ": detach() what goes in"))) from None
 
 
 def _found_in_bfloat16(module, loss, batch, gradients):
@@ -4285,6 +4490,15 @@ def _run(module, recorder, loss, inputs):
     try:
         with Calls(recorder), recorder:
             return loss(module, **inputs)
+    except Refused:
+        raise
+    except Exception as error:  # noqa: B902 - it has run before, where nothing was recorded
+        frame = error.__traceback__
+        while frame.tb_next is not None and _users(frame.tb_next.tb_frame) is frame.tb_next.tb_frame:
+            frame = frame.tb_next
+        raise Refused("%s:%d: it does not run where calls are recorded (%s: %s)" % (
+            os.path.basename(frame.tb_frame.f_code.co_filename), frame.tb_lineno, type(error).__name__,
+            str(error).split("\n")[0])) from error
     finally:
         for hook in hooks:
             hook.remove()
@@ -4323,12 +4537,17 @@ class _Recording:
     """A step as it was recorded: text, weights, frozen, number of each value, and lines by name."""
 
 
-def _record(module, loss, batch, reached, written, evaluate, kinds):
+def _other(tensor):
+    """Other numbers, of the same signs and not larger."""
+    return tensor * (1 - 2.0 ** -10) if tensor.dtype in WIDER else tensor.clone()
+
+
+def _record(module, loss, batch, reached, written, evaluate, kinds, others=()):
     """The graph of one batch. reached: the parameters with a gradient; written: the buffers that the
-    step writes."""
+    step writes; others: the parameters that have other numbers for once."""
     while True:
         try:
-            with _Borrowed(module):
+            with _Borrowed(module, others=others):
                 return _record_once(module, loss, batch, reached, written, evaluate, kinds)
         except _NoCounter:
             pass
@@ -4452,9 +4671,9 @@ def export(module, loss, batch, name, evaluate=True, check=True):
     (value, gradients, states), precision = _find_training(module, loss, batch)
     kinds = {}
     made = _record(module, loss, batch, gradients, states, evaluate, kinds)
-    again = _record(module, loss, {key: tensor.roll(1, 0) for key, tensor in batch.items()},
-                    gradients, states, evaluate, kinds)
-    _compare(made, again, "the rows of the batch are in another order")
+    again = _record(module, loss, {key: _other(tensor.roll(1, 0)) for key, tensor in batch.items()},
+                    gradients, states, evaluate, kinds, gradients)
+    _compare(made, again, "the batch and the weights have other numbers")
     expected = [(made.loss, [value])] + [
         (made.lines[key], {**gradients, **states}[key]) for key in made.weights]
     coarse = _found_in_bfloat16(module, loss, batch, gradients) if check else None
@@ -4491,7 +4710,7 @@ def export_step(function, state, name, batch=None, check=True):
     found, precision = _found(program)
     kinds = {}
 
-    def record(batch):
+    def record(batch, state):
         graph = Graph()
         recorder = Recorder(graph, trains=False)
         inputs = _know_batch(graph, recorder, batch)
@@ -4508,14 +4727,15 @@ def export_step(function, state, name, batch=None, check=True):
         made.lines = {line.numbers[0]: line for line in graph.declared}
         return made
 
-    def recorded(batch):
+    def recorded(*given):
         while True:
             try:
-                return record(batch)
+                return record(*given)
             except _NoCounter:
                 pass
-    made = recorded(batch)
-    again = recorded({key: tensor.roll(1, 0) for key, tensor in batch.items()})
-    _compare(made, again, "it is run once more")
+    made = recorded(batch, state)
+    again = recorded({key: _other(tensor.roll(1, 0)) for key, tensor in batch.items()},
+                     {key: _other(one) for key, one in state.items()})
+    _compare(made, again, "it is run once more with other numbers")
     _write(made, name, batch, [(made.lines[key], found[key][kinds[key] == "u32"]) for key in state]
            if check else [], precision)
