@@ -387,6 +387,14 @@ static bool choose_steps(struct chain *chain, const struct chain_finder *finder,
     return chain_cut_is_cut(&chain->levels[0]) || chain_cut_is_cut(&chain->levels[1]);
 }
 
+static void take_first_part(struct slice *part, const struct chain *chain, const struct tape *tape,
+                            uint32_t place)
+{
+    struct slice_view views[SLICE_TENSORS_MAX];
+
+    chain_cut_part(part, views, chain, tape, place, 0, 0);
+}
+
 /* Is every tensor that comes from outside in parts one that can be copied? */
 static bool inputs_fit(const struct chain *chain, const struct chain_finder *finder)
 {
@@ -394,10 +402,9 @@ static bool inputs_fit(const struct chain *chain, const struct chain_finder *fin
 
     for (uint32_t place = 0; place < chain->count; place++) {
         const struct op *op = &tape->ops[chain->ops[place]];
-        struct slice_view views[SLICE_TENSORS_MAX];
         struct slice part;
 
-        chain_cut_part(&part, views, chain, tape, place, 0, 0);
+        take_first_part(&part, chain, tape, place);
         for (uint32_t i = 0; i < op->input_count; i++) {
             const struct tensor *tensor = &tape->tensors[op->inputs[i]];
 
@@ -482,10 +489,9 @@ static bool add_feeds(struct chain *chain, const struct chain_finder *finder,
 
     for (uint32_t place = 0; place < count; place++) {
         const struct op *op = &tape->ops[chain->ops[place]];
-        struct slice_view views[SLICE_TENSORS_MAX];
         struct slice part;
 
-        chain_cut_part(&part, views, chain, tape, place, 0, 0);
+        take_first_part(&part, chain, tape, place);
         for (uint32_t i = 0; i < op->input_count; i++) {
             const struct tensor *tensor = &tape->tensors[op->inputs[i]];
 
