@@ -290,7 +290,7 @@ static void test_words_no_longer_fill_a_recomputing_step(void **state)
 
     (void)state;
     memory_plan_model(&model, 1, 8192);
-    const struct memory_plan plan = memory_plan_of(model.tape, &backend_cpu);
+    const struct memory_plan plan = memory_plan_of(model.tape, &backend_cpu, isa_best());
 
     print_message("8,192 tokens: %llu MiB, recomputing %llu\n", (unsigned long long)plan.kept,
                   (unsigned long long)plan.again);
