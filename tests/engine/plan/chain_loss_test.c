@@ -1,10 +1,10 @@
 /*
  * Goal: a loss in slices ends in the same states and makes the same tensors as one that has all
- * logits at once, with any slices.
+ * logits at once, in slices of any size.
  *
  * Method: random losses (tokens, ids, widths, bits, blocks; with and without a mask, ignored and
  * wrong targets, words that learn, tokens that learn) in slices of one line to nearly all of them,
- * under hoist.h, on one and two threads; in trace mode every tensor that is left, by the rules
+ * under hoist.h, on one and two threads; random tapes; in trace mode every tensor that is left, by the rules
  * against kernels. Models with micro-batches under recompute.h. Losses that must stay whole. What
  * GPT-2's plan takes with its words in slices.
  */
@@ -16,6 +16,7 @@
 #include "tests/support/device/memory_plan.h"
 #include "tests/support/device/rewrite_check.h"
 #include "tests/support/numeric/random_op.h"
+#include "tests/support/numeric/random_tape.h"
 #include "tests/support/numeric/start.h"
 #include "tests/support/test.h"
 
@@ -175,8 +176,9 @@ static void compare_steps(const struct loss_tape *made, const struct tape *rewri
     start_release(&start);
 }
 
-/* How many logits a tape makes, whole or in slices. */
-static uint64_t count_logits(const struct tape *tape, const struct loss *one, bool whole)
+/* How many logits, or gradients of them, a tape makes, whole or in slices. */
+static uint64_t count_made(const struct tape *tape, const struct loss *one, enum op_kind kind,
+                           bool whole)
 {
     uint64_t count = 0;
 
@@ -184,12 +186,27 @@ static uint64_t count_logits(const struct tape *tape, const struct loss *one, bo
         const struct op *op = &tape->ops[at];
         const uint64_t made = tape->tensors[op->outputs[0]].count;
 
-        if (op->kind == OP_CONTRACT && op->attributes[CONTRACT_K] == (int64_t)one->width &&
-            whole == (made == one->tokens * one->ids)) {
+        if (op->kind == kind && whole == (made == one->tokens * one->ids) &&
+            (kind != OP_CONTRACT || op->attributes[CONTRACT_K] == (int64_t)one->width)) {
             count += made;
         }
     }
     return count;
+}
+
+/* Each is made in slices: once for the tokens, and once for the words. */
+static void check_slices(const struct tape *tape, const struct tape *rewrite,
+                         const struct loss *one)
+{
+    const uint64_t all = one->tokens * one->ids;
+
+    assert_int_equal(count_made(tape, one, OP_CONTRACT, true), all);
+    assert_int_equal(count_made(rewrite, one, OP_CONTRACT, true), 0);
+    assert_int_equal(count_made(rewrite, one, OP_CONTRACT, false),
+                     one->words_learn ? 2 * all : all);
+    assert_int_equal(count_made(rewrite, one, OP_CROSS_ENTROPY_GRAD, true), 0);
+    assert_int_equal(count_made(rewrite, one, OP_CROSS_ENTROPY_GRAD, false),
+                     (one->words_learn + one->tokens_learn) * all);
 }
 
 static void test_random_losses_end_alike(void **state)
@@ -211,9 +228,7 @@ static void test_random_losses_end_alike(void **state)
         if (rewrite == NULL) {
             fail_msg("seed %llu: no chain", (unsigned long long)seed);
         }
-        assert_int_equal(count_logits(made.tape, &one, true), all);
-        assert_int_equal(count_logits(rewrite, &one, true), 0);
-        assert_int_equal(count_logits(rewrite, &one, false), one.words_learn ? 2 * all : all);
+        check_slices(made.tape, rewrite, &one);
         by_ids += one.words_learn;
         rewrite = seed % 2 == 0 ? rewrite : rewrite_hoisted(rewrite);
         compare_steps(&made, rewrite, &one, seed);
@@ -249,6 +264,23 @@ static void test_what_must_stay_whole_stays(void **state)
         assert_null(rewrite_in_slices(made.tape, &fits, 0));
         assert_null(rewrite_in_slices(made.tape, &unasked, 0));
         tape_free(made.tape);
+    }
+}
+
+static void test_random_tapes_end_alike(void **state)
+{
+    const struct chain_limits limits = {.room = 1, .losses = true};
+
+    (void)state;
+    for (uint64_t seed = 0; seed < test_share(4000, 100); seed++) {
+        struct tape *tape = random_tape(seed, 4 + (uint32_t)(seed % 50));
+        struct tape *rewrite = rewrite_in_slices(tape, &limits, 0);
+
+        if (rewrite != NULL) {
+            rewrite_compare_random(tape, rewrite, seed);
+        }
+        tape_free(rewrite);
+        tape_free(tape);
     }
 }
 
@@ -303,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_losses_end_alike),
         cmocka_unit_test(test_what_must_stay_whole_stays),
+        cmocka_unit_test(test_random_tapes_end_alike),
         cmocka_unit_test(test_models_end_alike),
         cmocka_unit_test(test_words_no_longer_fill_a_recomputing_step),
     };
