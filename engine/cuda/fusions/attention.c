@@ -1,20 +1,20 @@
 /*
- * attention.c - attention on chip: from the limbs of queries and keys to what p makes of the values,
- * and backward to the gradients of queries, keys and values (attention_body.h). Nothing as large as
- * a head's square lies in memory: a row leaves its largest score and its sum of exponentials, from
- * which the backward pass makes p again; backward also the sum of p * dp, from which the gradient of
- * the keys makes ds again.
+ * attention.c - attention on chip: from the limbs of queries and keys to what p makes of the
+ * values, and backward to the gradients of queries, keys and values (attention_body.h). Nothing as
+ * large as a head's square lies in memory: a row leaves its largest score and its sum of
+ * exponentials, from which the backward pass makes p again; and its sum of p * dp, from which the
+ * gradient of the keys makes ds again.
  *
  *   rows       scores, softmax, limbs of p, product with the values; backward dp, the softmax's
- *              gradient, limbs of ds, product with the keys. Four operations, executed by the last.
+ *              gradient, limbs of ds, product with the keys. Four operations become the last.
  *   columns    limbs across p (or ds), and their product with dout (or the queries). Two of them.
  *
  * p is made again where all who read it do so: the rows' own quantization, the gradient's rows, the
- * columns. Where somebody else wants p, it is written, and read, as it always was; so is ds.
+ * columns. Where somebody else wants p, rows of up to 1,024 (a strip's) are written and read, and
+ * columns are left to others (strips.c); so is ds. Longer ones are made again or not at all.
  *
- * Saves: scores, dp, p, ds and their limbs, written and read. Of a step of GPT-2 see README.md.
- * Refused: K above 128, rows or columns above 1,024, 22 bits, dropout of p, reach, strips of which
- * not even 16 rows fit shared memory.
+ * Saves: scores, dp, p, ds and their limbs, written and read. Refused: K above 128, 22 bits,
+ * dropout of p, reach, strips of which not even 16 rows fit shared memory.
  */
 #include <string.h>
 
@@ -28,7 +28,8 @@
 
 enum { FIRST, ALONG, QUANTIZED, SECOND, PARTS };
 
-/* Operations around a softmax or its gradient. Recomputed p may have no product: FIRST and ALONG. */
+/* Operations around a softmax or its gradient; FIRST and ALONG alone, where p has no product: it is
+ * recomputed. */
 struct rows_match {
     uint32_t ats[PARTS];
     const struct op *ops[PARTS];
@@ -207,8 +208,7 @@ static bool columns_fit(const struct op *first, const struct op *quantize, const
 
     return product->kind == OP_CONTRACT && product->input_count == 4 &&
            product->inputs[2 * side] == quantize->outputs[2] &&
-           product->inputs[0] != product->inputs[2] &&
-           product->attributes[CONTRACT_CAUSAL] == 0 &&
+           product->inputs[0] != product->inputs[2] && product->attributes[CONTRACT_CAUSAL] == 0 &&
            product->attributes[CONTRACT_BITS] == first->attributes[CONTRACT_BITS] &&
            product_of(product, 0) == product_of(first, 0) &&
            operand_rows(product, side) == product_of(first, 4) &&
@@ -274,6 +274,18 @@ static bool faces_alike(const struct op *scores, const struct op *slopes)
            scores->attributes[CONTRACT_BITS] == slopes->attributes[CONTRACT_BITS];
 }
 
+/* Are rows longer than a strip holds? Then nobody writes or reads p or ds. */
+static bool are_long(const struct rows_match *rows)
+{
+    return rows->ops[ALONG]->attributes[COLUMNS] > STRIP_K_MAX;
+}
+
+/* Does anybody read p or ds but so many quantizations? */
+static bool is_wanted(const struct readers *readers, const struct rows_match *rows, uint32_t count)
+{
+    return readers->kept[rows->made] || readers->count[rows->made] > count;
+}
+
 /* Finds whether all who read p can make it again, and the gradient of the keys ds. */
 static void find_remade(struct attention_match *found, const struct fusion *fusion,
                         const struct tape *tape, const struct readers *readers)
@@ -292,6 +304,8 @@ static void find_remade(struct attention_match *found, const struct fusion *fusi
                     tape_loop_of(tape, found->values.ats[1]) == loop;
     found->keys_remake = found->remade && columns_of(&found->keys, fusion, readers, backward) &&
                          tape_loop_of(tape, found->keys.ats[1]) == loop;
+    found->remade = found->remade &&
+                    (!are_long(backward) || !is_wanted(readers, backward, 1 + found->keys_remake));
 }
 
 /* ---- groups ------------------------------------------------------------------------------ */
@@ -379,9 +393,9 @@ static bool add_group(struct fusion *fusion, struct readers *readers,
 /* Rows whose p (ds) lies in memory, or is not read by others. */
 static bool add_rows(struct fusion *fusion, struct readers *readers, const struct rows_match *found)
 {
-    const bool written = readers->kept[found->made] || readers->count[found->made] > 1;
     const struct attention_group group = {
-        found->ats, found->count, rows_maker(found, NULL, false, written), NEVER};
+        found->ats, found->count, rows_maker(found, NULL, false, is_wanted(readers, found, 1)),
+        NEVER};
 
     return add_group(fusion, readers, &group);
 }
@@ -392,10 +406,8 @@ static bool add_remade(struct fusion *fusion, struct readers *readers,
 {
     const struct rows_match *forward = &found->forward;
     const struct rows_match *backward = &found->backward;
-    const uint32_t ds = backward->made;
     const uint32_t first = forward->ats[forward->count - 1];
-    const bool written =
-        readers->kept[ds] || readers->count[ds] > 1 + (uint32_t)found->keys_remake;
+    const bool written = is_wanted(readers, backward, 1 + found->keys_remake);
     struct attention_group groups[4] = {
         {forward->ats, forward->count, rows_maker(forward, NULL, true, false), NEVER},
         {found->values.ats, 2, columns_maker(&found->values, fusion, forward, NULL), first},
@@ -415,22 +427,32 @@ static bool add_remade(struct fusion *fusion, struct readers *readers,
     return true;
 }
 
+/* Rows that are not made again: none without a product, and of long ones those of a softmax whose p
+ * nobody else wants. */
+static bool are_alone(const struct readers *readers, const struct rows_match *rows)
+{
+    return rows->count == PARTS && (!are_long(rows) || (rows->ops[ALONG]->kind == OP_SOFTMAX &&
+                                                        !is_wanted(readers, rows, 1)));
+}
+
 static bool find_attention(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
     for (uint32_t at = 0; at < tape->op_count; at++) {
-        struct attention_match found;
+        struct attention_match found = {.remade = false};
+        bool added = true;
 
         if (!rows_at(&found.forward, fusion, readers, at)) {
             continue;
         }
         if (fusion->ops[at].kind == OP_SOFTMAX) {
             find_remade(&found, fusion, tape, readers);
-        } else {
-            found.remade = false;
         }
-        if (found.remade ? !add_remade(fusion, readers, &found)
-                         : found.forward.count == PARTS &&
-                               !add_rows(fusion, readers, &found.forward)) {
+        if (found.remade) {
+            added = add_remade(fusion, readers, &found);
+        } else if (are_alone(readers, &found.forward)) {
+            added = add_rows(fusion, readers, &found.forward);
+        }
+        if (!added) {
             return false;
         }
     }
@@ -453,11 +475,12 @@ static struct contract_args faced_args(const struct launcher *launcher, const st
 /* What every kernel is given of the rows of a softmax, or of its gradient. */
 static struct attention_args attention_args_of(const struct op *rows)
 {
-    return (struct attention_args){.rows = {.rows = (uint64_t)rows->attributes[ROWS],
-                                            .columns = (uint64_t)rows->attributes[COLUMNS],
-                                            .causal = (uint64_t)rows->attributes[SOFTMAX_CAUSAL],
-                                            .constant = (uint32_t)rows->attributes[SOFTMAX_SCALE_BITS],
-                                            .kind = (uint32_t)rows->kind}};
+    return (struct attention_args){
+        .rows = {.rows = (uint64_t)rows->attributes[ROWS],
+                 .columns = (uint64_t)rows->attributes[COLUMNS],
+                 .causal = (uint64_t)rows->attributes[SOFTMAX_CAUSAL],
+                 .constant = (uint32_t)rows->attributes[SOFTMAX_SCALE_BITS],
+                 .kind = (uint32_t)rows->kind}};
 }
 
 /* Scores, and what the rows of the softmax have left of them. */
@@ -491,13 +514,12 @@ static enum device_result launch_strips_of(const struct launcher *launcher,
     const uint64_t k = args->product.contract.k;
     const uint32_t rows = strips_rows_of(launcher->shared_max, k);
     const uint64_t strips = (all + rows - 1) / rows;
-    const struct device_launch launch = {
-        .kernel = kernel,
-        .grid = {(uint32_t)(strips * args->scores.batches), 1, 1},
-        .block = STRIP_THREADS,
-        .shared_size = STRIP_SHARED(rows, k),
-        .arguments_size = sizeof(*args),
-        .arguments = args};
+    const struct device_launch launch = {.kernel = kernel,
+                                         .grid = {(uint32_t)(strips * args->scores.batches), 1, 1},
+                                         .block = STRIP_THREADS,
+                                         .shared_size = STRIP_SHARED(rows, k),
+                                         .arguments_size = sizeof(*args),
+                                         .arguments = args};
 
     assert(rows != 0 && launcher->packed);
     args->strip_rows = rows;
@@ -505,8 +527,8 @@ static enum device_result launch_strips_of(const struct launcher *launcher,
     return launcher->calls->launch(launcher->device, &launch);
 }
 
-static enum device_result launch_along(const struct launcher *launcher,
-                                       const struct fusion *fusion, const struct fused_group *group)
+static enum device_result launch_along(const struct launcher *launcher, const struct fusion *fusion,
+                                       const struct fused_group *group)
 {
     static const enum cuda_kernel kernels[2][2] = {
         {KERNEL_ATTENTION_WIDE, KERNEL_ATTENTION_NARROW},
@@ -533,11 +555,10 @@ static enum device_result launch_along(const struct launcher *launcher,
     if (group->count == PARTS) {
         take_product(&args.product, launcher, &group->ops[SECOND], false);
     }
-    return launch_strips_of(
-        launcher, &args,
-        kernels[contract_by_halves(launcher, UNITS_ATTENTION, args.scores.bits)]
-               [args.scores.bits == 14],
-        args.scores.m);
+    return launch_strips_of(launcher, &args,
+                            kernels[contract_by_halves(launcher, UNITS_ATTENTION, args.scores.bits)]
+                                   [args.scores.bits == 14],
+                            args.scores.m);
 }
 
 static enum device_result launch_across(const struct launcher *launcher,
@@ -545,8 +566,8 @@ static enum device_result launch_across(const struct launcher *launcher,
                                         const struct fused_group *group)
 {
     static const enum cuda_kernel kernels[2][2] = {
-        {KERNEL_ATTENTION_COLUMNS_WIDE, KERNEL_ATTENTION_COLUMNS_NARROW},
-        {KERNEL_ATTENTION_COLUMNS_HALVES_WIDE, KERNEL_ATTENTION_COLUMNS_HALVES_NARROW}};
+        {KERNEL_ATTEND_KEYS_WIDE, KERNEL_ATTEND_KEYS_NARROW},
+        {KERNEL_ATTEND_KEYS_HALVES_WIDE, KERNEL_ATTEND_KEYS_HALVES_NARROW}};
     const struct op *product = &group->ops[1];
     const struct fused_group *rows = fusion_group(fusion, group->again - 1);
     struct attention_args args = attention_args_of(&rows->ops[ALONG]);
@@ -558,11 +579,10 @@ static enum device_result launch_across(const struct launcher *launcher,
         rows = fusion_group(fusion, rows->again - 1);
     }
     take_scores(&args, launcher, rows);
-    return launch_strips_of(
-        launcher, &args,
-        kernels[contract_by_halves(launcher, UNITS_ATTENTION, args.scores.bits)]
-               [args.scores.bits == 14],
-        args.scores.n);
+    return launch_strips_of(launcher, &args,
+                            kernels[contract_by_halves(launcher, UNITS_ATTENTION, args.scores.bits)]
+                                   [args.scores.bits == 14],
+                            args.scores.n);
 }
 
 static enum device_result launch_attention(const struct launcher *launcher,
@@ -582,6 +602,7 @@ static uint32_t add_softmax(struct selftest_tape *tape, uint32_t p, uint32_t sco
 {
     struct op *op = selftest_op(tape, forward ? OP_SOFTMAX : OP_SOFTMAX_GRAD);
     const uint64_t all = (uint64_t)(rows * columns);
+    const uint64_t parts = (uint64_t)rows * fold_chunks((uint64_t)columns);
 
     op->attributes[ROWS] = rows;
     op->attributes[COLUMNS] = columns;
@@ -593,8 +614,9 @@ static uint32_t add_softmax(struct selftest_tape *tape, uint32_t p, uint32_t sco
     }
     selftest_input(op, selftest_hide(tape, scores));
     for (int i = 0; i < (forward ? 5 : 2); i++) {
-        (void)selftest_hide(tape,
-                            selftest_output(tape, op, DTYPE_F32, i == 2 ? all : (uint64_t)rows));
+        const uint64_t count = i == 2 ? all : i % 3 == 0 ? parts : (uint64_t)rows;
+
+        (void)selftest_hide(tape, selftest_output(tape, op, DTYPE_F32, count));
     }
     return selftest_output(tape, op, DTYPE_F32, all);
 }
@@ -616,8 +638,7 @@ static void add_columns(struct selftest_tape *tape, const struct attention_shape
     const int64_t n = shape->keys;
     const int64_t by_a[3] = {shape->heads, n, shape->d};
     const int64_t by_b[3] = {shape->heads, shape->d, n};
-    const struct op *held =
-        selftest_quantize(tape, x, shape->heads, n, m, shape->bits, 128, false);
+    const struct op *held = selftest_quantize(tape, x, shape->heads, n, m, shape->bits, 128, false);
     const struct op *free =
         selftest_quantize(tape, other, shape->heads, shape->d, m, shape->bits, 128, false);
 
@@ -666,10 +687,9 @@ static void add_attention(struct selftest_tape *tape, const struct attention_sha
 
 static void add_selftest(struct selftest_tape *tape, uint32_t part)
 {
-    static const struct attention_shape shapes[] = {{1, 35, 35, 64, 16, false},
-                                                    {2, 20, 20, 40, 14, false},
-                                                    {1, 19, 300, 72, 14, false},
-                                                    {1, 35, 35, 24, 14, true}};
+    static const struct attention_shape shapes[] = {
+        {1, 35, 35, 64, 16, false}, {2, 20, 20, 40, 14, false}, {1, 19, 300, 72, 14, false},
+        {1, 35, 35, 24, 14, true},  {1, 2, 1040, 8, 14, false}, {1, 1040, 2, 8, 15, false}};
 
     add_attention(tape, &shapes[part], true);
 }
@@ -677,9 +697,11 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
 /* A strip to each multiprocessor. */
 static void add_timed(struct selftest_tape *tape, int bits, int64_t processors)
 {
-    const struct attention_shape shape = {processors, STRIP_ROWS,
+    const struct attention_shape shape = {processors,
+                                          STRIP_ROWS,
                                           selftest_timed_k(processors, STRIP_K_MAX),
-                                          selftest_timed_k(processors, ATTENTION_D_MAX / 2), bits,
+                                          selftest_timed_k(processors, ATTENTION_D_MAX / 2),
+                                          bits,
                                           true};
 
     add_attention(tape, &shape, false);
@@ -690,7 +712,7 @@ const struct fusion_pattern pattern_attention = {.name = "attention",
                                                  .match = find_attention,
                                                  .launch = launch_attention,
                                                  .selftest = add_selftest,
-                                                 .selftests = 4,
+                                                 .selftests = 6,
                                                  .products = 1u << VARIANT_MMA | 1u << VARIANT_HALF,
                                                  .again = 2,
                                                  .timed = add_timed};

@@ -307,7 +307,8 @@ static void count_attention(struct traffic *traffic, const struct attention_args
     }
     traffic->written += made != NULL ? all : 0;
     if (product->out != NULL) {
-        traffic->read += operand_bytes(is_b ? &product->a : &product->b, others, product->blocks, 2);
+        traffic->read +=
+            operand_bytes(is_b ? &product->a : &product->b, others, product->blocks, 2);
         traffic->written += 4 * product->batches * product->m * product->n;
     }
 }
@@ -396,7 +397,7 @@ static void count_limbs(struct traffic *traffic, uint32_t kernel, const void *ar
 
 static void count_strips(struct traffic *traffic, uint32_t kernel, const void *args)
 {
-    if (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_COLUMNS_HALVES_WIDE) {
+    if (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTEND_KEYS_HALVES_WIDE) {
         count_attention(traffic, args);
     } else {
         count_strip_columns(traffic, args);
@@ -406,7 +407,7 @@ static void count_strips(struct traffic *traffic, uint32_t kernel, const void *a
 static void count_products(struct traffic *traffic, uint32_t kernel, const void *args)
 {
     if ((kernel >= KERNEL_STRIP_COLUMNS_NARROW && kernel <= KERNEL_STRIP_HALVES_WIDE) ||
-        (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTENTION_COLUMNS_HALVES_WIDE)) {
+        (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTEND_KEYS_HALVES_WIDE)) {
         count_strips(traffic, kernel, args);
     } else {
         count_contract(traffic, kernel, args);
@@ -473,10 +474,10 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ATTENTION_WIDE:
     case KERNEL_ATTENTION_HALVES_NARROW:
     case KERNEL_ATTENTION_HALVES_WIDE:
-    case KERNEL_ATTENTION_COLUMNS_NARROW:
-    case KERNEL_ATTENTION_COLUMNS_WIDE:
-    case KERNEL_ATTENTION_COLUMNS_HALVES_NARROW:
-    case KERNEL_ATTENTION_COLUMNS_HALVES_WIDE:
+    case KERNEL_ATTEND_KEYS_NARROW:
+    case KERNEL_ATTEND_KEYS_WIDE:
+    case KERNEL_ATTEND_KEYS_HALVES_NARROW:
+    case KERNEL_ATTEND_KEYS_HALVES_WIDE:
         count_products(traffic, launch->kernel, args);
         break;
     case KERNEL_ONES:
