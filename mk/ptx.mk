@@ -76,7 +76,7 @@ soak: $(if $(NVCC),ptxcheck)
 # A share for `make test`, where nvcc is: the kernels that are made in seconds, for the variants that
 # need no others. In place of the others stands what ends the program.
 ptx_left_out := $(filter kernel_hopper% kernel_contract_narrow kernel_contract_wide kernel_contract_three kernel_halves% \
-    kernel_strip_halves% kernel_attention% kernel_hash% kernel_elements kernel_rows kernel_rule,$(ptx_kernels))
+    kernel_strip_halves% kernel_atten% kernel_hash% kernel_elements kernel_rows kernel_rule,$(ptx_kernels))
 ptx_shared := $(filter-out $(ptx_left_out),$(ptx_kernels))
 $(ptx_code)/left_out.c: mk/ptx.mk
 	@mkdir -p $(@D)

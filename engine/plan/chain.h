@@ -21,7 +21,9 @@
  * for the first chain. A loss whose gradient reads the losses, or more of the logits than a row's
  * cross-entropy, stays as it is.
  *
- * One head's square is left. A block of its rows is no operation: no kind says at which row of a
+ * One head's square is left here; a GPU whose attention is on chip keeps none
+ * (engine/cuda/fusions/attention.c). A block of its rows is no operation: no kind says at which row
+ * of a
  * causal mask it begins. And the gradients of keys and values sum over all rows: the integers of a
  * column depend, by the window, on the largest exponent of the whole column, and the sum of a
  * column is rounded once. So blocks of rows would be made three times: for the exponents, for the

@@ -1,20 +1,20 @@
 /*
- * attention.c - attention on chip: from the limbs of queries and keys to what p makes of the values,
- * and backward to the gradients of queries, keys and values (attention_body.h). Nothing as large as
- * a head's square lies in memory: a row leaves its largest score and its sum of exponentials, from
- * which the backward pass makes p again; backward also the sum of p * dp, from which the gradient of
- * the keys makes ds again.
+ * attention.c - attention on chip: from the limbs of queries and keys to what p makes of the
+ * values, and backward to the gradients of queries, keys and values (attention_body.h). Nothing as
+ * large as a head's square lies in memory: a row leaves its largest score and its sum of
+ * exponentials, from which the backward pass makes p again; and its sum of p * dp, from which the
+ * gradient of the keys makes ds again.
  *
  *   rows       scores, softmax, limbs of p, product with the values; backward dp, the softmax's
- *              gradient, limbs of ds, product with the keys. Four operations, executed by the last.
+ *              gradient, limbs of ds, product with the keys. Four operations become the last.
  *   columns    limbs across p (or ds), and their product with dout (or the queries). Two of them.
  *
  * p is made again where all who read it do so: the rows' own quantization, the gradient's rows, the
- * columns. Where somebody else wants p, it is written, and read, as it always was; so is ds.
+ * columns. Where somebody else wants p, rows of up to 1,024 (a strip's) are written and read, and
+ * columns are left to others (strips.c); so is ds. Longer ones are made again or not at all.
  *
- * Saves: scores, dp, p, ds and their limbs, written and read. Of a step of GPT-2 see README.md.
- * Refused: K above 128, rows or columns above 1,024, 22 bits, dropout of p, reach, strips of which
- * not even 16 rows fit shared memory.
+ * Saves: scores, dp, p, ds and their limbs, written and read. Refused: K above 128, 22 bits,
+ * dropout of p, reach, strips of which not even 16 rows fit shared memory.
  */
 #include <string.h>
 
@@ -28,7 +28,8 @@
 
 enum { FIRST, ALONG, QUANTIZED, SECOND, PARTS };
 
-/* Operations around a softmax or its gradient. Recomputed p may have no product: FIRST and ALONG. */
+/* Operations around a softmax or its gradient; FIRST and ALONG alone, where p has no product: it is
+ * recomputed. */
 struct rows_match {
     uint32_t ats[PARTS];
     const struct op *ops[PARTS];
@@ -264,13 +265,25 @@ static bool backward_of(struct rows_match *found, const struct fusion *fusion,
     return false;
 }
 
-/* Are these products of rows by rows of one shape? What they multiply may differ. */
+/* Are these the same products of rows by rows, whatever they multiply? */
 static bool faces_alike(const struct op *scores, const struct op *slopes)
 {
     return product_of(scores, 0) == product_of(slopes, 0) &&
            product_of(scores, 2) == product_of(slopes, 2) &&
            product_of(scores, 4) == product_of(slopes, 4) &&
            scores->attributes[CONTRACT_BITS] == slopes->attributes[CONTRACT_BITS];
+}
+
+/* Are rows longer than a strip holds? Then nobody writes or reads p or ds. */
+static bool are_long(const struct rows_match *rows)
+{
+    return rows->ops[ALONG]->attributes[COLUMNS] > STRIP_K_MAX;
+}
+
+/* Does anybody read p or ds but so many quantizations? */
+static bool is_wanted(const struct readers *readers, const struct rows_match *rows, uint32_t count)
+{
+    return readers->kept[rows->made] || readers->count[rows->made] > count;
 }
 
 /* Finds whether all who read p can make it again, and the gradient of the keys ds. */
@@ -291,6 +304,8 @@ static void find_remade(struct attention_match *found, const struct fusion *fusi
                     tape_loop_of(tape, found->values.ats[1]) == loop;
     found->keys_remake = found->remade && columns_of(&found->keys, fusion, readers, backward) &&
                          tape_loop_of(tape, found->keys.ats[1]) == loop;
+    found->remade = found->remade &&
+                    (!are_long(backward) || !is_wanted(readers, backward, 1 + found->keys_remake));
 }
 
 /* ---- groups ------------------------------------------------------------------------------ */
@@ -378,9 +393,9 @@ static bool add_group(struct fusion *fusion, struct readers *readers,
 /* Rows whose p (ds) lies in memory, or is not read by others. */
 static bool add_rows(struct fusion *fusion, struct readers *readers, const struct rows_match *found)
 {
-    const bool written = readers->kept[found->made] || readers->count[found->made] > 1;
-    const struct attention_group group = {found->ats, found->count,
-                                          rows_maker(found, NULL, false, written), NEVER};
+    const struct attention_group group = {
+        found->ats, found->count, rows_maker(found, NULL, false, is_wanted(readers, found, 1)),
+        NEVER};
 
     return add_group(fusion, readers, &group);
 }
@@ -391,9 +406,8 @@ static bool add_remade(struct fusion *fusion, struct readers *readers,
 {
     const struct rows_match *forward = &found->forward;
     const struct rows_match *backward = &found->backward;
-    const uint32_t ds = backward->made;
     const uint32_t first = forward->ats[forward->count - 1];
-    const bool written = readers->kept[ds] || readers->count[ds] > 1 + (uint32_t)found->keys_remake;
+    const bool written = is_wanted(readers, backward, 1 + found->keys_remake);
     struct attention_group groups[4] = {
         {forward->ats, forward->count, rows_maker(forward, NULL, true, false), NEVER},
         {found->values.ats, 2, columns_maker(&found->values, fusion, forward, NULL), first},
@@ -413,22 +427,32 @@ static bool add_remade(struct fusion *fusion, struct readers *readers,
     return true;
 }
 
+/* Rows that are not made again: none without a product, and of long ones those of a softmax whose p
+ * nobody else wants. */
+static bool are_alone(const struct readers *readers, const struct rows_match *rows)
+{
+    return rows->count == PARTS && (!are_long(rows) || (rows->ops[ALONG]->kind == OP_SOFTMAX &&
+                                                        !is_wanted(readers, rows, 1)));
+}
+
 static bool find_attention(struct fusion *fusion, const struct tape *tape, struct readers *readers)
 {
     for (uint32_t at = 0; at < tape->op_count; at++) {
-        struct attention_match found;
+        struct attention_match found = {.remade = false};
+        bool added = true;
 
         if (!rows_at(&found.forward, fusion, readers, at)) {
             continue;
         }
         if (fusion->ops[at].kind == OP_SOFTMAX) {
             find_remade(&found, fusion, tape, readers);
-        } else {
-            found.remade = false;
         }
-        if (found.remade
-                ? !add_remade(fusion, readers, &found)
-                : found.forward.count == PARTS && !add_rows(fusion, readers, &found.forward)) {
+        if (found.remade) {
+            added = add_remade(fusion, readers, &found);
+        } else if (are_alone(readers, &found.forward)) {
+            added = add_rows(fusion, readers, &found.forward);
+        }
+        if (!added) {
             return false;
         }
     }
@@ -542,8 +566,8 @@ static enum device_result launch_across(const struct launcher *launcher,
                                         const struct fused_group *group)
 {
     static const enum cuda_kernel kernels[2][2] = {
-        {KERNEL_ATTENTION_COLUMNS_WIDE, KERNEL_ATTENTION_COLUMNS_NARROW},
-        {KERNEL_ATTENTION_COLUMNS_HALVES_WIDE, KERNEL_ATTENTION_COLUMNS_HALVES_NARROW}};
+        {KERNEL_ATTEND_KEYS_WIDE, KERNEL_ATTEND_KEYS_NARROW},
+        {KERNEL_ATTEND_KEYS_HALVES_WIDE, KERNEL_ATTEND_KEYS_HALVES_NARROW}};
     const struct op *product = &group->ops[1];
     const struct fused_group *rows = fusion_group(fusion, group->again - 1);
     struct attention_args args = attention_args_of(&rows->ops[ALONG]);
@@ -578,6 +602,7 @@ static uint32_t add_softmax(struct selftest_tape *tape, uint32_t p, uint32_t sco
 {
     struct op *op = selftest_op(tape, forward ? OP_SOFTMAX : OP_SOFTMAX_GRAD);
     const uint64_t all = (uint64_t)(rows * columns);
+    const uint64_t parts = (uint64_t)rows * fold_chunks((uint64_t)columns);
 
     op->attributes[ROWS] = rows;
     op->attributes[COLUMNS] = columns;
@@ -589,8 +614,9 @@ static uint32_t add_softmax(struct selftest_tape *tape, uint32_t p, uint32_t sco
     }
     selftest_input(op, selftest_hide(tape, scores));
     for (int i = 0; i < (forward ? 5 : 2); i++) {
-        (void)selftest_hide(tape,
-                            selftest_output(tape, op, DTYPE_F32, i == 2 ? all : (uint64_t)rows));
+        const uint64_t count = i == 2 ? all : i % 3 == 0 ? parts : (uint64_t)rows;
+
+        (void)selftest_hide(tape, selftest_output(tape, op, DTYPE_F32, count));
     }
     return selftest_output(tape, op, DTYPE_F32, all);
 }
@@ -661,10 +687,9 @@ static void add_attention(struct selftest_tape *tape, const struct attention_sha
 
 static void add_selftest(struct selftest_tape *tape, uint32_t part)
 {
-    static const struct attention_shape shapes[] = {{1, 35, 35, 64, 16, false},
-                                                    {2, 20, 20, 40, 14, false},
-                                                    {1, 19, 300, 72, 14, false},
-                                                    {1, 35, 35, 24, 14, true}};
+    static const struct attention_shape shapes[] = {
+        {1, 35, 35, 64, 16, false}, {2, 20, 20, 40, 14, false}, {1, 19, 300, 72, 14, false},
+        {1, 35, 35, 24, 14, true},  {1, 2, 1040, 8, 14, false}, {1, 1040, 2, 8, 15, false}};
 
     add_attention(tape, &shapes[part], true);
 }
@@ -687,7 +712,7 @@ const struct fusion_pattern pattern_attention = {.name = "attention",
                                                  .match = find_attention,
                                                  .launch = launch_attention,
                                                  .selftest = add_selftest,
-                                                 .selftests = 4,
+                                                 .selftests = 6,
                                                  .products = 1u << VARIANT_MMA | 1u << VARIANT_HALF,
                                                  .again = 2,
                                                  .timed = add_timed};

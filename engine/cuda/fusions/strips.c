@@ -19,9 +19,6 @@ uint32_t strips_rows_of(uint32_t shared_max, uint64_t k)
 {
     const uint32_t most = shared_max == 0 ? UINT32_MAX : shared_max;
 
-    if (k > STRIP_K_MAX) {
-        return 0;
-    }
     return STRIP_SHARED(STRIP_ROWS, k) <= most ? STRIP_ROWS : STRIP_SHARED(16, k) <= most ? 16 : 0;
 }
 

@@ -24,10 +24,10 @@
     ENTRY(ATTENTION_WIDE, kernel_attention_wide, struct attention_args) \
     ENTRY(ATTENTION_HALVES_NARROW, kernel_attention_halves_narrow, struct attention_args) \
     ENTRY(ATTENTION_HALVES_WIDE, kernel_attention_halves_wide, struct attention_args) \
-    ENTRY(ATTENTION_COLUMNS_NARROW, kernel_attention_columns_narrow, struct attention_args) \
-    ENTRY(ATTENTION_COLUMNS_WIDE, kernel_attention_columns_wide, struct attention_args) \
-    ENTRY(ATTENTION_COLUMNS_HALVES_NARROW, kernel_attention_columns_halves_narrow, struct attention_args) \
-    ENTRY(ATTENTION_COLUMNS_HALVES_WIDE, kernel_attention_columns_halves_wide, struct attention_args) \
+    ENTRY(ATTEND_KEYS_NARROW, kernel_attend_keys_narrow, struct attention_args) \
+    ENTRY(ATTEND_KEYS_WIDE, kernel_attend_keys_wide, struct attention_args) \
+    ENTRY(ATTEND_KEYS_HALVES_NARROW, kernel_attend_keys_halves_narrow, struct attention_args) \
+    ENTRY(ATTEND_KEYS_HALVES_WIDE, kernel_attend_keys_halves_wide, struct attention_args) \
     ENTRY(ENTROPY, kernel_entropy, struct entropy_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
@@ -328,9 +328,9 @@ struct strip_columns_args {
 };
 
 /*
- * Attention by strips of queries (kernel_attention_...) or of keys (..._columns_...): p or ds,
- * which is held, and its product: attention_body.h. No result of scores and slopes is written, and
- * of the operation along the rows only what has an output.
+ * Attention by strips of queries (kernel_attention_...) or of keys (kernel_attend_keys_...): p or
+ * ds, which is held, and its product: attention_body.h. No result of scores and slopes is written,
+ * and of the operation along the rows only what has an output.
  */
 struct attention_args {
     struct rows_args rows; /* inputs[0]: p, where scores have no planes; else nothing is read */
@@ -596,9 +596,10 @@ enum limb_kind {
 
 /*
  * A strip: 16 or 32 rows of numbers in shared memory, and the control of it behind: strip_body.h.
- * Rows begin in other banks, an odd number of words apart, so that lanes go along them and across
- * them, and eight rows by four lanes of eight elements, all without conflicts. The sums that warps
- * add up at the end lie where the numbers were.
+ * Of longer rows it holds STRIP_K_MAX elements at a time. Rows begin in other banks, an odd number
+ * of words apart, so that lanes go along them and across them, and eight rows by four lanes of
+ * eight elements, all without conflicts. The sums that warps add up at the end lie where the
+ * numbers were.
  */
 #define STRIP_THREADS 512
 #define STRIP_WARPS   (STRIP_THREADS / CUDA_WARP)
@@ -607,13 +608,16 @@ enum limb_kind {
 #define STRIP_K_MAX   (STRIP_PIECES * 128)
 #define STRIP_COLUMNS 128 /* rows of the other operand, at most */
 
-#define STRIP_PITCH(k)         ((uint32_t)(((k) + 127) / 128 * 128 + 9))
+#define STRIP_HELD(k)          ((k) < STRIP_K_MAX ? (k) : STRIP_K_MAX)
+#define STRIP_PITCH(k)         ((uint32_t)((STRIP_HELD(k) + 127) / 128 * 128 + 9))
 #define STRIP_SUMS(rows)       ((uint64_t)(rows) * (STRIP_COLUMNS + 8) * 8) /* of one part */
 #define STRIP_NUMBERS(rows, k) (((uint64_t)(rows)*STRIP_PITCH(k) * 4 + 15) / 16 * 16)
 #define STRIP_AREA(rows, k)                                                                        \
     (STRIP_NUMBERS(rows, k) < STRIP_SUMS(rows) ? STRIP_SUMS(rows) : STRIP_NUMBERS(rows, k))
+#define STRIP_ROW_NUMBERS 3 /* of each row: attention_body.h */
 #define STRIP_CONTROL_SIZE                                                                         \
-    (STRIP_ROWS * (4 * STRIP_PIECES + STRIP_PIECES + 4) + STRIP_PIECES * STRIP_COLUMNS)
+    (STRIP_ROWS * (4 * STRIP_PIECES + STRIP_PIECES + 4 + 4 + 4 * STRIP_ROW_NUMBERS) +              \
+     STRIP_PIECES * STRIP_COLUMNS)
 #define STRIP_SHARED(rows, k) ((uint32_t)(STRIP_AREA(rows, k) + STRIP_CONTROL_SIZE))
 
 #define UPDATE_TILE   8192 /* elements of one tensor that a block updates at a time */
@@ -653,10 +657,10 @@ static inline uint32_t kernel_shared_most(uint32_t kernel, uint32_t shared_max, 
     case KERNEL_ATTENTION_WIDE:
     case KERNEL_ATTENTION_HALVES_NARROW:
     case KERNEL_ATTENTION_HALVES_WIDE:
-    case KERNEL_ATTENTION_COLUMNS_NARROW:
-    case KERNEL_ATTENTION_COLUMNS_WIDE:
-    case KERNEL_ATTENTION_COLUMNS_HALVES_NARROW:
-    case KERNEL_ATTENTION_COLUMNS_HALVES_WIDE:
+    case KERNEL_ATTEND_KEYS_NARROW:
+    case KERNEL_ATTEND_KEYS_WIDE:
+    case KERNEL_ATTEND_KEYS_HALVES_NARROW:
+    case KERNEL_ATTEND_KEYS_HALVES_WIDE:
         return shared_max;
     case KERNEL_ENTROPY:
         return shared_max - ENTROPY_SHARED_STATIC;

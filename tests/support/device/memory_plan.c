@@ -4,6 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/cuda/machine/cuda_memory.h"
+#include "engine/cuda/machine/machine.h"
+#include "engine/cuda/machine/machine_cuda.h"
+
 const uint32_t memory_plan_lengths[MEMORY_PLAN_LENGTHS] = {512, 1024, 2048, 4096, 8192, 16384};
 
 static void must(enum status status, const struct error *error)
@@ -34,6 +38,21 @@ void memory_plan_model(struct model *model, uint32_t batch, uint32_t length)
     must(model_build(model, &options, &error), &error);
 }
 
+/* A GPU with all kernel variants: less than on any, which is the larger of all and of none. */
+static uint64_t on_chip(const struct tape *tape, const struct machine_options *options)
+{
+    struct machine_cuda cuda = {.machine = {.backend = options->backend, .tape = tape},
+                                .options = *options};
+    struct error error;
+
+    error_init(&error);
+    must(cuda_memory_plan(&cuda, &error), &error);
+    const uint64_t size = cuda_memory_size(&cuda);
+
+    cuda_memory_close(&cuda);
+    return size;
+}
+
 struct memory_plan memory_plan_of(const struct tape *tape, const struct backend *backend,
                                   enum isa isa)
 {
@@ -44,9 +63,11 @@ struct memory_plan memory_plan_of(const struct tape *tape, const struct backend 
     error_init(&error);
     must(backend->size(&plan.whole, tape, &options, &error), &error);
     must(machine_size(&plan.kept, tape, &options, &error), &error);
+    plan.chip = backend == &backend_cuda ? on_chip(tape, &options) : 0;
     options.recompute = true;
     must(machine_size(&plan.again, tape, &options, &error), &error);
     plan.whole >>= 20;
+    plan.chip >>= 20;
     plan.kept >>= 20;
     plan.again >>= 20;
     return plan;
@@ -68,7 +89,7 @@ void memory_plan_text(char text[MEMORY_PLAN_TEXT], uint32_t length, const struct
                       const struct memory_plan *gpu)
 {
     const uint64_t columns[] = {length,     cpu->whole, cpu->kept, cpu->again,
-                                gpu->whole, gpu->kept,  gpu->again};
+                                gpu->whole, gpu->chip,  gpu->kept, gpu->again};
     size_t used = 0;
 
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {

@@ -16,6 +16,7 @@ extern const uint32_t memory_plan_lengths[MEMORY_PLAN_LENGTHS];
 /* MiB on one machine. */
 struct memory_plan {
     uint64_t whole; /* all heads at once */
+    uint64_t chip;  /* the same on a GPU, none of whose variants is disabled; else 0 */
     uint64_t kept;
     uint64_t again; /* with --recompute */
 };

@@ -8,9 +8,14 @@
  * row left of its softmax, its largest score and the sum of its exponentials. For ds a row's sum of
  * p * dp is kept as well. The same operations on the same numbers have the same bits.
  *
- * Rows first hold their scores (or dp) as binary32 numbers, as the rules round them. Then each warp
- * takes a row, as in held_body.h, and puts p (or ds) in the place of the scores. Columns need no
- * sums: each number is made where its scores are. Then the strip is quantized and multiplied.
+ * Rows of one chunk first hold their scores (or dp) as binary32 numbers, as the rules round them.
+ * Then each warp takes a row, as in held_body.h, and puts p (or ds) in the place of the scores.
+ * Then the strip is quantized and multiplied.
+ *
+ * Longer rows are never whole on chip: chunk by chunk a row's largest score is found, then its sum,
+ * in the order of the fold, and backward the sum of p * dp. Who has a row's numbers makes each p
+ * (or ds) where its scores are: so do columns, whose rows have left them. A chunk is made twice,
+ * for the largest magnitude of its rows and for their limbs, unless it is the only one.
  *
  * Under a causal mask, keys that no row of a strip sees are not read, nor queries that see no key
  * of it.
@@ -23,6 +28,7 @@ struct attention {
     const struct attention_args *args;
     struct strip strip;
     uint32_t warp;
+    uint32_t begin; /* of the chunk: a key, or of columns a query */
 };
 
 /* Rows of a head are counted in 32 bits: their divisions are many. */
@@ -53,6 +59,26 @@ static RULE INLINED uint32_t attention_limit(const struct attention_args *args, 
     return attention_visible(args, last);
 }
 
+/* Goes to a chunk of the strip's rows. */
+static RULE INLINED void attention_chunk(struct attention *attention, uint32_t chunk, bool columns)
+{
+    const struct attention_args *args = attention->args;
+    struct strip *strip = &attention->strip;
+    const uint32_t first = (uint32_t)strip->first;
+    const uint32_t limit = columns ? 0 : attention_limit(args, first, strip->rows);
+
+    strip_chunk(strip, &args->product, chunk);
+    attention->begin = chunk * STRIP_K_MAX;
+    for (uint32_t piece = 0; piece < strip->pieces; piece++) {
+        const uint32_t begin = attention->begin + piece * CONTRACTION_PIECE;
+
+        /* Of a strip's keys the first one is seen by most queries. */
+        if (columns ? attention_limit(args, begin, CONTRACTION_PIECE) <= first : limit <= begin) {
+            strip->seen &= ~(1u << piece);
+        }
+    }
+}
+
 /* The longest strips come first, those of all batches together: of queries the last ones. */
 static RULE INLINED void attention_init(struct attention *attention,
                                         const struct attention_args *args, bool columns)
@@ -61,23 +87,12 @@ static RULE INLINED void attention_init(struct attention *attention,
     const uint64_t batches = args->scores.batches;
     const uint32_t turn = (uint32_t)(block_index() / batches);
     const uint32_t index = columns ? turn : args->strips - 1 - turn;
-    struct strip *strip = &attention->strip;
 
     attention->args = args;
     attention->warp = thread_index() / CUDA_WARP;
-    strip_init(strip, rows, (uint64_t)index * rows, block_index() % batches, &args->product);
-    if (!columns) {
-        strip->seen = (1u << (attention_limit(args, index * rows, rows) + CONTRACTION_PIECE - 1) /
-                                 CONTRACTION_PIECE) -
-                      1;
-        return;
-    }
-    for (uint32_t piece = 0; piece < strip->pieces; piece++) {
-        /* The first key is seen by most queries. */
-        if (attention_limit(args, piece * CONTRACTION_PIECE, CONTRACTION_PIECE) <= index * rows) {
-            strip->seen &= ~(1u << piece);
-        }
-    }
+    strip_init(&attention->strip, rows, (uint64_t)index * rows, block_index() % batches,
+               &args->product);
+    attention_chunk(attention, 0, columns);
 }
 
 /* ---- products of rows by rows ---------------------------------------------------- */
@@ -189,7 +204,7 @@ static RULE INLINED void faced_store(const struct strip *strip, uint32_t row, ui
     }
 }
 
-/* The scores (or dp) of a strip of queries. Columns that no row sees are left. */
+/* The scores (or dp) of a chunk of queries' rows. Columns that no row sees are left. */
 static RULE INLINED void attention_scores(const struct attention *attention,
                                           const struct contract_args *product, enum limb_kind kind)
 {
@@ -201,11 +216,12 @@ static RULE INLINED void attention_scores(const struct attention *attention,
     struct faced faced;
 
     faced_init(&faced, attention, product, first, false);
-    for (uint32_t column = attention->warp / halves * STRIP_TILE_COLUMNS; column < limit;
+    for (uint32_t column = attention->warp / halves * STRIP_TILE_COLUMNS;
+         column < STRIP_K_MAX && attention->begin + column < limit;
          column += STRIP_WARPS / halves * STRIP_TILE_COLUMNS) {
         float made[FACED_COLUMNS][2];
 
-        faced_tile(made, &faced, column, kind);
+        faced_tile(made, &faced, attention->begin + column, kind);
         faced_store(strip, row, column, made);
     }
 }
@@ -267,16 +283,19 @@ static RULE INLINED void attention_peaks(const struct strip *strip, uint32_t row
     }
 }
 
+/* What a warp takes of a row: the columns of the chunk that the row sees. */
 static RULE INLINED struct held attention_held(const struct attention *attention, uint32_t row)
 {
     const struct attention_args *args = attention->args;
     const uint32_t m = (uint32_t)attention->strip.first + row;
+    const uint32_t visible = attention_visible(args, m);
+    const uint32_t left = visible < attention->begin ? 0 : visible - attention->begin;
     struct held held;
 
     held.args = &args->rows;
     held.row = attention->strip.batch * args->scores.m + m;
     held.first = held.row * args->rows.columns;
-    held.visible = attention_visible(args, m);
+    held.visible = left < STRIP_K_MAX ? left : STRIP_K_MAX;
     held.columns = held.visible; /* hidden columns are not computed */
     held.lane = thread_index() % CUDA_WARP;
     return held;
@@ -314,6 +333,35 @@ static RULE INLINED void attention_again(const struct attention *attention, uint
     }
 }
 
+#define ATTENTION_TURNS (STRIP_ROWS / STRIP_WARPS) /* rows of a warp */
+
+#define ATTENTION_EACH(attention, turn, row)                                                       \
+    UNROLL                                                                                         \
+    for (uint32_t turn = 0, row = (attention)->warp; turn < ATTENTION_TURNS;                       \
+         turn++, row += STRIP_WARPS)                                                               \
+        if (row < (attention)->strip.rows)
+
+/* p of a chunk in registers, row by row, and dp in the strip. Every thread comes here. */
+static RULE INLINED void attention_slopes(const struct attention *attention,
+                                          float p[ATTENTION_TURNS][HELD_SLOTS], enum limb_kind kind)
+{
+    const struct attention_args *args = attention->args;
+
+    if (args->scores.a.planes != NULL) {
+        attention_scores(attention, &args->scores, kind);
+    }
+    barrier();
+    ATTENTION_EACH(attention, turn, row)
+    {
+        attention_again(attention, row, p[turn]);
+    }
+    barrier(); /* nobody reads the scores any more: dp takes their place */
+    attention_scores(attention, &args->slopes, kind);
+    barrier();
+}
+
+/* ---- rows of one chunk --------------------------------------------------------------- */
+
 /* p of scores, or ds of p (in x) and dp: written where others want it, and left in the strip. */
 static RULE INLINED void attention_row(const struct attention *attention, uint32_t row, float *x)
 {
@@ -323,7 +371,7 @@ static RULE INLINED void attention_row(const struct attention *attention, uint32
     const bool forward = args->kind == OP_SOFTMAX;
     float *at = strip->x + row * strip->pitch;
 
-    if (strip->first + row >= attention->args->scores.m) {
+    if (held.visible == 0) { /* behind the last query */
         UNROLL
         for (uint32_t i = 0; i < HELD_SLOTS; i++) {
             x[i] = 0.0f;
@@ -348,121 +396,335 @@ static RULE INLINED void attention_row(const struct attention *attention, uint32
     }
 }
 
-#define ATTENTION_TURNS (STRIP_ROWS / STRIP_WARPS) /* rows of a warp */
-
-static RULE INLINED void attend_strip(const struct attention_args *args, enum limb_kind kind)
+static RULE INLINED void attend_rows(const struct attention *attention, enum limb_kind kind)
 {
+    const struct attention_args *args = attention->args;
     float x[ATTENTION_TURNS][HELD_SLOTS] = {};
-    struct attention attention;
 
-    attention_init(&attention, args, false);
-    if (args->scores.a.planes != NULL) {
-        attention_scores(&attention, &args->scores, kind);
-    }
-    barrier();
     if (args->slopes.a.planes != NULL) {
-        UNROLL
-        for (uint32_t turn = 0; turn < ATTENTION_TURNS; turn++) {
-            const uint32_t row = turn * STRIP_WARPS + attention.warp;
-
-            if (row < attention.strip.rows) {
-                attention_again(&attention, row, x[turn]);
-            }
-        }
-        barrier(); /* nobody reads the scores any more: dp takes their place */
-        attention_scores(&attention, &args->slopes, kind);
+        attention_slopes(attention, x, kind);
+    } else {
+        attention_scores(attention, &args->scores, kind);
         barrier();
     }
-    UNROLL
-    for (uint32_t turn = 0; turn < ATTENTION_TURNS; turn++) {
-        const uint32_t row = turn * STRIP_WARPS + attention.warp;
-
-        if (row < attention.strip.rows) {
-            attention_row(&attention, row, x[turn]);
-        }
+    ATTENTION_EACH(attention, turn, row)
+    {
+        attention_row(attention, row, x[turn]);
     }
     if (args->product.contract.out != NULL) {
-        strip_contract(&attention.strip, &args->product, kind);
+        strip_contract(&attention->strip, &args->product, kind);
     }
 }
 
-/* ---- columns --------------------------------------------------------------------------- */
+/* ---- numbers of long rows -------------------------------------------------------------- */
 
-/* p of 16 keys by 16 queries, in place of their scores; ds, where there is dp. */
-static RULE INLINED void columns_make(const struct attention *attention,
-                                      float made[FACED_COLUMNS][2], float slopes[FACED_COLUMNS][2],
-                                      uint32_t row, uint32_t column)
+enum { NUMBER_MAXIMUM, NUMBER_SUM, NUMBER_DOT };
+
+static_assert(NUMBER_DOT + 1 == STRIP_ROW_NUMBERS, "a row has so many numbers");
+
+/* Adds a chunk's part to those that a lane adds up: parts are folded as elements are. */
+static RULE INLINED float part_added(float parts, float part, uint32_t chunk)
+{
+    return chunk % CUDA_WARP == thread_index() % CUDA_WARP ? parts + part : parts;
+}
+
+/* Gives a row its number, which others may want too. */
+static RULE INLINED void attention_number(const struct attention *attention, uint32_t row,
+                                          uint32_t number, uint32_t output, float value)
 {
     const struct attention_args *args = attention->args;
-    const uint32_t queries = (uint32_t)args->scores.m;
-    const uint32_t key = (uint32_t)attention->strip.first + row;
+    const uint64_t m = attention->strip.first + row;
+
+    if (thread_index() % CUDA_WARP == 0) {
+        attention->strip.numbers[number * STRIP_ROWS + row] = value;
+        if (m < args->scores.m && output != OP_OUTPUTS_MAX) {
+            out_f32(&args->rows, output, attention->strip.batch * args->scores.m + m, value);
+        }
+    }
+}
+
+/* Each row's largest score. */
+static RULE INLINED void attention_maxima(struct attention *attention, enum limb_kind kind)
+{
+    const float scale = real_from_bits(attention->args->rows.constant);
+    float largest[ATTENTION_TURNS];
 
     UNROLL
-    for (uint32_t to = 0; to < FACED_COLUMNS; to++) {
-        const uint32_t m = column + faced_column(to);
-        const uint64_t at = attention->strip.batch * queries + (m < queries ? m : 0);
-        const uint32_t visible = attention_visible(args, m);
-        const float maximum = args->maximum[at];
-        const float inverse = 1.0f / args->sum[at];
-        const float dot = args->dot != NULL ? args->dot[at] : 0.0f;
+    for (uint32_t turn = 0; turn < ATTENTION_TURNS; turn++) {
+        largest[turn] = -INFINITY;
+    }
+    for (uint32_t chunk = 0; chunk < attention->strip.chunks; chunk++) {
+        attention_chunk(attention, chunk, false);
+        attention_scores(attention, &attention->args->scores, kind);
+        barrier();
+        ATTENTION_EACH(attention, turn, row)
+        {
+            const struct held held = attention_held(attention, row);
+            float x[HELD_SLOTS];
 
+            attention_take(&held, attention->strip.x + row * attention->strip.pitch, x);
+            HELD_EACH(&held, i, c)
+            {
+                (void)c;
+                x[i] = x[i] * scale;
+            }
+            largest[turn] = fold_maximum(largest[turn], held_maximum(&held, x));
+        }
+        barrier();
+    }
+    ATTENTION_EACH(attention, turn, row)
+    {
+        attention_number(attention, row, NUMBER_MAXIMUM, 1, largest[turn]);
+    }
+}
+
+/* Each row's sum of exponentials. */
+static RULE INLINED void attention_sums(struct attention *attention, enum limb_kind kind)
+{
+    const float scale = real_from_bits(attention->args->rows.constant);
+    float sums[ATTENTION_TURNS];
+
+    UNROLL
+    for (uint32_t turn = 0; turn < ATTENTION_TURNS; turn++) {
+        sums[turn] = -0.0f;
+    }
+    for (uint32_t chunk = 0; chunk < attention->strip.chunks; chunk++) {
+        attention_chunk(attention, chunk, false);
+        attention_scores(attention, &attention->args->scores, kind);
+        barrier();
+        ATTENTION_EACH(attention, turn, row)
+        {
+            const struct held held = attention_held(attention, row);
+            const float maximum = attention->strip.numbers[NUMBER_MAXIMUM * STRIP_ROWS + row];
+            float x[HELD_SLOTS];
+
+            attention_take(&held, attention->strip.x + row * attention->strip.pitch, x);
+            HELD_EACH(&held, i, c)
+            {
+                (void)c;
+                x[i] = real_stored(scalar_exp(x[i] * scale - maximum));
+            }
+            if (held.visible != 0) {
+                sums[turn] = part_added(sums[turn], held_fold(&held, x, NULL, 0, 0), chunk);
+            }
+        }
+        barrier();
+    }
+    ATTENTION_EACH(attention, turn, row)
+    {
+        attention_number(attention, row, NUMBER_SUM, 4, real_stored(warp_fold(sums[turn])));
+    }
+}
+
+/* Each row's sum of p * dp. */
+static RULE INLINED void attention_dots(struct attention *attention, enum limb_kind kind)
+{
+    const struct attention_args *args = attention->args;
+    float sums[ATTENTION_TURNS];
+
+    UNROLL
+    for (uint32_t turn = 0; turn < ATTENTION_TURNS; turn++) {
+        sums[turn] = -0.0f;
+    }
+    for (uint32_t chunk = 0; chunk < attention->strip.chunks; chunk++) {
+        float p[ATTENTION_TURNS][HELD_SLOTS];
+
+        attention_chunk(attention, chunk, false);
+        attention_slopes(attention, p, kind);
+        ATTENTION_EACH(attention, turn, row)
+        {
+            const struct held held = attention_held(attention, row);
+            const float *at = attention->strip.x + row * attention->strip.pitch + held.lane;
+
+            if (held.visible != 0) {
+                sums[turn] =
+                    part_added(sums[turn], held_fold(&held, p[turn], at, CUDA_WARP, 0), chunk);
+            }
+        }
+        barrier();
+    }
+    ATTENTION_EACH(attention, turn, row)
+    {
+        const uint64_t m = attention->strip.first + row;
+        const uint64_t at = attention->strip.batch * args->scores.m + (m < args->scores.m ? m : 0);
+
+        attention_number(attention, row, NUMBER_MAXIMUM, OP_OUTPUTS_MAX, args->maximum[at]);
+        attention_number(attention, row, NUMBER_SUM, OP_OUTPUTS_MAX, args->sum[at]);
+        attention_number(attention, row, NUMBER_DOT, 1, real_stored(warp_fold(sums[turn])));
+    }
+}
+
+/* ---- p and ds where the scores are --------------------------------------------------- */
+
+/* What is known of a query. */
+struct query {
+    uint32_t visible;
+    float maximum;
+    float inverse;
+    float dot;
+};
+
+/* Of memory. */
+static RULE INLINED struct query query_of(const struct attention *attention, uint32_t m)
+{
+    const struct attention_args *args = attention->args;
+    const uint64_t queries = args->scores.m;
+    const uint64_t at = attention->strip.batch * queries + (m < queries ? m : 0);
+    struct query query;
+
+    query.visible = attention_visible(args, m);
+    query.maximum = args->maximum[at];
+    query.inverse = 1.0f / args->sum[at];
+    query.dot = args->dot != NULL ? args->dot[at] : 0.0f;
+    return query;
+}
+
+/* Of the strip's own rows. */
+static RULE INLINED struct query query_of_row(const struct attention *attention, uint32_t row)
+{
+    const float *numbers = attention->strip.numbers + row;
+    struct query query;
+
+    query.visible = attention_visible(attention->args, (uint32_t)attention->strip.first + row);
+    query.maximum = numbers[NUMBER_MAXIMUM * STRIP_ROWS];
+    query.inverse = 1.0f / numbers[NUMBER_SUM * STRIP_ROWS];
+    query.dot = numbers[NUMBER_DOT * STRIP_ROWS];
+    return query;
+}
+
+/* p or, where there is dp, ds of 16 rows by 16 others, in place of their scores. */
+static RULE INLINED void tile_make(const struct attention *attention, float made[FACED_COLUMNS][2],
+                                   float slopes[FACED_COLUMNS][2], uint32_t row, uint32_t other,
+                                   bool columns)
+{
+    const struct attention_args *args = attention->args;
+    const float scale = real_from_bits(args->rows.constant);
+    const bool forward = args->slopes.a.planes == NULL;
+    struct query queries[2];
+
+    UNROLL
+    for (uint32_t i = 0; i < 2 && !columns; i++) {
+        queries[i] = query_of_row(attention, row + sum_row(2 * i));
+    }
+    UNROLL
+    for (uint32_t to = 0; to < FACED_COLUMNS; to++) {
+        const uint32_t at = other + faced_column(to);
+
+        if (columns) {
+            queries[0] = queries[1] = query_of(attention, at);
+        }
         UNROLL
         for (uint32_t i = 0; i < 2; i++) {
+            const struct query *query = &queries[i];
+            const uint32_t own = (uint32_t)attention->strip.first + row + sum_row(2 * i);
             float x = 0.0f;
 
-            if (key + sum_row(2 * i) < visible) {
-                x = attention_share(&args->rows, made[to][i], maximum, inverse);
-                if (args->dot != NULL) {
-                    x = real_stored((x * (slopes[to][i] - dot)) *
-                                    real_from_bits(args->rows.constant));
-                }
+            if ((columns ? own : at) < query->visible) {
+                x = attention_share(&args->rows, made[to][i], query->maximum, query->inverse);
+                x = forward ? x : real_stored((x * (slopes[to][i] - query->dot)) * scale);
             }
             made[to][i] = x;
         }
     }
 }
 
-/* 16 keys by 16 queries; zeros where none of these sees one of those. */
-static RULE INLINED void columns_tile(const struct attention *attention, uint32_t row,
-                                      uint32_t column, enum limb_kind kind)
+/* 16 rows by 16 others, from the chunk's `column` on; zeros where no key is seen. */
+static RULE INLINED void attention_tile(const struct attention *attention, uint32_t row,
+                                        uint32_t column, bool columns, enum limb_kind kind)
 {
     const struct attention_args *args = attention->args;
-    const uint32_t key = (uint32_t)attention->strip.first + row;
+    const uint32_t own = (uint32_t)attention->strip.first + row;
+    const uint32_t other = attention->begin + column;
+    const uint32_t query = columns ? other : own;
     float made[FACED_COLUMNS][2] = {};
     float slopes[FACED_COLUMNS][2] = {};
 
-    if (column < args->scores.m && attention_limit(args, column, 16) > key) {
+    if (query < args->scores.m && attention_limit(args, query, 16) > (columns ? own : other)) {
         struct faced faced;
 
-        faced_init(&faced, attention, &args->scores, key, true);
-        faced_tile(made, &faced, column, kind);
-        if (args->dot != NULL) {
-            faced_init(&faced, attention, &args->slopes, key, true);
-            faced_tile(slopes, &faced, column, kind);
+        faced_init(&faced, attention, &args->scores, own, columns);
+        faced_tile(made, &faced, other, kind);
+        if (args->slopes.a.planes != NULL) {
+            faced_init(&faced, attention, &args->slopes, own, columns);
+            faced_tile(slopes, &faced, other, kind);
         }
-        columns_make(attention, made, slopes, row, column);
+        tile_make(attention, made, slopes, row, other, columns);
     }
     faced_store(&attention->strip, row, column, made);
+}
+
+/* A chunk, and its peaks. False: nothing of it is seen. */
+static RULE INLINED bool attention_make(struct attention *attention, uint32_t chunk, bool columns,
+                                        enum limb_kind kind)
+{
+    struct strip *strip = &attention->strip;
+    const uint32_t halves = strip->rows / 16;
+
+    attention_chunk(attention, chunk, columns);
+    if (strip->seen == 0) {
+        return false;
+    }
+    for (uint32_t at = attention->warp;
+         at < strip->pieces * (CONTRACTION_PIECE / STRIP_TILE_COLUMNS) * halves;
+         at += STRIP_WARPS) {
+        const uint32_t column = at / halves * STRIP_TILE_COLUMNS;
+
+        if (piece_seen(strip, column / CONTRACTION_PIECE)) {
+            attention_tile(attention, at % halves * 16, column, columns, kind);
+        }
+    }
+    strip_peaks(strip);
+    return true;
+}
+
+static RULE INLINED void attend_chunks(struct attention *attention, bool columns,
+                                       enum limb_kind kind)
+{
+    const struct strip_product *product = &attention->args->product;
+    struct strip *strip = &attention->strip;
+    int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
+
+    strip_begin(strip);
+    for (uint32_t chunk = 0; strip->chunks > 1 && chunk < strip->chunks; chunk++) {
+        if (attention_make(attention, chunk, columns, kind)) {
+            strip_top(strip);
+        }
+    }
+    for (uint32_t chunk = 0; chunk < strip->chunks; chunk++) {
+        if (attention_make(attention, chunk, columns, kind)) {
+            strip_add(strip, product, wide, kind);
+        }
+    }
+    strip_end(strip, product, wide);
+}
+
+static RULE INLINED void attend_strip(const struct attention_args *args, enum limb_kind kind)
+{
+    struct attention attention;
+
+    attention_init(&attention, args, false);
+    if (attention.strip.chunks == 1) {
+        attend_rows(&attention, kind);
+        return;
+    }
+    if (args->slopes.a.planes != NULL) {
+        attention_dots(&attention, kind);
+    } else {
+        attention_maxima(&attention, kind);
+        attention_sums(&attention, kind);
+    }
+    barrier();
+    if (args->product.contract.out != NULL) {
+        attend_chunks(&attention, false, kind);
+    }
 }
 
 static RULE INLINED void attend_columns(const struct attention_args *args, enum limb_kind kind)
 {
     struct attention attention;
-    const uint32_t halves = args->strip_rows / 16;
 
     attention_init(&attention, args, true);
-    const uint32_t tiles =
-        attention.strip.pieces * (CONTRACTION_PIECE / STRIP_TILE_COLUMNS) * halves;
-
-    for (uint32_t at = attention.warp; at < tiles; at += STRIP_WARPS) {
-        const uint32_t column = at / halves * STRIP_TILE_COLUMNS;
-
-        if (piece_seen(&attention.strip, column / CONTRACTION_PIECE)) {
-            columns_tile(&attention, at % halves * 16, column, kind);
-        }
-    }
-    strip_peaks(&attention.strip);
-    strip_contract(&attention.strip, &args->product, kind);
+    attend_chunks(&attention, true, kind);
 }
 
 /* ---- the kernels ---------------------------------------------------------------------- */
@@ -491,22 +753,22 @@ KERNEL_LIMITED(kernel_attention_halves_wide, struct attention_args, STRIP_THREAD
 }
 
 /* The columns, likewise. */
-KERNEL_LIMITED(kernel_attention_columns_narrow, struct attention_args, STRIP_THREADS)
+KERNEL_LIMITED(kernel_attend_keys_narrow, struct attention_args, STRIP_THREADS)
 {
     attend_columns(&args, LIMBS_FOUR);
 }
 
-KERNEL_LIMITED(kernel_attention_columns_wide, struct attention_args, STRIP_THREADS)
+KERNEL_LIMITED(kernel_attend_keys_wide, struct attention_args, STRIP_THREADS)
 {
     attend_columns(&args, LIMBS_WIDE);
 }
 
-KERNEL_LIMITED(kernel_attention_columns_halves_narrow, struct attention_args, STRIP_THREADS)
+KERNEL_LIMITED(kernel_attend_keys_halves_narrow, struct attention_args, STRIP_THREADS)
 {
     attend_columns(&args, LIMBS_HALVES_SHORT);
 }
 
-KERNEL_LIMITED(kernel_attention_columns_halves_wide, struct attention_args, STRIP_THREADS)
+KERNEL_LIMITED(kernel_attend_keys_halves_wide, struct attention_args, STRIP_THREADS)
 {
     attend_columns(&args, LIMBS_HALVES_WIDE);
 }

@@ -15,13 +15,21 @@
  *     (magnitude_of) of each piece that is seen, by the thread that has just had the numbers;
  *   strip_contract(&strip, &product, kind)  writes the results.
  *
- * Of these, strip_peaks and strip_contract begin and end with a barrier: what was written before
- * them is seen, and when they return strip.x (now full of sums) may be written again. They do all
- * that quantize_body.h does, by the same rules, for blocks of one piece or of the whole row; and
- * what contract_body.h does, for 14 bits (LIMBS_FOUR, LIMBS_HALVES_SHORT) and 15 and 16 bits
- * (LIMBS_WIDE, LIMBS_HALVES_WIDE), K up to STRIP_K_MAX, another operand of up to STRIP_COLUMNS
- * rows in a batch, and no causal mask over the results. product.contract is what a contraction of
- * both operands is given, but for the limbs of the strip's.
+ * Rows of more than STRIP_K_MAX elements are made in chunks of so many, each twice: first, after
+ * strip_begin(), for the largest magnitude of each row, and then for the sums:
+ *
+ *   strip_chunk(&strip, &product, chunk)  every thread, and then strip.seen, strip.x, strip_peaks;
+ *   strip_top(&strip)                     the first time; or
+ *   strip_add(&strip, &product, wide, kind)  the second; wide begins with zeros, and in the end
+ *   strip_end(&strip, &product, wide)     writes the results.
+ *
+ * Of these, strip_peaks, strip_contract, strip_add and strip_end begin and end with a barrier: what
+ * was written before them is seen, and when they return strip.x (now full of sums) may be written
+ * again. They do all that quantize_body.h does, by the same rules, for blocks of one piece or of
+ * the whole row; and what contract_body.h does, for 14 bits (LIMBS_FOUR, LIMBS_HALVES_SHORT), 15
+ * and 16 bits (LIMBS_WIDE, LIMBS_HALVES_WIDE), another operand of up to STRIP_COLUMNS rows in a batch,
+ * and no causal mask over the results. product.contract is what a contraction of both operands is
+ * given, but for the limbs of the strip's.
  *
  * Numbers become limbs where they lie: a lane has eight neighbours of a row, and leaves their limbs
  * in four of the eight words. They are fragments of A then. A step's 32 elements of k may be handed
@@ -36,15 +44,31 @@ struct strip {
     float *x;        /* (rows, pitch), in shared memory as all of it; limbs, then sums */
     uint32_t *peaks; /* (STRIP_ROWS, STRIP_PIECES): magnitudes, then the blocks' exponents */
     int32_t *lowest; /* (STRIP_ROWS) */
+    uint32_t *tops;  /* (STRIP_ROWS): magnitudes of rows, where there are several chunks */
+    float *numbers;  /* (STRIP_ROW_NUMBERS, STRIP_ROWS): for whoever makes the rows */
     uint8_t *shifts; /* (STRIP_PIECES, STRIP_ROWS) */
     uint8_t *others; /* (STRIP_PIECES, STRIP_COLUMNS): shifts of the other operand */
     uint64_t batch;  /* of the product */
     uint64_t first;  /* row of its batch */
     uint32_t rows;   /* 16 or 32 */
     uint32_t pitch;
+    uint32_t chunks;
+    uint32_t begin; /* of the chunk: a piece */
     uint32_t pieces;
     uint32_t seen;
 };
+
+static RULE INLINED void strip_chunk(struct strip *strip, const struct strip_product *product,
+                                     uint32_t chunk)
+{
+    const uint32_t all =
+        (uint32_t)((product->contract.k + CONTRACTION_PIECE - 1) / CONTRACTION_PIECE);
+    const uint32_t left = all - chunk * STRIP_PIECES;
+
+    strip->begin = chunk * STRIP_PIECES;
+    strip->pieces = left < STRIP_PIECES ? left : STRIP_PIECES;
+    strip->seen = (1u << strip->pieces) - 1;
+}
 
 static RULE INLINED void strip_init(struct strip *strip, uint32_t rows, uint64_t first,
                                     uint64_t batch, const struct strip_product *product)
@@ -54,14 +78,16 @@ static RULE INLINED void strip_init(struct strip *strip, uint32_t rows, uint64_t
     strip->x = (float *)dynamic_shared();
     strip->peaks = (uint32_t *)control;
     strip->lowest = (int32_t *)(control + STRIP_ROWS * STRIP_PIECES * 4);
-    strip->shifts = control + STRIP_ROWS * STRIP_PIECES * 4 + STRIP_ROWS * 4;
+    strip->tops = (uint32_t *)strip->lowest + STRIP_ROWS;
+    strip->numbers = (float *)strip->tops + STRIP_ROWS;
+    strip->shifts = (uint8_t *)(strip->numbers + STRIP_ROW_NUMBERS * STRIP_ROWS);
     strip->others = strip->shifts + STRIP_ROWS * STRIP_PIECES;
     strip->batch = batch;
     strip->first = first;
     strip->rows = rows;
     strip->pitch = STRIP_PITCH(product->contract.k);
-    strip->pieces = (uint32_t)(product->contract.k + CONTRACTION_PIECE - 1) / CONTRACTION_PIECE;
-    strip->seen = (1u << strip->pieces) - 1;
+    strip->chunks = (uint32_t)((product->contract.k + STRIP_K_MAX - 1) / STRIP_K_MAX);
+    strip_chunk(strip, product, 0);
 }
 
 static RULE INLINED bool piece_seen(const struct strip *strip, uint32_t piece)
@@ -122,7 +148,34 @@ static RULE INLINED int32_t row_maximum(int32_t value)
 
 static_assert(STRIP_ROWS * STRIP_PIECES <= STRIP_THREADS, "a thread has a piece of a row");
 
-/* Exponents in place of the peaks, shifts and lowest: as row_exponents() of quantize_body.h. */
+/* Before the first chunk: of which there may be none that is seen. */
+static RULE INLINED void strip_begin(const struct strip *strip)
+{
+    if (thread_index() < STRIP_ROWS) {
+        strip->tops[thread_index()] = 0;
+        strip->lowest[thread_index()] = 0;
+    }
+}
+
+/* The rows' largest magnitudes so far, with those of this chunk: a row to a thread. */
+static RULE INLINED void strip_top(const struct strip *strip)
+{
+    const uint32_t row = thread_index();
+
+    for (uint32_t piece = 0; piece < strip->pieces && row < strip->rows; piece++) {
+        const uint32_t peak = strip->peaks[row * STRIP_PIECES + piece];
+
+        if (piece_seen(strip, piece) && peak > strip->tops[row]) {
+            strip->tops[row] = peak;
+        }
+    }
+}
+
+/*
+ * Exponents in place of the peaks, shifts and lowest: as row_exponents() of quantize_body.h, but
+ * that shifts count from the window below the row's largest, whether or not a block is as small: a
+ * chunk does not know those of others. The sums are as many times larger, which their bounds allow.
+ */
 static RULE INLINED void strip_exponents(const struct strip *strip,
                                          const struct strip_product *product)
 {
@@ -138,19 +191,15 @@ static RULE INLINED void strip_exponents(const struct strip *strip,
     if (there && piece_seen(strip, piece)) {
         own = exponent_of_bits(strip->peaks[thread]);
     }
-    const int32_t top = row_maximum(own);
-    const int32_t least = product->contract.blocks == 1 ? top : top - product->window;
+    const int32_t top = strip->chunks == 1 ? row_maximum(own) : exponent_of_bits(strip->tops[row]);
+    const int32_t lowest = product->contract.blocks == 1 ? top : top - product->window;
+    const bool poison = top == EXPONENT_POISON;
 
-    own = own > least ? own : least;
-    /* Every lane of the warp comes here. */
-    const int32_t smallest = -row_maximum(there ? -own : INT16_MIN);
-    const int32_t lowest = top == EXPONENT_POISON ? PACKED_POISON : smallest;
-
+    own = own > lowest ? own : lowest;
     strip->peaks[thread] = (uint32_t)own;
-    strip->shifts[piece * STRIP_ROWS + row] =
-        lowest == PACKED_POISON || !there ? 0 : (uint8_t)(own - lowest);
+    strip->shifts[piece * STRIP_ROWS + row] = poison || !there ? 0 : (uint8_t)(own - lowest);
     if (piece == 0) {
-        strip->lowest[row] = lowest;
+        strip->lowest[row] = poison ? PACKED_POISON : lowest;
     }
 }
 
@@ -163,7 +212,8 @@ static RULE INLINED void strip_others_shifts(const struct strip *strip,
     const uint64_t others = product->is_b ? product->contract.m : product->contract.n;
 
     for (uint32_t at = thread_index(); at < strip->pieces * STRIP_COLUMNS; at += STRIP_THREADS) {
-        const uint32_t block = product->contract.blocks == 1 ? 0 : at / STRIP_COLUMNS;
+        const uint32_t block =
+            product->contract.blocks == 1 ? 0 : strip->begin + at / STRIP_COLUMNS;
         const uint32_t column = at % STRIP_COLUMNS;
 
         strip->others[at] =
@@ -416,7 +466,8 @@ strip_multiply(int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
             struct fragments fragments;
 
             strip_load(&fragments, &reader, x + piece * CONTRACTION_PIECE,
-                       piece * other->strip_size, other->plane_size, strip->pitch, step);
+                       (strip->begin + piece) * other->strip_size, other->plane_size, strip->pitch,
+                       step);
             fragments_multiply(sums, &fragments, 1, STRIP_FRAGMENTS, kind);
         }
         sums_widen(wide, sums, strip->shifts + piece * STRIP_ROWS + share->row,
@@ -486,12 +537,12 @@ static RULE INLINED void strip_finish(const struct strip *strip,
     }
 }
 
-static RULE INLINED void strip_contract(const struct strip *strip,
-                                        const struct strip_product *product, enum limb_kind kind)
+/* A chunk's part of the sums. */
+static RULE INLINED void strip_add(const struct strip *strip, const struct strip_product *product,
+                                   int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS],
+                                   enum limb_kind kind)
 {
     const struct strip_share share = strip_share_of(strip, product);
-    const uint32_t columns = strip_pitch_of_sums(product);
-    int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
 
     barrier();
     strip_exponents(strip, product);
@@ -502,11 +553,30 @@ static RULE INLINED void strip_contract(const struct strip *strip,
     if (share.there) {
         strip_multiply(wide, strip, product, &share, kind);
     }
-    barrier(); /* nobody reads the limbs any more: sums take their place */
+    barrier(); /* nobody reads the limbs any more */
+}
+
+/* Sums take the numbers' place, and become results. */
+static RULE INLINED void strip_end(const struct strip *strip, const struct strip_product *product,
+                                   int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS])
+{
+    const struct strip_share share = strip_share_of(strip, product);
+    const uint32_t columns = strip_pitch_of_sums(product);
+
+    barrier();
     if (share.there) {
         strip_gather(strip, &share, columns, wide);
     }
     barrier();
     strip_finish(strip, product, columns, share.parts);
     barrier();
+}
+
+static RULE INLINED void strip_contract(const struct strip *strip,
+                                        const struct strip_product *product, enum limb_kind kind)
+{
+    int64_t wide[FRAGMENT_ROWS][FRAGMENT_COLUMNS][FRAGMENT_SUMS] = {};
+
+    strip_add(strip, product, wide, kind);
+    strip_end(strip, product, wide);
 }

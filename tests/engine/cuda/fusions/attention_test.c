@@ -116,7 +116,7 @@ static uint64_t columns_of(const struct attention_case *shape)
 static uint64_t launched(bool columns, bool halves)
 {
     const uint32_t first =
-        (columns ? KERNEL_ATTENTION_COLUMNS_NARROW : KERNEL_ATTENTION_NARROW) + (halves ? 2 : 0);
+        (columns ? KERNEL_ATTEND_KEYS_NARROW : KERNEL_ATTENTION_NARROW) + (halves ? 2 : 0);
 
     return fake_device_launches(first) + fake_device_launches(first + 1);
 }
@@ -189,10 +189,26 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
         {1, 1, 1, 140, 140, 8, true, true, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_KEPT},
         {1, 1, 1, 35, 35, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_BEFORE},
         {1, 2, 1, 35, 35, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_BEHIND},
-        /* And what is left as it was: too wide, two blocks, too long, no room. */
+        /* Longer than a strip holds: rows, rows alone, columns, columns of grouped heads. */
+        {1,
+         1,
+         1,
+         3,
+         1025,
+         8,
+         false,
+         false,
+         {14, 128},
+         SHARED_H200,
+         KERNEL_ATTENTION_NARROW,
+         P_ALONE},
+        {2, 1, 1, 2, 2100, 8, false, true, {16, 0}, 0, KERNEL_ATTENTION_WIDE, P_ALONE},
+        {1, 1, 1, 1040, 5, 16, false, false, {15, 128}, 0, KERNEL_ATTENTION_WIDE, P_ALONE},
+        {1, 1, 26, 40, 43, 8, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        /* And what is left as it was: too wide, two blocks, a long p that is wanted, no room. */
         {1, 1, 1, 19, 19, 16, true, false, {22, 128}, 0, KERNEL_COUNT, P_ALONE},
         {1, 1, 1, 19, 19, 48, true, false, {14, 32}, 0, KERNEL_COUNT, P_ALONE},
-        {1, 1, 1, 3, 1025, 8, false, false, {14, 128}, SHARED_H200, KERNEL_COUNT, P_ALONE},
+        {1, 1, 1, 3, 1025, 8, false, false, {14, 128}, SHARED_H200, KERNEL_COUNT, P_KEPT},
         {1, 1, 1, 3, 300, 8, false, false, {14, 128}, 20000, KERNEL_COUNT, P_ALONE},
         /* Its kernel knows no reach. */
         {2, 1, 2, 19, 19, 16, true, false, {14, 128}, 0, KERNEL_COUNT, P_REACH},

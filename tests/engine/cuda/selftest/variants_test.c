@@ -273,6 +273,10 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
         {KERNEL_STRIP_HALVES_WIDE, "strips"},
         {KERNEL_ATTENTION_HALVES_NARROW, "attention"},
         {KERNEL_ATTENTION_HALVES_WIDE, "attention"},
+        {KERNEL_ATTEND_KEYS_NARROW, "attention"},
+        {KERNEL_ATTEND_KEYS_WIDE, "attention"},
+        {KERNEL_ATTEND_KEYS_HALVES_NARROW, "attention"},
+        {KERNEL_ATTEND_KEYS_HALVES_WIDE, "attention"},
         {KERNEL_QUADS, "epilogue"},
         {KERNEL_ENTROPY, "entropy"},
         {KERNEL_QUANTIZE_TILES, "tiles"},
@@ -288,7 +292,9 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
         const bool by_halves = others[i].kernel == KERNEL_STRIP_HALVES_NARROW ||
                                others[i].kernel == KERNEL_STRIP_HALVES_WIDE ||
                                others[i].kernel == KERNEL_ATTENTION_HALVES_NARROW ||
-                               others[i].kernel == KERNEL_ATTENTION_HALVES_WIDE;
+                               others[i].kernel == KERNEL_ATTENTION_HALVES_WIDE ||
+                               others[i].kernel == KERNEL_ATTEND_KEYS_HALVES_NARROW ||
+                               others[i].kernel == KERNEL_ATTEND_KEYS_HALVES_WIDE;
         char expected[VARIANTS_TEXT_MAX] = "";
         char without[VARIANTS_TEXT_MAX] = "";
 
