@@ -265,7 +265,7 @@ static bool backward_of(struct rows_match *found, const struct fusion *fusion,
     return false;
 }
 
-/* Are these the same products of rows by rows, whatever they multiply? */
+/* Are these products of rows by rows of one shape? What they multiply may differ. */
 static bool faces_alike(const struct op *scores, const struct op *slopes)
 {
     return product_of(scores, 0) == product_of(slopes, 0) &&
