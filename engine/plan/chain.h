@@ -15,10 +15,10 @@
  *
  * A loss over many ids is such a chain too, where chain_limits asks for it: logits and their
  * gradient are made for some tokens at a time. The gradient of the words is a sum over all tokens,
- * which is rounded once; so it is made for some ids at a time, of columns of the logits that are made
- * again, by the maxima and sums of their rows that the first chain has left. A step then makes one
- * product of the words in addition to three. What the losses give the rest of the step waits for the
- * first chain. A loss whose gradient reads the losses, or more of the logits than a row's
+ * which is rounded once; so it is made for some ids at a time, of columns of the logits that are
+ * made again, by the maxima and sums of their rows that the first chain has left. A step then makes
+ * one product of the words in addition to three. What the losses give the rest of the step waits
+ * for the first chain. A loss whose gradient reads the losses, or more of the logits than a row's
  * cross-entropy, stays as it is.
  *
  * One head's square is left. A block of its rows is no operation: no kind says at which row of a
