@@ -103,7 +103,7 @@ enum { ROWS = ROW_SUM_ROWS, COLUMNS = ROW_SUM_COLUMNS };
 /*
  * Part of the columns of a CROSS_ENTROPY_GRAD (engine/plan/slice.h): FIRST columns lie before it,
  * and the row has REST columns more than it. These stand behind the attributes of the kind, in the
- * private tape of a machine alone: op_check() refuses them, and they are 0 where a part is none.
+ * private tape of a machine alone: op_check() refuses them. They are 0 where it has all columns.
  */
 enum { CROSS_ENTROPY_FIRST = CROSS_ENTROPY_ATTRIBUTES, CROSS_ENTROPY_REST, CROSS_ENTROPY_PART };
 enum reduce_function { REDUCE_MAX = 0, REDUCE_MIN, REDUCE_FUNCTION_COUNT };

@@ -387,29 +387,32 @@ static bool choose_steps(struct chain *chain, const struct chain_finder *finder,
     return chain_cut_is_cut(&chain->levels[0]) || chain_cut_is_cut(&chain->levels[1]);
 }
 
-static void take_first_part(struct slice *part, const struct chain *chain, const struct tape *tape,
-                            uint32_t place)
+/* Marks the inputs of an operation that come in parts and cannot be copied. */
+static void mark_parts(bool marks[OP_INPUTS_MAX], const struct chain *chain,
+                       const struct tape *tape, uint32_t place)
 {
+    const struct op *op = &tape->ops[chain->ops[place]];
     struct slice_view views[SLICE_TENSORS_MAX];
+    struct slice part;
 
-    chain_cut_part(part, views, chain, tape, place, 0, 0);
+    chain_cut_part(&part, views, chain, tape, place, 0, 0);
+    for (uint32_t i = 0; i < op->input_count; i++) {
+        const struct tensor *tensor = &tape->tensors[op->inputs[i]];
+
+        marks[i] = part.tensors[i].count != tensor->count && !is_copied(tensor->dtype);
+    }
 }
 
-/* Is every tensor that comes from outside in parts one that can be copied? */
+/* Does the chain make all of these? */
 static bool inputs_fit(const struct chain *chain, const struct chain_finder *finder)
 {
-    const struct tape *tape = finder->tape;
-
     for (uint32_t place = 0; place < chain->count; place++) {
-        const struct op *op = &tape->ops[chain->ops[place]];
-        struct slice part;
+        const struct op *op = &finder->tape->ops[chain->ops[place]];
+        bool parts[OP_INPUTS_MAX];
 
-        take_first_part(&part, chain, tape, place);
+        mark_parts(parts, chain, finder->tape, place);
         for (uint32_t i = 0; i < op->input_count; i++) {
-            const struct tensor *tensor = &tape->tensors[op->inputs[i]];
-
-            if (chain_place(chain, finder->makers[op->inputs[i]]) == CHAIN_NONE &&
-                part.tensors[i].count != tensor->count && !is_copied(tensor->dtype)) {
+            if (parts[i] && chain_place(chain, finder->makers[op->inputs[i]]) == CHAIN_NONE) {
                 return false;
             }
         }
@@ -484,20 +487,16 @@ static uint32_t choose_lines(struct chain *chain, const struct chain_finder *fin
 static bool add_feeds(struct chain *chain, const struct chain_finder *finder,
                       const struct joined *joined)
 {
-    const struct tape *tape = finder->tape;
     const uint32_t count = chain->count;
 
     for (uint32_t place = 0; place < count; place++) {
-        const struct op *op = &tape->ops[chain->ops[place]];
-        struct slice part;
+        const struct op *op = &finder->tape->ops[chain->ops[place]];
+        bool parts[OP_INPUTS_MAX];
 
-        take_first_part(&part, chain, tape, place);
+        mark_parts(parts, chain, finder->tape, place);
         for (uint32_t i = 0; i < op->input_count; i++) {
-            const struct tensor *tensor = &tape->tensors[op->inputs[i]];
-
-            if (part.tensors[i].count != tensor->count && !is_copied(tensor->dtype) &&
-                (finder->makers[op->inputs[i]] == CHAIN_NONE ||
-                 !add_maker(chain, finder, joined, place, op->inputs[i]))) {
+            if (parts[i] && (finder->makers[op->inputs[i]] == CHAIN_NONE ||
+                             !add_maker(chain, finder, joined, place, op->inputs[i]))) {
                 return false;
             }
         }

@@ -514,6 +514,23 @@ static uint32_t list_dims(uint64_t lengths[SLICE_AXES_MAX], const struct op *op,
     return count;
 }
 
+/* Rows, and what some kinds have besides. Returns how many axes. */
+static uint32_t list_rows(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
+{
+    const struct op *op = &whole->op;
+
+    lengths[0] = ceiling_of((uint64_t)op->attributes[ROWS], row_unit(whole));
+    if (reach_sharers(whole) != 0) {
+        lengths[1] = periods_of_reach(whole);
+        return 2;
+    }
+    if (has_entropy_columns(op)) {
+        lengths[1] = (uint64_t)op->attributes[COLUMNS];
+        return 2;
+    }
+    return 1;
+}
+
 uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
 {
     const struct op *op = &whole->op;
@@ -530,15 +547,7 @@ uint32_t slice_axes(uint64_t lengths[SLICE_AXES_MAX], const struct slice *whole)
         lengths[0] = expansion_of(whole).units;
         break;
     case FAMILY_ROWS:
-        lengths[0] = ceiling_of((uint64_t)attributes[ROWS], row_unit(whole));
-        if (reach_sharers(whole) != 0) {
-            lengths[1] = periods_of_reach(whole);
-            count = 2;
-        } else if (has_entropy_columns(op)) {
-            lengths[1] = (uint64_t)attributes[COLUMNS];
-            count = 2;
-        }
-        break;
+        return list_rows(lengths, whole);
     case FAMILY_GATHER:
         lengths[0] = (uint64_t)attributes[GATHER_WIDTH];
         lengths[1] = whole->tensors[1].count;

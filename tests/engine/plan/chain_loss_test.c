@@ -4,9 +4,9 @@
  *
  * Method: random losses (tokens, ids, widths, bits, blocks; with and without a mask, ignored and
  * wrong targets, words that learn, tokens that learn) in slices of one line to nearly all of them,
- * under hoist.h, on one and two threads; random tapes; in trace mode every tensor that is left, by the rules
- * against kernels. Models with micro-batches under recompute.h. Losses that must stay whole. What
- * GPT-2's plan takes with its words in slices.
+ * under hoist.h, on one and two threads; random tapes; in trace mode every tensor that is left, by
+ * the rules against kernels. Models with micro-batches under recompute.h. Losses that must stay
+ * whole. What GPT-2's plan takes with its words in slices.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -182,7 +182,7 @@ static uint64_t count_made(const struct tape *tape, const struct loss *one, enum
 {
     uint64_t count = 0;
 
-    for (uint32_t at = 0; at < tape->op_count; at++) {
+    for (uint32_t at = 0; tape != NULL && at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
         const uint64_t made = tape->tensors[op->outputs[0]].count;
 

@@ -45,7 +45,7 @@ struct strip {
     uint32_t *peaks; /* (STRIP_ROWS, STRIP_PIECES): magnitudes, then the blocks' exponents */
     int32_t *lowest; /* (STRIP_ROWS) */
     uint32_t *tops;  /* (STRIP_ROWS): magnitudes of rows, where there are several chunks */
-    float *numbers;  /* (STRIP_ROW_NUMBERS, STRIP_ROWS): for whoever makes the rows */
+    float *numbers;  /* (STRIP_ROW_NUMBERS, STRIP_ROWS): for the maker of the rows */
     uint8_t *shifts; /* (STRIP_PIECES, STRIP_ROWS) */
     uint8_t *others; /* (STRIP_PIECES, STRIP_COLUMNS): shifts of the other operand */
     uint64_t batch;  /* of the product */
