@@ -6,7 +6,7 @@
  * result of its input. Both gradients of a norm are made of one read.
  *
  * Saves: the second reading of activations and gradients, 4 of 14 bytes a number; limbs where only
- * sums are wanted; what GELU and norms would write. Of a GPT-2 step 124 launches and 7.4 GB.
+ * sums are wanted; what GELU and norms would write. Of a GPT-2 step 124 launches and 7.2 GB.
  * Refused: 22 bits; blocks that are no piece; what others read too unless the two quantizations are
  * near, and parameters where memory is short: limbs for the backward pass lie beside the numbers.
  */
