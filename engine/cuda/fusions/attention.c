@@ -287,6 +287,29 @@ static bool is_wanted(const struct readers *readers, const struct rows_match *ro
     return readers->kept[rows->made] || readers->count[rows->made] > count;
 }
 
+/* Does each operation belong to one group? A softmax's gradient may be given what p has made. */
+static bool are_apart(const struct attention_match *found)
+{
+    const uint32_t *const parts[4] = {found->forward.ats, found->backward.ats, found->values.ats,
+                                      found->keys.ats};
+    const uint32_t counts[4] = {found->forward.count, found->backward.count, 2,
+                                found->keys_remake ? 2 : 0};
+    uint32_t ats[2 * PARTS + 4];
+    uint32_t count = 0;
+
+    for (uint32_t part = 0; part < 4; part++) {
+        for (uint32_t i = 0; i < counts[part]; i++) {
+            for (uint32_t j = 0; j < count; j++) {
+                if (ats[j] == parts[part][i]) {
+                    return false;
+                }
+            }
+            ats[count++] = parts[part][i];
+        }
+    }
+    return true;
+}
+
 /* Finds whether all who read p can make it again, and the gradient of the keys ds. */
 static void find_remade(struct attention_match *found, const struct fusion *fusion,
                         const struct tape *tape, const struct readers *readers)
@@ -305,7 +328,7 @@ static void find_remade(struct attention_match *found, const struct fusion *fusi
                     tape_loop_of(tape, found->values.ats[1]) == loop;
     found->keys_remake = found->remade && columns_of(&found->keys, fusion, readers, backward) &&
                          tape_loop_of(tape, found->keys.ats[1]) == loop;
-    found->remade = found->remade &&
+    found->remade = found->remade && are_apart(found) &&
                     (!are_long(backward) || !is_wanted(readers, backward, 1 + found->keys_remake));
 }
 
