@@ -235,7 +235,7 @@ static bool make_lists(struct readers *readers, const struct fusion *fusion)
     for (uint32_t id = 0; id < fusion->tensor_count; id++) {
         struct readers_own *own = &readers->own[id];
 
-        own->room += READERS_MORE;
+        own->room += READERS_MORE * (own->room + 1);
         own->begin = all;
         own->states = own->part = own->next_part = NEVER;
         all += own->room;

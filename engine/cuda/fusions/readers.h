@@ -35,8 +35,8 @@ void readers_release(struct readers *readers);
 void readers_forget(struct readers *readers, const struct fusion *fusion, const struct op *op,
                     uint32_t at);
 
-/* A tensor may get so many more readers than were found: what a backward pass makes again
- * (attention.c) is read by three operations that did not read it. */
+/* What a backward pass makes again (attention.c) is read by so many operations that did not read
+ * it: numbers of rows, and operands, once more for each product that reads them. */
 #define READERS_MORE 3
 
 /* Operation `at` as it is now. All that are forgotten come before the first that is seen. */

@@ -237,6 +237,72 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
     assert_int_equal(fake_device_leftovers(), 0);
 }
 
+/* Heads that are softmaxes of their own, of the same keys and values: all make them again. */
+static struct tape *shared_tape(void)
+{
+    enum { HEADS = 3, ROWS_OF = 19, WIDE = 16 };
+    const uint64_t dims[2] = {ROWS_OF, WIDE};
+    const uint64_t score_dims[2] = {ROWS_OF, ROWS_OF};
+    const uint64_t weight_dims[2] = {3, WIDE};
+    const struct view rows = {{1, 1, 1, ROWS_OF, 1, WIDE}, {0, 0, 0, WIDE, 0, 1}};
+    const struct view columns = {{1, 1, 1, WIDE, 1, ROWS_OF}, {0, 0, 0, 1, 0, WIDE}};
+    const struct view p_rows = {{1, 1, 1, ROWS_OF, 1, ROWS_OF}, {0, 0, 0, ROWS_OF, 0, 1}};
+    const uint64_t score_strides[6] = {0, 0, 0, ROWS_OF, 0, 1};
+    const uint64_t out_strides[6] = {0, 0, 0, WIDE, 0, 1};
+    static const char *const names[HEADS + 2] = {"q0", "q1", "q2", "k", "v"};
+    static const char *const slopes[HEADS + 2] = {"dq0", "dq1", "dq2", "dk", "dv"};
+    struct builder *builder = builder_new((struct precision){14, 128});
+    const uint32_t weight = build_tensor(builder, "w", DTYPE_F32, ROLE_INPUT, 2, weight_dims);
+    uint32_t of[HEADS + 2];
+    uint32_t gradients[HEADS + 2];
+    uint32_t sum = TENSOR_NONE;
+
+    for (int i = 0; i < HEADS + 2; i++) {
+        of[i] = build_tensor(builder, names[i], DTYPE_F32, ROLE_INPUT, 2, dims);
+    }
+    for (int head = 0; head < HEADS; head++) {
+        const uint32_t scores = build_contract(builder, of[head], &rows, of[HEADS], &rows,
+                                               score_strides, 0, 2, score_dims);
+        const uint32_t p = build_softmax(builder, scores, 0.25f, 0, TENSOR_NONE);
+        const uint32_t out = build_contract(builder, p, &p_rows, of[HEADS + 1], &columns,
+                                            out_strides, 0, 2, dims);
+
+        sum = head == 0 ? out : build_add(builder, sum, out, 1);
+    }
+    const uint32_t loss = build_mean(builder, build_linear(builder, sum, weight));
+
+    build_loss(builder, loss);
+    build_gradients(builder, gradients, loss, of, HEADS + 2);
+    for (int i = 0; i < HEADS + 2; i++) {
+        build_output(builder, slopes[i], gradients[i]);
+    }
+    return fused_finish(builder);
+}
+
+static void test_keys_of_several_softmaxes_have_the_bits_of_the_rules(void **state)
+{
+    static const struct fake_device_switches sound;
+    struct tape *tape = shared_tape();
+    struct machine *rules = fused_rules(tape);
+    struct machine *fused;
+    struct error error;
+
+    (void)state;
+    error_init(&error);
+    fake_device_set(&sound);
+    fused = fused_open(tape, fused_disabled_but(VARIANT_ATTENTION));
+    fused_give(rules, tape, (enum sort)0);
+    fused_give(fused, tape, (enum sort)0);
+    assert_int_equal(rules->backend->step(rules, NULL, &error), STATUS_OK);
+    assert_int_equal(fused->backend->step(fused, NULL, &error), STATUS_OK);
+    fused_compare(rules, fused, "shared keys");
+    fused->backend->close(fused);
+    rules->backend->close(rules);
+    assert_int_equal(launched(false, false), 2 * 3);
+    assert_int_equal(launched(true, false), 2 * 3);
+    tape_free(tape);
+}
+
 /* Rows of a strip, where the keys are 1,024: of compute capability 7.5, 8.6 and 8.9, 8.0, 9.0. */
 static void test_strips_are_as_high_as_shared_memory_lets_them(void **state)
 {
@@ -290,6 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_of_attention_have_the_bits_of_the_rules),
+        cmocka_unit_test(test_keys_of_several_softmaxes_have_the_bits_of_the_rules),
         cmocka_unit_test(test_strips_are_as_high_as_shared_memory_lets_them),
         cmocka_unit_test(test_models_with_attention_have_the_bits_of_the_rules),
     };
