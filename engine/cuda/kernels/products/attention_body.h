@@ -443,6 +443,15 @@ static RULE INLINED void attention_number(const struct attention *attention, uin
     }
 }
 
+/* A chunk's scores, in the strip. Every thread comes here. */
+static RULE INLINED void attention_score_chunk(struct attention *attention, uint32_t chunk,
+                                               enum limb_kind kind)
+{
+    attention_chunk(attention, chunk, false);
+    attention_scores(attention, &attention->args->scores, kind);
+    barrier();
+}
+
 /* Each row's largest score. */
 static RULE INLINED void attention_maxima(struct attention *attention, enum limb_kind kind)
 {
@@ -454,9 +463,7 @@ static RULE INLINED void attention_maxima(struct attention *attention, enum limb
         largest[turn] = -INFINITY;
     }
     for (uint32_t chunk = 0; chunk < attention->strip.chunks; chunk++) {
-        attention_chunk(attention, chunk, false);
-        attention_scores(attention, &attention->args->scores, kind);
-        barrier();
+        attention_score_chunk(attention, chunk, kind);
         ATTENTION_EACH(attention, turn, row)
         {
             const struct held held = attention_held(attention, row);
@@ -489,9 +496,7 @@ static RULE INLINED void attention_sums(struct attention *attention, enum limb_k
         sums[turn] = -0.0f;
     }
     for (uint32_t chunk = 0; chunk < attention->strip.chunks; chunk++) {
-        attention_chunk(attention, chunk, false);
-        attention_scores(attention, &attention->args->scores, kind);
-        barrier();
+        attention_score_chunk(attention, chunk, kind);
         ATTENTION_EACH(attention, turn, row)
         {
             const struct held held = attention_held(attention, row);

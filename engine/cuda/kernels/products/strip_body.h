@@ -27,9 +27,9 @@
  * was written before them is seen, and when they return strip.x (now full of sums) may be written
  * again. They do all that quantize_body.h does, by the same rules, for blocks of one piece or of
  * the whole row; and what contract_body.h does, for 14 bits (LIMBS_FOUR, LIMBS_HALVES_SHORT), 15
- * and 16 bits (LIMBS_WIDE, LIMBS_HALVES_WIDE), another operand of up to STRIP_COLUMNS rows in a batch,
- * and no causal mask over the results. product.contract is what a contraction of both operands is
- * given, but for the limbs of the strip's.
+ * and 16 bits (LIMBS_WIDE, LIMBS_HALVES_WIDE), another operand of up to STRIP_COLUMNS rows in a
+ * batch, and no causal mask over the results. product.contract is what a contraction of both
+ * operands is given, but for the limbs of the strip's.
  *
  * Numbers become limbs where they lie: a lane has eight neighbours of a row, and leaves their limbs
  * in four of the eight words. They are fragments of A then. A step's 32 elements of k may be handed
