@@ -22,13 +22,13 @@
  * cross-entropy, stays as it is.
  *
  * One head's square is left here; a GPU whose attention is on chip keeps none
- * (engine/cuda/fusions/attention.c). A block of its rows is no operation: no kind says at which row
- * of a
- * causal mask it begins. And the gradients of keys and values sum over all rows: the integers of a
- * column depend, by the window, on the largest exponent of the whole column, and the sum of a
- * column is rounded once. So blocks of rows would be made three times: for the exponents, for the
- * integers, for the sums, which no tensor of a tape can hold in parts. What a causal mask hides is
- * kept as zeros: a tensor is a rectangle, and half of one square is not worth another layout.
+ * (engine/cuda/fusions/attention.c). A block of its rows is no operation: no kind says at which
+ * row of a causal mask it begins. And the gradients of keys and values sum over all rows: the
+ * integers of a column depend, by the window, on the largest exponent of the whole column, and the
+ * sum of a column is rounded once. So blocks of rows would be made three times: for the exponents,
+ * for the integers, for the sums, which no tensor of a tape can hold in parts. What a causal mask
+ * hides is kept as zeros: a tensor is a rectangle, and half of one square is not worth another
+ * layout.
  */
 #ifndef ENGINE_PLAN_CHAIN_H
 #define ENGINE_PLAN_CHAIN_H

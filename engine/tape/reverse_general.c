@@ -534,6 +534,20 @@ void grad_place(struct reverse *reverse, uint32_t dy)
 
 /* ---- several elements of each row ------------------------------------------------------- */
 
+/* dy in the rows of the forward operation's tensor `like`: it has the shape of its last reader, and
+ * TAKE and SCATTER find rows by the last axis. */
+static uint32_t in_rows_of(struct reverse *reverse, uint32_t dy, uint32_t like)
+{
+    const struct tensor from = *builder_tensor(reverse->builder, dy);
+    const struct tensor to = *builder_tensor(reverse->builder, like);
+    const struct move all = {.dims = {1, 1, 1, 1, (int64_t)from.count},
+                             .strides = {0, 0, 0, 0, 1}};
+
+    return from.dims[from.rank - 1] == to.dims[to.rank - 1]
+               ? dy
+               : build_move(reverse->builder, dy, &all, to.rank, to.dims);
+}
+
 void grad_take(struct reverse *reverse, uint32_t dy)
 {
     const struct tensor x = *builder_tensor(reverse->builder, reverse->op->inputs[0]);
@@ -551,6 +565,7 @@ void grad_scatter(struct reverse *reverse, uint32_t dy)
     const bool adds = reverse->op->attributes[SCATTER_FUNCTION] == SCATTER_ADD;
     const struct tensor x = *builder_tensor(builder, reverse->op->inputs[1]);
 
+    dy = in_rows_of(reverse, dy, reverse->op->outputs[0]);
     if (reverse_wants(reverse, 1)) {
         const uint32_t taken = build_take(builder, dy, index);
 
@@ -565,6 +580,7 @@ void grad_scatter(struct reverse *reverse, uint32_t dy)
 
 void grad_sort(struct reverse *reverse, uint32_t dy)
 {
+    dy = in_rows_of(reverse, dy, reverse->op->outputs[2]);
     reverse_add(reverse, 0, build_take(reverse->builder, dy, reverse->op->outputs[0]));
 }
 

@@ -1025,29 +1025,36 @@ WAY_OUT = {"_local_scalar_dense": "a number that depends on the batch or a weigh
            "as_strided": "take the parts with narrow(), unfold() or an index that is a constant"}
 DIFFERENT = ("how many different ones there are depends on numbers: of what depends on no batch find them before the "
              "export; else sort(), and compare each with the one before")
-COUNTS = ("compare with the edges of all bins and sum: ((x[:, None] >= edges[:-1]) & (x[:, None] < edges[1:])).sum(0); "
-          "of integers, torch.nn.functional.one_hot(x, count).sum(0)")
+COUNTS = ("compare with the edges of all bins and sum: ((x[:, None] >= edges[:-1]) & (x[:, None] < edges[1:])).sum(0), "
+          "and the last bin has (x == edges[-1]).sum() more; of integers, torch.nn.functional.one_hot(x, count).sum(0)")
 GAMMA = ("above 0, by Stirling at z = x + 6: (z - 0.5) * z.log() - z + 0.9189385 + 1 / (12 * z) - 1 / (360 * z**3) - "
-         "(x * (x + 1) * (x + 2) * (x + 3) * (x + 4) * (x + 5)).log()")
+         "sum((x + i).log() for i in range(6))")
 DIGAMMA = ("above 0, at z = x + 6: z.log() - 1 / (2 * z) - 1 / (12 * z**2) + 1 / (120 * z**4) - sum(1 / (x + i) for i "
            "in range(6))")
 NUMBER = "it gives a number, and what is computed cannot leave the tensors: (a == b).all() stays one"
+NORM = "x.abs().pow(p).sum(axes).pow(1 / p); of order 0 (x != 0).sum(axes), of -inf x.abs().amin(axes)"
+OTHER = "torch.where(a != a, b, torch.where(b != b, a, torch.%s(a, b)))"  # of what may be NaN
 EACH = "a loop over the axis: torch.maximum or torch.minimum of what came before and the next"
 WAY_OUT.update({
     "_unique2": DIFFERENT, "unique_dim": DIFFERENT, "unique_consecutive": DIFFERENT, "_unique": DIFFERENT,
-    "histc": COUNTS, "bincount": COUNTS, "histogram": COUNTS, "lgamma": GAMMA, "mvlgamma": GAMMA, "digamma": DIGAMMA,
+    "histc": COUNTS, "bincount": COUNTS, "histogram": COUNTS, "lgamma": GAMMA,
+    "mvlgamma": "p * (p - 1) / 4 * math.log(math.pi), and lgamma of x - i / 2 for i in range(p); that is " + GAMMA,
+    "digamma": DIGAMMA,
     "polygamma": "of order 1 and more it is the derivative of digamma: " + DIGAMMA,
     "linalg_matrix_exp": "scale, sum, square: a = x / 2**k with a norm below 1, then e = I + a (I + a/2 (I + a/3 (...))) "
                          "to about 8 terms, then k times e = e @ e",
     "equal": NUMBER, "allclose": NUMBER, "cummax": EACH, "cummin": EACH,
     "mode": "of integers, torch.nn.functional.one_hot(x, count).sum(-2).argmax(-1)",
-    "scatter_reduce": "a mask of who goes where: torch.where(one_hot(index, count) > 0, x[..., None], -1e30).amax(0)",
-    "renorm": "x * (limit / x.norm(dim=..., keepdim=True)).clamp(max=1)",
-    "embedding_renorm": "leave max_norm out, and scale the rows that come out: e * (limit / e.norm(dim=-1, "
-                        "keepdim=True)).clamp(max=1)",
-    "norm": "x.abs().pow(p).sum(axes).pow(1 / p)", "linalg_vector_norm": "x.abs().pow(p).sum(axes).pow(1 / p)",
-    "nansum": "torch.where(x == x, x, 0.0).sum()", "nanmedian": "torch.where(x == x, x, a number).median()",
-    "signbit": "x < 0", "fmax": "torch.maximum", "fmin": "torch.minimum", "count_nonzero": "(x != 0).sum()",
+    "scatter_reduce": "of 'amax' a mask of who goes where: torch.where(one_hot(index, count) > 0, x[..., None], "
+                      "-1e30).amax(0)",
+    "renorm": "x * (limit / (x.norm(dim=axes, keepdim=True) + 1e-7)).clamp(max=1)",
+    "embedding_renorm": "leave max_norm out, and scale the rows that come out: e * (limit / (e.norm(dim=-1, "
+                        "keepdim=True) + 1e-7)).clamp(max=1)",
+    "norm": NORM, "linalg_vector_norm": NORM,
+    "nansum": "torch.where(x == x, x, 0.0).sum()",
+    "nanmedian": "x.sort(-1)[0].gather(-1, ((x == x).sum(-1, True) - 1).clamp(min=0) // 2)",
+    "signbit": "x < 0, where -0.0 is none of them", "fmax": OTHER % "maximum", "fmin": OTHER % "minimum",
+    "count_nonzero": "(x != 0).sum()",
     "dist": "(a - b).norm()", "rad2deg": "x * (180 / math.pi)", "deg2rad": "x * (math.pi / 180)",
     "isin": "(x[..., None] == those).any(-1)", "block_diag": "torch.nn.functional.pad of each, and their sum",
     "diagonal_scatter": "torch.where(torch.eye(n) > 0, new, x)", "to_sparse": "stay with dense tensors",

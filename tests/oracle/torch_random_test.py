@@ -1,5 +1,5 @@
 """Goal: a program of random calls is PyTorch's when it is a job, loss and gradients, or it is refused by
-name: never silently another one.
+name: never silently another one. What a refusal tells to write is what it stands for.
 Method: torch_random.py writes programs by number; each is exported and made a job, which compares its
 first step with PyTorch's in float64. Faults that are planted into the exporter are found. Skipped where
 PyTorch is not installed. `torch_random_test.py FAMILY FIRST COUNT` tells of each of so many."""
@@ -18,6 +18,7 @@ except ImportError:
     sys.exit(77)
 
 import collections  # noqa: E402
+import math  # noqa: E402
 import shutil  # noqa: E402
 import warnings  # noqa: E402
 
@@ -136,6 +137,44 @@ def planted_faults_are_found():
         assert how == "other", (name, seed, how, told)
 
 
+MAKER = torch.Generator().manual_seed(1)
+SQUARE, ROW, COUNTED = torch.randn(4, 4, generator=MAKER), torch.randn(20, generator=MAKER), torch.arange(20) % 3
+ABOVE = torch.logspace(-6, 8, 300, dtype=torch.float64)
+# What a refusal tells to write, word for word; x in it; what it stands for.
+WAYS = (
+    ("lgamma", "(z - 0.5) * z.log() - z + 0.9189385 + 1 / (12 * z) - 1 / (360 * z**3) - sum((x + i).log() for i in range(6))",
+     ABOVE, "torch.lgamma(x)"),
+    ("digamma", "z.log() - 1 / (2 * z) - 1 / (12 * z**2) + 1 / (120 * z**4) - sum(1 / (x + i) for i in range(6))",
+     ABOVE, "torch.digamma(x)"),
+    ("histc", "((x[:, None] >= edges[:-1]) & (x[:, None] < edges[1:])).sum(0)", ROW,
+     "torch.histc(x, 4) - (x == edges[-1]).sum() * torch.tensor([0, 0, 0, 1])"),
+    ("bincount", "torch.nn.functional.one_hot(x, count).sum(0)", COUNTED, "torch.bincount(x)"),
+    ("mode", "torch.nn.functional.one_hot(x, count).sum(-2).argmax(-1)", COUNTED, "x.mode()[0]"),
+    ("scatter_reduce", "torch.where(one_hot(index, count) > 0, x[..., None], -1e30).amax(0)", ROW,
+     "torch.zeros(count).scatter_reduce(0, index, x, 'amax', include_self=False)"),
+    ("renorm", "x * (limit / (x.norm(dim=axes, keepdim=True) + 1e-7)).clamp(max=1)", SQUARE, "x.renorm(2, 0, limit)"),
+    ("norm", "x.abs().pow(p).sum(axes).pow(1 / p)", SQUARE, "torch.linalg.vector_norm(x, p, axes)"),
+    ("norm", "x.abs().amin(axes)", SQUARE, "torch.linalg.vector_norm(x, -math.inf, axes)"),
+    ("nansum", "torch.where(x == x, x, 0.0).sum()", SQUARE.log(), "x.nansum()"),
+    ("nanmedian", "x.sort(-1)[0].gather(-1, ((x == x).sum(-1, True) - 1).clamp(min=0) // 2)", SQUARE.log(),
+     "x.nanmedian(-1, True)[0]"),
+    ("fmax", "torch.where(a != a, b, torch.where(b != b, a, torch.maximum(a, b)))", SQUARE, "torch.fmax(a, b)"),
+    ("fmin", "torch.where(a != a, b, torch.where(b != b, a, torch.minimum(a, b)))", SQUARE, "torch.fmin(a, b)"),
+    ("isin", "(x[..., None] == those).any(-1)", COUNTED, "torch.isin(x, those)"),
+    ("diagonal_scatter", "torch.where(torch.eye(n) > 0, new, x)", SQUARE, "torch.diagonal_scatter(x, new)"),
+)
+
+
+def ways_out_are_what_they_stand_for():
+    for name, text, x, true in WAYS:
+        assert text in lockstep.WAY_OUT[name], (name, lockstep.WAY_OUT[name])
+        names = {"torch": torch, "math": math, "one_hot": torch.nn.functional.one_hot, "x": x, "z": x + 6, "a": SQUARE.log(),
+                 "b": SQUARE.t().log(), "index": COUNTED, "count": 3, "edges": torch.linspace(ROW.min(), ROW.max(), 5), "n": 4,
+                 "limit": 1.5, "p": 3, "axes": 1, "those": torch.tensor([0, 2]), "new": ROW[:4]}
+        one, other = (torch.as_tensor(eval(each, names)).double() for each in (text, true))
+        assert torch.allclose(one, other, 2e-7, 2e-7, equal_nan=True), (name, one - other)
+
+
 def plant(name, function):
     if hasattr(lockstep.Recorder, name):
         setattr(lockstep.Recorder, name, function)
@@ -153,4 +192,4 @@ if __name__ == "__main__":
             shutil.rmtree(folder, ignore_errors=True)
         sys.exit(0)
     sys.exit(main([programs_are_pytorchs_or_refused(family) for family in programs.FAMILIES] +
-                  [planted_faults_are_found]))
+                  [planted_faults_are_found, ways_out_are_what_they_stand_for]))

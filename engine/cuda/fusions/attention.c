@@ -266,7 +266,7 @@ static bool backward_of(struct rows_match *found, const struct fusion *fusion,
     return false;
 }
 
-/* Are these products of rows by rows of one shape? What they multiply may differ. */
+/* Are both products of as many rows by as many, of integers of one width? */
 static bool faces_alike(const struct op *scores, const struct op *slopes)
 {
     return product_of(scores, 0) == product_of(slopes, 0) &&
@@ -341,10 +341,18 @@ static void add_operands(struct op *maker, const struct op *product)
     maker->inputs[maker->input_count++] = product->inputs[2];
 }
 
+/* Adds a number of each row, if it is wanted later, or anybody reads it. */
+static void add_number(struct op *maker, const struct readers *readers, uint32_t id, bool wanted)
+{
+    if (wanted || readers->kept[id] || readers->count[id] > 0) {
+        maker->outputs[maker->output_count++] = id;
+    }
+}
+
 /* What the rows' last operation reads and makes now. again: of the softmax whose p it makes again;
- * written: p (or ds) is. */
-static struct op rows_maker(const struct rows_match *found, const struct rows_match *again,
-                            bool numbers, bool written)
+ * numbers: others make the rows again; written: p (or ds) is. */
+static struct op rows_maker(const struct rows_match *found, const struct readers *readers,
+                            const struct rows_match *again, bool numbers, bool written)
 {
     const struct op *rows = found->ops[ALONG];
     struct op maker = *found->ops[found->count == PARTS ? SECOND : FIRST];
@@ -366,11 +374,9 @@ static struct op rows_maker(const struct rows_match *found, const struct rows_ma
     if (written) {
         maker.outputs[maker.output_count++] = found->made;
     }
-    if (numbers) {
-        maker.outputs[maker.output_count++] = rows->outputs[1];
-        if (rows->kind == OP_SOFTMAX) {
-            maker.outputs[maker.output_count++] = rows->outputs[4];
-        }
+    add_number(&maker, readers, rows->outputs[1], numbers);
+    if (rows->kind == OP_SOFTMAX) {
+        add_number(&maker, readers, rows->outputs[4], numbers);
     }
     return maker;
 }
@@ -418,8 +424,8 @@ static bool add_group(struct fusion *fusion, struct readers *readers,
 static bool add_rows(struct fusion *fusion, struct readers *readers, const struct rows_match *found)
 {
     const struct attention_group group = {
-        found->ats, found->count, rows_maker(found, NULL, false, is_wanted(readers, found, 1)),
-        NEVER};
+        found->ats, found->count,
+        rows_maker(found, readers, NULL, false, is_wanted(readers, found, 1)), NEVER};
 
     return add_group(fusion, readers, &group);
 }
@@ -433,9 +439,10 @@ static bool add_remade(struct fusion *fusion, struct readers *readers,
     const uint32_t first = forward->ats[forward->count - 1];
     const bool written = is_wanted(readers, backward, 1 + found->keys_remake);
     struct attention_group groups[4] = {
-        {forward->ats, forward->count, rows_maker(forward, NULL, true, false), NEVER},
+        {forward->ats, forward->count, rows_maker(forward, readers, NULL, true, false), NEVER},
         {found->values.ats, 2, columns_maker(&found->values, fusion, forward, NULL), first},
-        {backward->ats, PARTS, rows_maker(backward, forward, found->keys_remake, written), first}};
+        {backward->ats, PARTS, rows_maker(backward, readers, forward, found->keys_remake, written),
+         first}};
     uint32_t count = 3;
 
     if (found->keys_remake) {

@@ -1,6 +1,6 @@
 /*
  * Goal: the gradients of what build_rows.c and build_sum_by_index() write: several elements of each
- * row, taken, sent, put in order, and rows that are summed by an index.
+ * row, taken, sent, put in order, read in another shape, and rows that are summed by an index.
  * Method: support/numeric/gradient_check.h; places repeat, and one scatter is longer than an
  * operation takes. What does not fit is refused.
  */
@@ -50,6 +50,34 @@ static uint32_t write_sort(struct net *net)
     return sorted.y;
 }
 
+/* Read in a shape of other rows: the gradient comes in that shape. */
+static uint32_t read_as_column(struct net *net, uint32_t x)
+{
+    const uint64_t dims[2] = {builder_tensor(net->builder, x)->count, 1};
+
+    return build_reshape(net->builder, build_scale(net->builder, x, 1.5f), 2, dims);
+}
+
+static uint32_t write_take_column(struct net *net)
+{
+    return read_as_column(net, write_take(net));
+}
+
+static uint32_t write_scatter_add_column(struct net *net)
+{
+    return read_as_column(net, write_scatter_add(net));
+}
+
+static uint32_t write_scatter_last_column(struct net *net)
+{
+    return read_as_column(net, write_scatter_last(net));
+}
+
+static uint32_t write_sort_column(struct net *net)
+{
+    return read_as_column(net, write_sort(net));
+}
+
 static uint32_t write_sum_by_index(struct net *net)
 {
     const uint64_t dims[2] = {5, 6};
@@ -67,6 +95,15 @@ static void test_gradient_of_several_elements_a_row(void **state)
     gradient_check(write_scatter_last);
     gradient_check_spread(write_sort, 0.01);
     gradient_check(write_sum_by_index);
+}
+
+static void test_gradient_of_rows_that_are_read_in_another_shape(void **state)
+{
+    (void)state;
+    gradient_check(write_take_column);
+    gradient_check(write_scatter_add_column);
+    gradient_check(write_scatter_last_column);
+    gradient_check_spread(write_sort_column, 0.01);
 }
 
 /* Places that are no whole rows. */
@@ -94,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gradient_of_several_elements_a_row),
+        cmocka_unit_test(test_gradient_of_rows_that_are_read_in_another_shape),
         cmocka_unit_test(test_places_of_no_rows_are_refused),
     };
 

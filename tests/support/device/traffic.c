@@ -440,13 +440,9 @@ static void count_plain_sums(struct traffic *traffic, uint32_t kernel, const voi
     }
 }
 
-static enum device_result count_launch(struct device *device, const struct device_launch *launch)
+static void count_kernel(struct traffic *traffic, uint32_t kernel, const void *args)
 {
-    struct traffic *traffic = (struct traffic *)device;
-    const void *args = launch->arguments;
-
-    traffic->launches++;
-    switch ((enum cuda_kernel)launch->kernel) {
+    switch ((enum cuda_kernel)kernel) {
     case KERNEL_RULE:
         count_rule(traffic, args);
         break;
@@ -459,7 +455,7 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ROWS:
     case KERNEL_HELD:
     case KERNEL_ENTROPY:
-        count_along(traffic, launch->kernel, args);
+        count_along(traffic, kernel, args);
         break;
     case KERNEL_QUANTIZE_PEAKS:
     case KERNEL_QUANTIZE_EXPONENTS:
@@ -469,7 +465,7 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_QUANTIZE_TILES:
     case KERNEL_QUANTIZE_RAISE:
     case KERNEL_PACK:
-        count_limbs(traffic, launch->kernel, args);
+        count_limbs(traffic, kernel, args);
         break;
     case KERNEL_CONTRACT_NARROW:
     case KERNEL_CONTRACT_WIDE:
@@ -493,14 +489,14 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_ATTEND_KEYS_WIDE:
     case KERNEL_ATTEND_KEYS_HALVES_NARROW:
     case KERNEL_ATTEND_KEYS_HALVES_WIDE:
-        count_products(traffic, launch->kernel, args);
+        count_products(traffic, kernel, args);
         break;
     case KERNEL_ONES:
     case KERNEL_ONEHOT_LINK:
     case KERNEL_ONEHOT_SUM:
     case KERNEL_DOTS:
     case KERNEL_CHOSEN:
-        count_plain_sums(traffic, launch->kernel, args);
+        count_plain_sums(traffic, kernel, args);
         break;
     case KERNEL_UPDATES: /* lists are the device's: add_lists() */
     case KERNEL_SQUARES:
@@ -511,6 +507,14 @@ static enum device_result count_launch(struct device *device, const struct devic
     case KERNEL_COUNT:
         break;
     }
+}
+
+static enum device_result count_launch(struct device *device, const struct device_launch *launch)
+{
+    struct traffic *traffic = (struct traffic *)device;
+
+    traffic->launches++;
+    count_kernel(traffic, launch->kernel, launch->arguments);
     return DEVICE_OK;
 }
 

@@ -443,10 +443,34 @@ static RULE INLINED void attention_number(const struct attention *attention, uin
     }
 }
 
+/* A chunk's scores. Every thread comes here. */
+static RULE INLINED void attention_bring(struct attention *attention, uint32_t chunk,
+                                         enum limb_kind kind)
+{
+    attention_chunk(attention, chunk, false);
+    attention_scores(attention, &attention->args->scores, kind);
+    barrier();
+}
+
+/* The chunk's part of a row, in registers: scores times the softmax's scale. */
+static RULE INLINED struct held attention_scaled(const struct attention *attention, uint32_t row,
+                                                 float *x)
+{
+    const float scale = real_from_bits(attention->args->rows.constant);
+    const struct held held = attention_held(attention, row);
+
+    attention_take(&held, attention->strip.x + row * attention->strip.pitch, x);
+    HELD_EACH(&held, i, c)
+    {
+        (void)c;
+        x[i] = x[i] * scale;
+    }
+    return held;
+}
+
 /* Each row's largest score. */
 static RULE INLINED void attention_maxima(struct attention *attention, enum limb_kind kind)
 {
-    const float scale = real_from_bits(attention->args->rows.constant);
     float largest[ATTENTION_TURNS];
 
     UNROLL
@@ -454,20 +478,12 @@ static RULE INLINED void attention_maxima(struct attention *attention, enum limb
         largest[turn] = -INFINITY;
     }
     for (uint32_t chunk = 0; chunk < attention->strip.chunks; chunk++) {
-        attention_chunk(attention, chunk, false);
-        attention_scores(attention, &attention->args->scores, kind);
-        barrier();
+        attention_bring(attention, chunk, kind);
         ATTENTION_EACH(attention, turn, row)
         {
-            const struct held held = attention_held(attention, row);
             float x[HELD_SLOTS];
+            const struct held held = attention_scaled(attention, row, x);
 
-            attention_take(&held, attention->strip.x + row * attention->strip.pitch, x);
-            HELD_EACH(&held, i, c)
-            {
-                (void)c;
-                x[i] = x[i] * scale;
-            }
             largest[turn] = fold_maximum(largest[turn], held_maximum(&held, x));
         }
         barrier();
@@ -481,7 +497,6 @@ static RULE INLINED void attention_maxima(struct attention *attention, enum limb
 /* Each row's sum of exponentials. */
 static RULE INLINED void attention_sums(struct attention *attention, enum limb_kind kind)
 {
-    const float scale = real_from_bits(attention->args->rows.constant);
     float sums[ATTENTION_TURNS];
 
     UNROLL
@@ -489,20 +504,17 @@ static RULE INLINED void attention_sums(struct attention *attention, enum limb_k
         sums[turn] = -0.0f;
     }
     for (uint32_t chunk = 0; chunk < attention->strip.chunks; chunk++) {
-        attention_chunk(attention, chunk, false);
-        attention_scores(attention, &attention->args->scores, kind);
-        barrier();
+        attention_bring(attention, chunk, kind);
         ATTENTION_EACH(attention, turn, row)
         {
-            const struct held held = attention_held(attention, row);
             const float maximum = attention->strip.numbers[NUMBER_MAXIMUM * STRIP_ROWS + row];
             float x[HELD_SLOTS];
+            const struct held held = attention_scaled(attention, row, x);
 
-            attention_take(&held, attention->strip.x + row * attention->strip.pitch, x);
             HELD_EACH(&held, i, c)
             {
                 (void)c;
-                x[i] = real_stored(scalar_exp(x[i] * scale - maximum));
+                x[i] = real_stored(scalar_exp(x[i] - maximum));
             }
             if (held.visible != 0) {
                 sums[turn] = part_added(sums[turn], held_fold(&held, x, NULL, 0, 0), chunk);

@@ -23,13 +23,13 @@
  *   strip_add(&strip, &product, wide, kind)  the second; wide begins with zeros, and in the end
  *   strip_end(&strip, &product, wide)     writes the results.
  *
- * Of these, strip_peaks, strip_contract, strip_add and strip_end begin and end with a barrier: what
- * was written before them is seen, and when they return strip.x (now full of sums) may be written
- * again. They do all that quantize_body.h does, by the same rules, for blocks of one piece or of
- * the whole row; and what contract_body.h does, for 14 bits (LIMBS_FOUR, LIMBS_HALVES_SHORT), 15
- * and 16 bits (LIMBS_WIDE, LIMBS_HALVES_WIDE), another operand of up to STRIP_COLUMNS rows in a batch,
- * and no causal mask over the results. product.contract is what a contraction of both operands is
- * given, but for the limbs of the strip's.
+ * Of these, strip_peaks, strip_contract, strip_add and strip_end begin and end with a barrier:
+ * what was written before them is seen, and when they return strip.x (now full of sums) may be
+ * written again. They do all that quantize_body.h does, by the same rules, for blocks of one piece
+ * or of the whole row; and what contract_body.h does, for 14 bits (LIMBS_FOUR,
+ * LIMBS_HALVES_SHORT), 15 and 16 bits (LIMBS_WIDE, LIMBS_HALVES_WIDE), another operand of up to
+ * STRIP_COLUMNS rows in a batch, and no causal mask over the results. product.contract is what a
+ * contraction of both operands is given, but for the limbs of the strip's.
  *
  * Numbers become limbs where they lie: a lane has eight neighbours of a row, and leaves their limbs
  * in four of the eight words. They are fragments of A then. A step's 32 elements of k may be handed
@@ -45,7 +45,7 @@ struct strip {
     uint32_t *peaks; /* (STRIP_ROWS, STRIP_PIECES): magnitudes, then the blocks' exponents */
     int32_t *lowest; /* (STRIP_ROWS) */
     uint32_t *tops;  /* (STRIP_ROWS): magnitudes of rows, where there are several chunks */
-    float *numbers;  /* (STRIP_ROW_NUMBERS, STRIP_ROWS): for the maker of the rows */
+    float *numbers;  /* (STRIP_ROW_NUMBERS, STRIP_ROWS): for attention_body.h */
     uint8_t *shifts; /* (STRIP_PIECES, STRIP_ROWS) */
     uint8_t *others; /* (STRIP_PIECES, STRIP_COLUMNS): shifts of the other operand */
     uint64_t batch;  /* of the product */

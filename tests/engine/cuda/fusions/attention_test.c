@@ -16,8 +16,8 @@
 #include "tests/support/test.h"
 
 /* Who else reads p: nobody, an observer that asked for it, or an operation before or behind its
- * product. Or nobody, and the queries have a reach. */
-enum p_reader { P_ALONE, P_KEPT, P_BEFORE, P_BEHIND, P_REACH };
+ * product. Or nobody, and the queries have a reach; or an observer wants the rows' numbers. */
+enum p_reader { P_ALONE, P_KEPT, P_BEFORE, P_BEHIND, P_REACH, P_NUMBERS };
 
 struct attention_case {
     uint64_t batch;
@@ -71,6 +71,7 @@ static struct tape *attention_tape(const struct attention_case *shape)
                                                                      ROLE_INPUT, 2, reach_dims)
                                                       : TENSOR_NONE;
     const uint32_t p = build_softmax(builder, scores, 0.375f, shape->causal ? t : 0, reach);
+    const struct op softmax = builder->tape.ops[builder->tape.op_count - 1];
     uint32_t gradients[3];
     uint32_t out;
     uint32_t loss;
@@ -79,6 +80,9 @@ static struct tape *attention_tape(const struct attention_case *shape)
         build_output(builder, "p", p);
     } else if (shape->p_reader == P_BEFORE) {
         build_output(builder, "p2", build_scale(builder, p, 2.0f));
+    } else if (shape->p_reader == P_NUMBERS) {
+        build_output(builder, "max", softmax.outputs[1]);
+        build_output(builder, "sum", softmax.outputs[4]);
     }
     out = build_contract(builder, p, &p_rows, of[2], &v_columns, out_strides, 0, 3, q_dims);
     if (shape->p_reader == P_BEHIND) {
@@ -107,7 +111,8 @@ static uint64_t launches_of(const struct attention_case *shape)
 /* The columns of p and of ds, which nobody else may want. */
 static uint64_t columns_of(const struct attention_case *shape)
 {
-    const bool remade = shape->p_reader == P_ALONE && !shape->forward;
+    const bool alone = shape->p_reader == P_ALONE || shape->p_reader == P_NUMBERS;
+    const bool remade = alone && !shape->forward;
 
     return shape->kernel != KERNEL_COUNT && remade ? 4 : 0;
 }
@@ -167,7 +172,7 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
 {
     static const struct attention_case cases[] = {
         {2, 2, 1, 37, 37, 16, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
-        {1, 1, 2, 70, 70, 24, true, false, {14, 0}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
+        {1, 1, 2, 70, 70, 24, true, false, {14, 0}, 0, KERNEL_ATTENTION_NARROW, P_NUMBERS},
         {1, 1, 1, 33, 260, 72, false, false, {16, 128}, 30000, KERNEL_ATTENTION_WIDE, P_ALONE},
         {1, 1, 1, 150, 150, 8, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
         {1, 2, 1, 5, 130, 128, false, false, {15, 128}, 0, KERNEL_ATTENTION_WIDE, P_ALONE},
@@ -202,7 +207,7 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
          SHARED_H200,
          KERNEL_ATTENTION_NARROW,
          P_ALONE},
-        {2, 1, 1, 2, 2100, 8, false, true, {16, 0}, 0, KERNEL_ATTENTION_WIDE, P_ALONE},
+        {2, 1, 1, 2, 4600, 1, false, true, {16, 0}, 0, KERNEL_ATTENTION_WIDE, P_NUMBERS},
         {1, 1, 1, 1040, 5, 16, false, false, {15, 128}, 0, KERNEL_ATTENTION_WIDE, P_ALONE},
         {1, 1, 26, 40, 43, 8, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
         /* And what is left as it was: too wide, two blocks, a long p that is wanted, no room. */
