@@ -540,8 +540,7 @@ static uint32_t in_rows_of(struct reverse *reverse, uint32_t dy, uint32_t like)
 {
     const struct tensor from = *builder_tensor(reverse->builder, dy);
     const struct tensor to = *builder_tensor(reverse->builder, like);
-    const struct move all = {.dims = {1, 1, 1, 1, (int64_t)from.count},
-                             .strides = {0, 0, 0, 0, 1}};
+    const struct move all = {.dims = {1, 1, 1, 1, (int64_t)from.count}, .strides = {0, 0, 0, 0, 1}};
 
     return from.dims[from.rank - 1] == to.dims[to.rank - 1]
                ? dy
