@@ -1412,7 +1412,12 @@ def _remainder(g, name, out, a, b):
 def _pow(g, name, out, a, b=2):
     if not isinstance(b, (int, float)):
         if b.kind == "constant" or b.integer or b.kind != "f32":
-            return _whole_power(g, out, g.binary("pow", a, b))
+            made = _whole_power(g, out, g.binary("pow", a, b))
+            if _is_integer(out) and not (b.kind == "constant" and int(b.tensor.min()) >= 0):  # 0 ** -1 is 0
+                none = g.binary("mul", g.binary("less", b, 0), g.binary("equal", g.number(a) if isinstance(
+                    a, (int, float)) else a, 0))
+                made = g.select(none, g.number(0), made)
+            return made
         number = a if isinstance(a, (int, float)) else a.tensor.item() if a.kind == "constant" and \
             a.tensor.numel() == 1 else 0
         if number > 0:
@@ -3393,6 +3398,11 @@ def _mapped(function, tree):
     return type(tree)(_mapped(function, one) for one in tree) if type(tree) in (list, tuple) else tree
 
 
+def _are_one_family(a, b):
+    """Does autograd know that they share memory? It does not of what detach() and .data made."""
+    return (a if a._base is None else a._base) is (b if b._base is None else b._base)
+
+
 def _holds(whole, part):
     """Is the whole dense, and does the part view its memory alone?"""
     if not whole.is_contiguous() or whole.numel() == 0:
@@ -3613,7 +3623,7 @@ class Recorder(TorchDispatchMode):
 
     def changed(self, tensor):
         """In place: what else shows a part of it is no longer what its line says, but what shows all
-        of its memory has the part in its place."""
+        of its memory has the part in its place, and what shows a part of that shows the new one."""
         key = _storage(tensor)
         self.storages.setdefault(key, "a tensor that was changed in place")
         self.graph.constants.clear()
@@ -3628,6 +3638,10 @@ class Recorder(TorchDispatchMode):
                     why = UNSEEN
                 elif _holds(other, tensor) and isinstance(known, Pair) == isinstance(entry[1], Pair):
                     value = self.placed(other, known, tensor, entry[1])
+                elif _holds(tensor, other) and not isinstance(known, Pair) and not isinstance(entry[1], Pair):
+                    value = self.seen(tensor, entry[1], other)
+                if value is not None and self.trains and not _are_one_family(other, tensor):
+                    value = self.stop(value)
             if value is None:
                 self.table[id(other)] = other, why
             else:
@@ -3637,6 +3651,14 @@ class Recorder(TorchDispatchMode):
         """Is the other one's gradient what it was before this change?"""
         return self.trains and other.requires_grad and not other.is_leaf and (
             value.stopped or not tensor.requires_grad)
+
+    def seen(self, whole, value, part):
+        """What a view of a part of the whole's memory shows of its new value."""
+        self.graph.place = self.where()
+        made = self.graph.view(Value(self.graph.dense(value), value.sizes, kind=value.kind), lambda t: t.as_strided(
+            part.shape, part.stride(), part.storage_offset() - whole.storage_offset()))
+        made.stopped = value.stopped
+        return made
 
     def placed(self, whole, base, part, value):
         """The whole with a part of it, which views its memory, changed."""
@@ -3762,7 +3784,8 @@ class Recorder(TorchDispatchMode):
         if inside:
             out, made = args[0], made if isinstance(made, Value) else made[0]
             self.bind(out, made, stopped)
-            self.changed(out)
+            if name not in VIEWS:  # they change how memory is seen
+                self.changed(out)
             return out
         if name in BATCH_NORMS and _training(name, args):
             self.run_statistics(made[0], operands, args)
@@ -3980,6 +4003,7 @@ def _one_hot(recorder, tensor, num_classes=-1):
 
 def _cosine_similarity(a, b, dim=1, eps=1e-8):
     """PyTorch's own changes its norms where autograd does not see it."""
+    a, b = torch.broadcast_tensors(a, b)  # the axis is one of both together
     lengths = [torch.clamp((one * one).sum(dim, keepdim=True), min=eps * eps).sqrt() for one in (a, b)]
     return (a / lengths[0] * (b / lengths[1])).sum(dim)
 

@@ -406,6 +406,20 @@ FUNCTIONS = ("abs acos acosh angle asin asinh atan atanh ceil cos cosh deg2rad d
 ACTIVATIONS = ("celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu relu6 selu silu softplus softshrink softsign tanhshrink sigmoid").split()
 
 
+# What nets are made of: half of what functions() draws, so that most of its programs have lines.
+USUAL = tuple("F.%s({a})" % one for one in ACTIVATIONS) + parted("""
+    F.silu({a}) * {b} ;; {a}.clamp(-1, 1) * {b}.sigmoid() ;; F.softmax({a}, -1).log() ;; F.log_softmax({a}, 1) ;;
+    torch.where({a} > {b}, F.elu({a}), {b}) ;; F.mse_loss(F.gelu({a}), {b}, reduction='{r}') ;;
+    F.cross_entropy(F.softsign({a}), k[:, 0] % 4, reduction='{r}') ;; torch.logaddexp({a}, F.relu6({b})) ;;
+    F.hardswish({a} * 2) - F.hardsigmoid({b}) ;; ({a} * {b}).clamp(max=3).exp().log1p() ;;
+    F.smooth_l1_loss(torch.tanh({a}), {b}.detach(), reduction='{r}') ;; F.layer_norm({a} * {b}, (6,)) ;;
+    F.kl_div(F.log_softmax({a}, -1), F.softmax({b}, -1), reduction='{r}') ;; F.huber_loss(F.mish({a}), F.selu({b})) ;;
+    ({a} ** 2 + {b} ** 2 + 0.1).sqrt() ;; ({a}.sigmoid() * 0.9 + 0.05).logit() ;; torch.sin({a}) * torch.cos({b}) ;;
+    F.binary_cross_entropy_with_logits({a}, (x > 0).float(), reduction='{r}') ;; torch.lerp({a}, {b}, 0.25) ;;
+    ({a}.abs() + 0.5).rsqrt() ;; torch.erf({a}) + torch.atan({b}) ;; F.softplus({a}, 2.0, 3.0) - {b} ;;
+    F.elu({a}, 0.5) + F.celu({b}, 0.7) ;; F.glu(torch.cat([{a}, {b}], -1)) ;; F.rrelu({a}, training=False) * {b}""")
+
+
 def functions(write):
     d = write.dice
     for text in ("p + x", "x * w[0]", "(p + x).sigmoid() * 0.9 + 0.05", "(p * x).abs() + 1.5", "(p * 2).detach().round() / 2 + w[0, 0] * 0", "x * (p / p.detach())"):
@@ -457,7 +471,7 @@ def functions(write):
     made = []
     for _ in range(d.randrange(2, 6)):
         a, b = d.choice(write.made()), d.choice(write.made())
-        name = write.give(d.choice(texts).format(a=a, b=b, n=d.choice((2, 3, -1, 0.5, 0, 4, 1.5, -2)), r=d.choice(("mean", "sum", "none")), bag=d.choice(("mean", "sum", "max"))))
+        name = write.give(d.choice(USUAL if d.random() < 0.5 else texts).format(a=a, b=b, n=d.choice((2, 3, -1, 0.5, 0, 4, 1.5, -2)), r=d.choice(("mean", "sum", "none")), bag=d.choice(("mean", "sum", "max"))))
         made += [name] if name else []
     return d.sample(made, min(3, len(made)))
 
