@@ -96,8 +96,8 @@ struct machine_save {
 struct backend {
     const char *name;
 
-    /* The attention that it wants in slices. Rows that it keeps on chip want none, unless memory
-     * counts more than time (machine_rewrite.h). */
+    /* The attention that it wants in slices, and losses, where memory counts more than time. Rows
+     * that it keeps on chip want none, unless memory does (machine_rewrite.h). */
     struct chain_limits slices;
 
     /* Refuses before allocating when the tape needs more than memory_max, and says how much. */

@@ -5,8 +5,9 @@
  * Method: random losses (tokens, ids, widths, bits, blocks; with and without a mask, ignored and
  * wrong targets, words that learn, tokens that learn) in slices of one line to nearly all of them,
  * under hoist.h, on one and two threads; random tapes; in trace mode every tensor that is left, by
- * the rules against kernels. Models with micro-batches under recompute.h. Losses that must stay
- * whole. What GPT-2's plan takes with its words in slices.
+ * the rules against kernels. Two losses whose chains cross, and whose slopes are each other. Models
+ * with micro-batches under recompute.h. Losses that must stay whole. What GPT-2's plan takes with
+ * its words in slices.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,6 +268,128 @@ static void test_what_must_stay_whole_stays(void **state)
     }
 }
 
+/* ---- two losses ---------------------------------------------------------------- */
+
+enum joint { JOINT_SUM, JOINT_PRODUCT, JOINT_ONE_WAY, JOINT_COUNT };
+
+struct two_losses {
+    enum joint joint;
+    bool in_turns; /* both logits, then both losses */
+    bool one_x;
+    bool one_w;
+};
+
+#define TWO_TOKENS 21
+#define TWO_IDS    70
+#define TWO_WIDTH  4
+
+/* What two losses learn: tokens and words, which they may share. */
+struct two_learned {
+    uint32_t all[4];
+    uint32_t count;
+    uint32_t logits[2];
+    uint32_t targets[2];
+};
+
+static uint32_t learn(struct two_learned *learned, struct builder *builder, const char *name,
+                      uint64_t rows)
+{
+    const uint64_t dims[2] = {rows, TWO_WIDTH};
+    const uint32_t id = build_tensor(builder, name, DTYPE_F32, ROLE_STATE, 2, dims);
+
+    learned->all[learned->count++] = id;
+    return id;
+}
+
+static void build_two_logits(struct two_learned *learned, struct builder *builder,
+                             const struct two_losses *two)
+{
+    const uint64_t dims[1] = {TWO_TOKENS};
+    const uint32_t x = learn(learned, builder, "x", TWO_TOKENS);
+    const uint32_t w = learn(learned, builder, "w", TWO_IDS);
+    const uint32_t y = two->one_x ? x : learn(learned, builder, "y", TWO_TOKENS);
+    const uint32_t v = two->one_w ? w : learn(learned, builder, "v", TWO_IDS);
+
+    learned->targets[0] = build_tensor(builder, "targets", DTYPE_U32, ROLE_CONSTANT, 1, dims);
+    learned->targets[1] = build_tensor(builder, "others", DTYPE_U32, ROLE_CONSTANT, 1, dims);
+    learned->logits[0] = build_linear(builder, build_map(builder, MAP_TANH, x), w);
+    learned->logits[1] = build_linear(builder, build_map(builder, MAP_TANH, y), v);
+}
+
+static struct tape *two_losses_tape(const struct two_losses *two)
+{
+    struct builder *builder = builder_new((struct precision){14, 16});
+    struct two_learned learned = {.count = 0};
+    struct tape *tape = NULL;
+    uint32_t gradients[4];
+    uint32_t losses[2];
+    struct error error;
+
+    error_init(&error);
+    (void)build_step(builder);
+    build_two_logits(&learned, builder, two);
+    for (int i = 0; i < 2; i++) {
+        const int at = two->in_turns ? 1 - i : i;
+
+        losses[at] = build_cross_entropy(builder, learned.logits[at], learned.targets[at]);
+    }
+    /* The slope of a product's factor is the other one. One way: of the first alone. */
+    const uint32_t loss = two->joint == JOINT_SUM ? build_add(builder, losses[0], losses[1], 1)
+                                                  : build_mul(builder, losses[0], losses[1], 1);
+    const uint32_t first = two->joint == JOINT_ONE_WAY ? 2 : learned.count;
+
+    build_loss(builder, loss);
+    build_gradients(builder, gradients, loss, learned.all, first);
+    if (first < learned.count) {
+        build_gradients(builder, gradients + first, losses[1], learned.all + first,
+                        learned.count - first);
+    }
+    for (uint32_t i = 0; i < learned.count; i++) {
+        build_after(builder, learned.all[i], build_add(builder, learned.all[i], gradients[i], 1));
+    }
+    start_must(builder_finish(&tape, builder, &error), &error);
+    builder_free(builder);
+    return tape;
+}
+
+/* How many gradients of logits a tape makes as a whole. */
+static uint32_t count_whole(const struct tape *tape)
+{
+    uint32_t count = 0;
+
+    for (uint32_t at = 0; tape != NULL && at < tape->op_count; at++) {
+        const struct op *op = &tape->ops[at];
+
+        count += op->kind == OP_CROSS_ENTROPY_GRAD &&
+                 tape->tensors[op->outputs[0]].count == TWO_TOKENS * TWO_IDS;
+    }
+    return count;
+}
+
+/* Chains cross each other, and what waits for one is read by the other. */
+static void test_two_losses_end_alike(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 0; seed < 24; seed++) {
+        const enum joint joint = (enum joint)(seed % JOINT_COUNT);
+        const bool alone = joint == JOINT_ONE_WAY;
+        const struct two_losses two = {joint, seed / 3 % 2 == 1, !alone && seed / 6 % 2 == 1,
+                                       !alone && seed / 12 == 1};
+        struct tape *tape = two_losses_tape(&two);
+        const struct chain_limits limits = {.room = TWO_IDS * sizeof(float) * (1 + seed % 5),
+                                            .losses = true};
+        struct tape *rewrite = rewrite_in_slices(tape, &limits, seed % 3 == 2 ? 2 : 0);
+
+        if (rewrite == NULL) {
+            fail_msg("seed %u: no chain", seed);
+        }
+        assert_true(count_whole(rewrite) < count_whole(tape));
+        rewrite_compare_random(tape, rewrite, seed);
+        tape_free(rewrite);
+        tape_free(tape);
+    }
+}
+
 static void test_random_tapes_end_alike(void **state)
 {
     const struct chain_limits limits = {.room = 1, .losses = true};
@@ -335,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_losses_end_alike),
         cmocka_unit_test(test_what_must_stay_whole_stays),
+        cmocka_unit_test(test_two_losses_end_alike),
         cmocka_unit_test(test_random_tapes_end_alike),
         cmocka_unit_test(test_models_end_alike),
         cmocka_unit_test(test_words_no_longer_fill_a_recomputing_step),
