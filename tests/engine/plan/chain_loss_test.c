@@ -357,7 +357,7 @@ static uint32_t count_whole(const struct tape *tape)
 {
     uint32_t count = 0;
 
-    for (uint32_t at = 0; at < tape->op_count; at++) {
+    for (uint32_t at = 0; tape != NULL && at < tape->op_count; at++) {
         const struct op *op = &tape->ops[at];
 
         count += op->kind == OP_CROSS_ENTROPY_GRAD &&
