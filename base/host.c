@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -204,9 +205,14 @@ void host_look(struct host *host)
 
 void host_wait_quietly(char **argv)
 {
+    const char *slash = argv[0] == NULL ? NULL : strrchr(argv[0], '/');
+
     if (getenv("GOMP_SPINCOUNT") == NULL && getenv("OMP_WAIT_POLICY") == NULL &&
         setenv("GOMP_SPINCOUNT", SPIN_COUNT, 0) == 0) {
         (void)execv("/proc/self/exe", argv); /* a failure changes nothing but the speed */
+    }
+    if (argv[0] != NULL) { /* started by that link, lists of processes would call it "exe" */
+        (void)prctl(PR_SET_NAME, slash == NULL ? argv[0] : slash + 1);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io/listen.h"
 #include "base/io/strict_json.h"
 #include "chain/codec/hex_data.h"
 #include "chain/commands/commands.h"
@@ -25,6 +26,7 @@
 #define SERVE_LOOKS_MAX 600
 #define SERVE_LOOK_S    0.1
 #define FETCHED         "fetched"
+#define PLACE_TEXT_MAX  (LISTEN_URL_MAX + LISTEN_NAMES_MAX)
 
 /* ---- the ledger ----------------------------------------------------------- */
 
@@ -51,6 +53,30 @@ static void write_key(char text[HEX_DATA_SIZE(DIGEST_SIZE)], const struct round_
 
 /* ---- serving -------------------------------------------------------------- */
 
+/* --serve; of port 0 the one that was free for the first server: jobs on the ledger name it. */
+static enum status find_place(char text[PLACE_TEXT_MAX], const struct federation *federation,
+                              const char *serve, struct error *error)
+{
+    struct listen_place place;
+    char url[LISTEN_URL_MAX];
+
+    TRY(listen_place_read(&place, serve, error));
+    place.port = place.port == 0 ? federation->port : place.port;
+    listen_place_url(url, &place, false);
+    (void)snprintf(text, PLACE_TEXT_MAX, "%s%s%s", url + strlen("http://"),
+                   place.names[0] == '\0' ? "" : ",", place.names);
+    return STATUS_OK;
+}
+
+/* Keeps where it serves, and on which port. */
+static void note_place(struct federation *federation, const char *serving)
+{
+    const char *port = strrchr(serving, ':');
+
+    (void)snprintf(federation->contact, sizeof(federation->contact), "%s", serving);
+    federation->port = port == NULL ? 0 : (uint16_t)strtoul(port + 1, NULL, 10);
+}
+
 static enum status wait_for_server(struct federation *federation, struct error *error)
 {
     int code = 0;
@@ -66,7 +92,7 @@ static enum status wait_for_server(struct federation *federation, struct error *
             return status;
         }
         if (serving != NULL) {
-            (void)snprintf(federation->contact, sizeof(federation->contact), "%s", serving);
+            note_place(federation, serving);
             json_decref(said);
             return STATUS_OK;
         }
@@ -110,16 +136,18 @@ static enum status begin_serving(struct federate_round *round, struct error *err
     char jobs[FILE_PATH_MAX];
     char start[FILE_PATH_MAX];
     char served[FILE_PATH_MAX];
+    char place[PLACE_TEXT_MAX];
     enum status status;
 
     federate_child_stop(&federation->server);
     if (serve != NULL) {
+        TRY(find_place(place, federation, serve, error));
         TRY(rounds_path(jobs, federation->folder, round->number, "", error));
         TRY(rounds_path(start, federation->folder, round->number, ROUND_START_FILE, error));
         TRY(rounds_path(served, federation->folder, 0, "served", error));
         child_words_init(&words, "job", "serve");
         child_words_add(&words, jobs);
-        child_words_option(&words, "serve", serve);
+        child_words_option(&words, "serve", place);
         child_words_option(&words, "folder", served);
         if (round->jobs[0]->first_state_given) {
             child_words_option(&words, "first-state", start);
@@ -140,6 +168,20 @@ static enum status begin_serving(struct federate_round *round, struct error *err
 }
 
 /* ---- deaths of children ---------------------------------------------------- */
+
+/* What children and solvers brought about: it is another number after each step of that. */
+static uint64_t measure_progress(const struct federate_round *round)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < round->record.owner_count; i++) {
+        const struct job_record *look = &round->looks[i];
+
+        sum += round->record.owners[i].try_count + round->record.owners[i].has_state +
+               look->accepts + look->state.committed + look->state.finalized;
+    }
+    return sum;
+}
 
 /* Too many of them: memory that is short for one will be short for the next. */
 static bool is_given_up(const struct federate_round *round, uint32_t owner)
@@ -179,12 +221,17 @@ static enum status look_at_server(struct federation *federation, struct error *e
     return status;
 }
 
-/* A server that died is begun again: without it no solver finds the rows. */
+/* A server that died is begun again: without it no solver finds the rows. Deaths between which the
+ * round went on are not in a row: a round may take weeks. */
 static enum status keep_serving(struct federate_round *round, struct error *error)
 {
+    const uint64_t progress = measure_progress(round);
+
     if (look_at_server(round->federation, error) == STATUS_OK) {
         return STATUS_OK;
     }
+    round->server_deaths = progress == round->server_progress ? round->server_deaths : 0;
+    round->server_progress = progress;
     note_death(&round->server_deaths, round, error);
     if (round->server_deaths >= FEDERATION_DEATHS_MAX) {
         return STATUS_UNREACHABLE;

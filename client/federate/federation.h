@@ -30,6 +30,7 @@ struct federation {
     struct ledger *ledger; /* NULL: the jobs run here */
     struct address account;
     struct federate_child server;         /* of the round's jobs */
+    uint16_t port;                        /* at which one of them listened; 0: not yet */
     char contact[FEDERATION_CONTACT_MAX]; /* where they are served; "": nowhere that we know of */
 };
 
@@ -46,7 +47,8 @@ struct federate_round {
     enum round_end troubles[ROUNDS_OWNERS_MAX]; /* NONE: it goes its way */
     struct digest fetched[ROUNDS_OWNERS_MAX];   /* the root of the last state that was fetched */
     uint32_t deaths[ROUNDS_OWNERS_MAX];         /* of children about an owner since one did well */
-    uint32_t server_deaths;
+    uint32_t server_deaths;                     /* since the round went on, */
+    uint64_t server_progress;                   /* and how far that was */
     struct error last_death;
 };
 

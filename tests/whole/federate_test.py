@@ -429,16 +429,38 @@ def a_child_that_always_dies_is_begun_no_more():
         assert node.stop() == 0, node.said()
 
 
+def port_of(town, client):
+    """Of the client's server."""
+    with open("/proc/%d/cmdline" % town.until(lambda: processes.child_of(client.process, b"serve"), "the client serves"),
+              "rb") as file:
+        words = file.read().split(b"\0")
+    return words[words.index(b"--serve") + 1]
+
+
 def a_server_that_always_dies_is_begun_no_more():
-    with Town(["client"]) as town:
+    """Deaths between which a solver commits are not in a row. A server that is begun again listens where the job
+    on the ledger says, though --serve left the port open."""
+    with Town(["client", "bob", "verifier"]) as town:
         plan(town, ("bob",))
-        client = start_client(town, "--serve", "127.0.0.1:%d" % stage.free_port())
+        client = start_client(town, "--serve", "127.0.0.1:0")
         town.until_count(1, "opened")
-        for _ in range(8):
+        key = town.until(lambda: key_of(town, 0), "the client keeps the key")
+        for _ in range(5):
             kill_server(town, client)
+        told = port_of(town, client).decode()
+        assert town.events("opened")[0]["contact"].startswith("http://" + told + "#"), (told, town.events())
+        node = enlist(town, 1)
+        solve(town, "bob", "bob", key)
+        town.until_count(SEGMENTS, "committed", key)
+        town.until(lambda: os.path.exists(town.path("fed/round-001/owner-01.fetched")), "the client sees that")
+        for _ in range(7):
+            kill_server(town, client)
+        assert "in a row" not in client.said() and port_of(town, client).decode() == told, client.said()
+        kill_server(town, client)
         town.until(lambda: client.code() is not None, "the client gives up")
         said = client.said().split("died 8 times one after another, without a step of progress: ")
         assert client.code() == 2 and len(said) == 2 and "job serve" in said[1], client.said()
+        assert node.stop() == 0, node.said()
 
 
 # ---- kills while a void job is opened again ----------------------------------------------------------

@@ -492,9 +492,14 @@ static enum status audit_all(struct auditor *auditor, struct error *error)
     struct audit_result *result = auditor->result;
     uint32_t decides = 0;
     const struct auditor_lane *lane;
+    enum status status;
 
     TRY(make_ready(auditor, error));
-    TRY(replay_all(auditor, &decides, error));
+    status = replay_all(auditor, &decides, error);
+    if (status != STATUS_OK) { /* stopped, say: what was run again so far is true */
+        result->steps_checked = total_checked(auditor, auditor->lane_count);
+        return status;
+    }
     workers_close(auditor->workers); /* what else runs does not matter */
     auditor->workers = NULL;
     lane = &auditor->lanes[decides];

@@ -203,6 +203,13 @@ for _ in $(seq 200); do
     sleep 0.1
 done
 holds "no_file_takes_the_place_of_a_closed_one" test "$(standard_files "$process")" = '/dev/null /dev/null /dev/null '
+# It was started again by a link, /proc/self/exe, once it has this in its environment.
+is_named() { grep -q GOMP_SPINCOUNT "/proc/$1/environ" && [ "$(cat "/proc/$1/comm")" = "${L##*/}" ]; }
+for _ in $(seq 200); do
+    is_named "$process" && break
+    sleep 0.1
+done
+holds "a_process_has_the_name_of_the_program" is_named "$process"
 kill "$process"
 wait "$process" 2>/dev/null
 escape=$(printf '\033')

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/io/stop.h"
 #include "proofs/commit/trace.h"
 #include "proofs/job/job_make.h"
 #include "prover/train/train.h"
@@ -263,6 +265,42 @@ static void test_an_unfinished_run_is_proven_as_far_as_it_goes(void **state)
     assert_int_equal(result.answer, AUDIT_PROVEN);
     assert_int_equal(result.steps_checked, 6);
     assert_int_equal(result.steps_of_job, STEPS);
+}
+
+static void say_stop(void *context, uint64_t steps_done, uint64_t steps_wanted)
+{
+    (void)steps_wanted;
+    if (steps_done > 0) {
+        assert_int_equal(write(*(const int *)context, "", 1), 1);
+    }
+}
+
+static void test_an_audit_that_is_stopped_counts_what_it_ran(void **state)
+{
+    char path[FILE_PATH_MAX];
+    struct stop stop = {.descriptor = -1};
+    struct audit_options options = {.threads = 1, .workers = 1, .progress = say_stop};
+    struct audit_result result;
+    struct bundle *bundle = NULL;
+    struct error error;
+    int ends[2];
+
+    (void)state;
+    make_run(path, "stopped", STEPS, NULL);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(stop_open_word(&stop, ends[0], &error), STATUS_OK);
+    options.stop = &stop;
+    options.progress_context = &ends[1];
+    assert_int_equal(bundle_open(&bundle, path, BUNDLE_READ, &error), STATUS_OK);
+    audit(&result, bundle, paths, 2, &options);
+    assert_int_equal(result.answer, AUDIT_CANNOT_TELL);
+    assert_non_null(strstr(result.reason.text, "stopped before step"));
+    assert_true(result.steps_checked > 0 && result.steps_checked < STEPS);
+    audit_result_release(&result);
+    bundle_close(bundle);
+    stop_close(&stop);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(close(ends[1]), 0);
 }
 
 static void test_an_empty_journal_gives_no_answer(void **state)
@@ -534,6 +572,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_each_cheat_is_refuted_at_its_step),
         cmocka_unit_test(test_a_sample_refutes_when_it_holds_the_wrong_segment),
         cmocka_unit_test(test_an_unfinished_run_is_proven_as_far_as_it_goes),
+        cmocka_unit_test(test_an_audit_that_is_stopped_counts_what_it_ran),
         cmocka_unit_test(test_an_empty_journal_gives_no_answer),
         cmocka_unit_test(test_foreign_data_gives_no_answer),
         cmocka_unit_test(test_an_older_checkpoint_replaces_a_lost_one),
