@@ -575,7 +575,7 @@ static enum status write_meta(struct local *local, struct error *error)
 /* An empty file that nobody else makes at the same time: what fails from here on may remove it. */
 static enum status make_file(const char *path, struct error *error)
 {
-    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
     if (file < 0) {
         return errno == EEXIST
