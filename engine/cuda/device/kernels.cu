@@ -76,6 +76,7 @@ RULE uint32_t rule_element(const struct rule_call *call, uint32_t output, uint64
 #include "engine/cuda/kernels/products/strip_columns_body.h"
 
 #include "engine/cuda/kernels/products/attention_body.h"
+#include "engine/cuda/kernels/products/attention_long_body.h"
 
 #include "engine/cuda/kernels/entropy_body.h"
 

@@ -561,9 +561,11 @@ static enum device_result launch_strips_of(const struct launcher *launcher,
 static enum device_result launch_along(const struct launcher *launcher, const struct fusion *fusion,
                                        const struct fused_group *group)
 {
-    static const enum cuda_kernel kernels[2][2] = {
-        {KERNEL_ATTENTION_WIDE, KERNEL_ATTENTION_NARROW},
-        {KERNEL_ATTENTION_HALVES_WIDE, KERNEL_ATTENTION_HALVES_NARROW}};
+    static const enum cuda_kernel kernels[2][2][2] = {
+        {{KERNEL_ATTENTION_WIDE, KERNEL_ATTENTION_NARROW},
+         {KERNEL_ATTENTION_HALVES_WIDE, KERNEL_ATTENTION_HALVES_NARROW}},
+        {{KERNEL_ATTEND_LONG_WIDE, KERNEL_ATTEND_LONG_NARROW},
+         {KERNEL_ATTEND_LONG_HALVES_WIDE, KERNEL_ATTEND_LONG_HALVES_NARROW}}};
     const struct op *along = &group->ops[ALONG];
     const uint32_t result = launch_rows_result(along);
     struct attention_args args = attention_args_of(along);
@@ -586,10 +588,11 @@ static enum device_result launch_along(const struct launcher *launcher, const st
     if (group->count == PARTS) {
         take_product(&args.product, launcher, &group->ops[SECOND], false);
     }
-    return launch_strips_of(launcher, &args,
-                            kernels[contract_by_halves(launcher, UNITS_ATTENTION, args.scores.bits)]
-                                   [args.scores.bits == 14],
-                            args.scores.m);
+    return launch_strips_of(
+        launcher, &args,
+        kernels[args.rows.columns > STRIP_K_MAX][contract_by_halves(
+            launcher, UNITS_ATTENTION, args.scores.bits)][args.scores.bits == 14],
+        args.scores.m);
 }
 
 static enum device_result launch_across(const struct launcher *launcher,
@@ -720,7 +723,8 @@ static void add_selftest(struct selftest_tape *tape, uint32_t part)
 {
     static const struct attention_shape shapes[] = {
         {1, 35, 35, 64, 16, false}, {2, 20, 20, 40, 14, false}, {1, 19, 300, 72, 14, false},
-        {1, 35, 35, 24, 14, true},  {1, 2, 1040, 8, 14, false}, {1, 1040, 2, 8, 15, false}};
+        {1, 35, 35, 24, 14, true},  {1, 2, 1040, 8, 14, false}, {1, 1040, 2, 8, 15, false},
+        {1, 2, 1040, 8, 16, false}};
 
     add_attention(tape, &shapes[part], true);
 }
@@ -743,7 +747,7 @@ const struct fusion_pattern pattern_attention = {.name = "attention",
                                                  .match = find_attention,
                                                  .launch = launch_attention,
                                                  .selftest = add_selftest,
-                                                 .selftests = 6,
+                                                 .selftests = 7,
                                                  .products = 1u << VARIANT_MMA | 1u << VARIANT_HALF,
                                                  .again = 2,
                                                  .timed = add_timed};

@@ -28,6 +28,10 @@
     ENTRY(ATTEND_KEYS_WIDE, kernel_attend_keys_wide, struct attention_args) \
     ENTRY(ATTEND_KEYS_HALVES_NARROW, kernel_attend_keys_halves_narrow, struct attention_args) \
     ENTRY(ATTEND_KEYS_HALVES_WIDE, kernel_attend_keys_halves_wide, struct attention_args) \
+    ENTRY(ATTEND_LONG_NARROW, kernel_attend_long_narrow, struct attention_args) \
+    ENTRY(ATTEND_LONG_WIDE, kernel_attend_long_wide, struct attention_args) \
+    ENTRY(ATTEND_LONG_HALVES_NARROW, kernel_attend_long_halves_narrow, struct attention_args) \
+    ENTRY(ATTEND_LONG_HALVES_WIDE, kernel_attend_long_halves_wide, struct attention_args) \
     ENTRY(ENTROPY, kernel_entropy, struct entropy_args) \
     ENTRY(QUANTIZE_PEAKS, kernel_quantize_peaks, struct quantize_args) \
     ENTRY(QUANTIZE_EXPONENTS, kernel_quantize_exponents, struct quantize_args) \
@@ -328,8 +332,8 @@ struct strip_columns_args {
 };
 
 /*
- * Attention by strips of queries (kernel_attention_...) or of keys (kernel_attend_keys_...): p or
- * ds, which is held, and its product: attention_body.h. No result of scores and slopes is written,
+ * Attention by strips of queries (kernel_attention_..., and kernel_attend_long_... for rows of
+ * several chunks) or of keys (kernel_attend_keys_...): p or ds, which is held, and its product: attention_body.h. No result of scores and slopes is written,
  * and of the operation along the rows only what has an output.
  */
 struct attention_args {
@@ -661,6 +665,10 @@ static inline uint32_t kernel_shared_most(uint32_t kernel, uint32_t shared_max, 
     case KERNEL_ATTEND_KEYS_WIDE:
     case KERNEL_ATTEND_KEYS_HALVES_NARROW:
     case KERNEL_ATTEND_KEYS_HALVES_WIDE:
+    case KERNEL_ATTEND_LONG_NARROW:
+    case KERNEL_ATTEND_LONG_WIDE:
+    case KERNEL_ATTEND_LONG_HALVES_NARROW:
+    case KERNEL_ATTEND_LONG_HALVES_WIDE:
         return shared_max;
     case KERNEL_ENTROPY:
         return shared_max - ENTROPY_SHARED_STATIC;

@@ -51,6 +51,7 @@ KERNEL_LIST(KERNEL_MADE)
 #include "engine/cuda/kernels/products/strip_columns_body.h"
 
 #include "engine/cuda/kernels/products/attention_body.h"
+#include "engine/cuda/kernels/products/attention_long_body.h"
 
 #include "engine/cuda/kernels/entropy_body.h"
 

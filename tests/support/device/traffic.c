@@ -412,7 +412,7 @@ static void count_limbs(struct traffic *traffic, uint32_t kernel, const void *ar
 
 static void count_strips(struct traffic *traffic, uint32_t kernel, const void *args)
 {
-    if (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTEND_KEYS_HALVES_WIDE) {
+    if (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTEND_LONG_HALVES_WIDE) {
         count_attention(traffic, args);
     } else {
         count_strip_columns(traffic, args);
@@ -422,7 +422,7 @@ static void count_strips(struct traffic *traffic, uint32_t kernel, const void *a
 static void count_products(struct traffic *traffic, uint32_t kernel, const void *args)
 {
     if ((kernel >= KERNEL_STRIP_COLUMNS_NARROW && kernel <= KERNEL_STRIP_HALVES_WIDE) ||
-        (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTEND_KEYS_HALVES_WIDE)) {
+        (kernel >= KERNEL_ATTENTION_NARROW && kernel <= KERNEL_ATTEND_LONG_HALVES_WIDE)) {
         count_strips(traffic, kernel, args);
     } else {
         count_contract(traffic, args);
@@ -489,6 +489,10 @@ static void count_kernel(struct traffic *traffic, uint32_t kernel, const void *a
     case KERNEL_ATTEND_KEYS_WIDE:
     case KERNEL_ATTEND_KEYS_HALVES_NARROW:
     case KERNEL_ATTEND_KEYS_HALVES_WIDE:
+    case KERNEL_ATTEND_LONG_NARROW:
+    case KERNEL_ATTEND_LONG_WIDE:
+    case KERNEL_ATTEND_LONG_HALVES_NARROW:
+    case KERNEL_ATTEND_LONG_HALVES_WIDE:
         count_products(traffic, kernel, args);
         break;
     case KERNEL_ONES:

@@ -120,10 +120,13 @@ static uint64_t columns_of(const struct attention_case *shape)
 /* Launches of rows (or columns) of either width, by bytes or by halves. */
 static uint64_t launched(bool columns, bool halves)
 {
-    const uint32_t first =
-        (columns ? KERNEL_ATTEND_KEYS_NARROW : KERNEL_ATTENTION_NARROW) + (halves ? 2 : 0);
+    const uint32_t more = halves ? 2 : 0;
+    const uint32_t first = (columns ? KERNEL_ATTEND_KEYS_NARROW : KERNEL_ATTENTION_NARROW) + more;
+    const uint32_t longer = KERNEL_ATTEND_LONG_NARROW + more;
+    const uint64_t launches = fake_device_launches(first) + fake_device_launches(first + 1);
 
-    return fake_device_launches(first) + fake_device_launches(first + 1);
+    return columns ? launches
+                   : launches + fake_device_launches(longer) + fake_device_launches(longer + 1);
 }
 
 /* By that variant alone, by all, and alone by halves: two steps, so that what is in place is met
@@ -205,9 +208,9 @@ static void test_rows_of_attention_have_the_bits_of_the_rules(void **state)
          false,
          {14, 128},
          SHARED_H200,
-         KERNEL_ATTENTION_NARROW,
+         KERNEL_ATTEND_LONG_NARROW,
          P_ALONE},
-        {2, 1, 1, 2, 4600, 1, false, true, {16, 0}, 0, KERNEL_ATTENTION_WIDE, P_NUMBERS},
+        {2, 1, 1, 2, 4600, 1, false, true, {16, 0}, 0, KERNEL_ATTEND_LONG_WIDE, P_NUMBERS},
         {1, 1, 1, 1040, 5, 16, false, false, {15, 128}, 0, KERNEL_ATTENTION_WIDE, P_ALONE},
         {1, 1, 26, 40, 43, 8, true, false, {14, 128}, 0, KERNEL_ATTENTION_NARROW, P_ALONE},
         /* And what is left as it was: too wide, two blocks, a long p that is wanted, no room. */

@@ -277,6 +277,10 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
         {KERNEL_ATTEND_KEYS_WIDE, "attention"},
         {KERNEL_ATTEND_KEYS_HALVES_NARROW, "attention"},
         {KERNEL_ATTEND_KEYS_HALVES_WIDE, "attention"},
+        {KERNEL_ATTEND_LONG_NARROW, "attention"},
+        {KERNEL_ATTEND_LONG_WIDE, "attention"},
+        {KERNEL_ATTEND_LONG_HALVES_NARROW, "attention"},
+        {KERNEL_ATTEND_LONG_HALVES_WIDE, "attention"},
         {KERNEL_QUADS, "epilogue"},
         {KERNEL_ENTROPY, "entropy"},
         {KERNEL_QUANTIZE_TILES, "tiles"},
@@ -294,7 +298,9 @@ static void test_another_variant_with_other_bits_is_disabled_and_named(void **st
                                others[i].kernel == KERNEL_ATTENTION_HALVES_NARROW ||
                                others[i].kernel == KERNEL_ATTENTION_HALVES_WIDE ||
                                others[i].kernel == KERNEL_ATTEND_KEYS_HALVES_NARROW ||
-                               others[i].kernel == KERNEL_ATTEND_KEYS_HALVES_WIDE;
+                               others[i].kernel == KERNEL_ATTEND_KEYS_HALVES_WIDE ||
+                               others[i].kernel == KERNEL_ATTEND_LONG_HALVES_NARROW ||
+                               others[i].kernel == KERNEL_ATTEND_LONG_HALVES_WIDE;
         char expected[VARIANTS_TEXT_MAX] = "";
         char without[VARIANTS_TEXT_MAX] = "";
 
