@@ -333,8 +333,9 @@ struct strip_columns_args {
 
 /*
  * Attention by strips of queries (kernel_attention_..., and kernel_attend_long_... for rows of
- * several chunks) or of keys (kernel_attend_keys_...): p or ds, which is held, and its product: attention_body.h. No result of scores and slopes is written,
- * and of the operation along the rows only what has an output.
+ * several chunks) or of keys (kernel_attend_keys_...): p or ds, which is held, and its product:
+ * attention_body.h. No result of scores and slopes is written, and of the operation along the rows
+ * only what has an output.
  */
 struct attention_args {
     struct rows_args rows; /* inputs[0]: p, where scores have no planes; else nothing is read */

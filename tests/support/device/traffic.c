@@ -442,7 +442,7 @@ static void count_plain_sums(struct traffic *traffic, uint32_t kernel, const voi
 
 static void count_kernel(struct traffic *traffic, uint32_t kernel, const void *args)
 {
-    switch ((enum cuda_kernel)kernel) {
+    switch (kernel) {
     case KERNEL_RULE:
         count_rule(traffic, args);
         break;
@@ -467,34 +467,6 @@ static void count_kernel(struct traffic *traffic, uint32_t kernel, const void *a
     case KERNEL_PACK:
         count_limbs(traffic, kernel, args);
         break;
-    case KERNEL_CONTRACT_NARROW:
-    case KERNEL_CONTRACT_WIDE:
-    case KERNEL_CONTRACT_THREE:
-    case KERNEL_HALVES_SHORT:
-    case KERNEL_HALVES_LONG:
-    case KERNEL_HALVES_WIDE:
-    case KERNEL_HALVES_THREE:
-    case KERNEL_CONTRACT_PLAIN:
-    case KERNEL_HOPPER_NARROW:
-    case KERNEL_HOPPER_NARROW_HALF:
-    case KERNEL_STRIP_COLUMNS_NARROW:
-    case KERNEL_STRIP_COLUMNS_WIDE:
-    case KERNEL_STRIP_HALVES_NARROW:
-    case KERNEL_STRIP_HALVES_WIDE:
-    case KERNEL_ATTENTION_NARROW:
-    case KERNEL_ATTENTION_WIDE:
-    case KERNEL_ATTENTION_HALVES_NARROW:
-    case KERNEL_ATTENTION_HALVES_WIDE:
-    case KERNEL_ATTEND_KEYS_NARROW:
-    case KERNEL_ATTEND_KEYS_WIDE:
-    case KERNEL_ATTEND_KEYS_HALVES_NARROW:
-    case KERNEL_ATTEND_KEYS_HALVES_WIDE:
-    case KERNEL_ATTEND_LONG_NARROW:
-    case KERNEL_ATTEND_LONG_WIDE:
-    case KERNEL_ATTEND_LONG_HALVES_NARROW:
-    case KERNEL_ATTEND_LONG_HALVES_WIDE:
-        count_products(traffic, kernel, args);
-        break;
     case KERNEL_ONES:
     case KERNEL_ONEHOT_LINK:
     case KERNEL_ONEHOT_SUM:
@@ -509,6 +481,9 @@ static void count_kernel(struct traffic *traffic, uint32_t kernel, const void *a
     case KERNEL_HASH_NODES:
     case KERNEL_FINITE:
     case KERNEL_COUNT:
+        break;
+    default: /* products of integers */
+        count_products(traffic, kernel, args);
         break;
     }
 }
