@@ -78,7 +78,7 @@ soak: $(if $(NVCC),ptxcheck)
 ptx_left_out := $(filter kernel_hopper% kernel_contract_narrow kernel_contract_wide kernel_contract_three kernel_halves% \
     kernel_strip_halves% kernel_atten% kernel_hash% kernel_elements kernel_rows kernel_rule,$(ptx_kernels))
 ptx_shared := $(filter-out $(ptx_left_out),$(ptx_kernels))
-$(ptx_code)/left_out.c: mk/ptx.mk
+$(ptx_code)/left_out.c: mk/ptx.mk engine/cuda/kernels/args.h
 	@mkdir -p $(@D)
 	$(Q)printf 'void abort(void);\n' >$@; for name in $(ptx_left_out); do \
 	    printf 'void %s(const void *given)\n{\n    abort();\n}\n' $$name >>$@; done
